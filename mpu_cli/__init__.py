@@ -19,10 +19,10 @@ if TYPE_CHECKING:
         out_of_fold,
         questions,
     )
+    from mpu_cli.api.any_classifier import IncompleteLabelClassifier
     from mpu_cli.api.estimator import MPUClassifier, load
-    from mpu_cli.api.incomplete import IncompleteLabelClassifier
     from mpu_cli.api.learning import OutOfFold
-    from mpu_cli.api.metrics import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
+    from mpu_cli.api.scoring import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
     from mpu_cli.core.complete.posterior import unannotated_posterior
     from mpu_cli.core.frequency.estimators import FrequencyEstimate
     from mpu_cli.core.frequency.questions import Questions
@@ -74,9 +74,9 @@ _MODULES = {
     "mpu_cli.core.frequency.review_frequency": ("ReviewedFrequency",),
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
     "mpu_cli.api.estimator": ("MPUClassifier", "load"),
-    "mpu_cli.api.incomplete": ("IncompleteLabelClassifier",),
+    "mpu_cli.api.any_classifier": ("IncompleteLabelClassifier",),
     "mpu_cli.api.learning": ("OutOfFold",),
-    "mpu_cli.api.metrics": ("corrected_metrics", "incomplete_f1_scorer", "jain_propensities", "ranking_metrics"),
+    "mpu_cli.api.scoring": ("corrected_metrics", "incomplete_f1_scorer", "jain_propensities", "ranking_metrics"),
     "mpu_cli.text.vectorizer": ("Vectorizer",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -16,8 +16,7 @@ def main() -> None:
 
     signals.watch()
     gc.set_threshold(_OBJECTS)
-    from mpu_cli.cli import mpu
-    from mpu_cli.cli.output import messages
+    from mpu_cli.cli import messages, mpu
 
     messages.prepare_streams()
     try:

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from docs.report_schemas import REPORTS, schema_of
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import FORMAT_VERSION
-from mpu_cli.cli.output.progress import by_name, step_names
+from mpu_cli.cli.progress import by_name, step_names
 from tests.bundle.models import make_model, make_model_in_strata, make_sparse_model
 from tests.bundle.test_fixtures import FIXTURES
 from tests.conftest import ROOT

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from mpu_cli.cli import messages
 from mpu_cli.cli.apply import apply
 from mpu_cli.cli.complete import complete
 from mpu_cli.cli.corrupt import corrupt
@@ -17,7 +18,6 @@ from mpu_cli.cli.estimate_c import estimate_c
 from mpu_cli.cli.evaluate import evaluate
 from mpu_cli.cli.experiment import experiment
 from mpu_cli.cli.info import info
-from mpu_cli.cli.output import messages
 from mpu_cli.cli.predict import predict
 from mpu_cli.cli.report import report
 from mpu_cli.cli.review import review

@@ -4,10 +4,9 @@ from typing import Any
 
 import click
 
-from mpu_cli.cli.options import click_type, file_option
-from mpu_cli.cli.options.input_files import reading_options, reviewed_options
-from mpu_cli.cli.output.messages import info, verbosity_options, warn
-from mpu_cli.cli.output.reports import json_option, print_json
+from mpu_cli.cli.messages import info, verbosity_options, warn
+from mpu_cli.cli.options import click_type, file_option, reading_options, reviewed_options
+from mpu_cli.cli.reports import json_option, print_json
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import Reading
@@ -84,7 +83,7 @@ def apply(
     """
     from dataclasses import asdict
 
-    from mpu_cli.commands import apply as command
+    from mpu_cli.commands import tagging as command
     from mpu_cli.runtime.files import refuse_overlaps
 
     accepted = command.Accepted(**of_accepted)

@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import click_type, file_option, options_as_one
-from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options, shards_option
-from mpu_cli.cli.options.input_files import (
+from mpu_cli.cli.messages import detail, info, verbosity_options
+from mpu_cli.cli.options import (
+    click_type,
+    cluster_options,
+    file_option,
     label_features_option,
     numbers_option,
+    options_as_one,
+    refuse_sources,
+    run_options,
     scores_option,
+    shards_option,
     suggestible_options,
     training_files,
 )
-from mpu_cli.cli.output.messages import detail, info, verbosity_options
-from mpu_cli.cli.output.reports import give, json_option
+from mpu_cli.cli.reports import give, json_option
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Whole

@@ -4,10 +4,8 @@ from typing import Any
 
 import click
 
-from mpu_cli.cli.options import click_type, file_option
-from mpu_cli.cli.options.execution import run_options
-from mpu_cli.cli.options.input_files import reading_options
-from mpu_cli.cli.output.messages import info, verbosity_options
+from mpu_cli.cli.messages import info, verbosity_options
+from mpu_cli.cli.options import click_type, file_option, reading_options, run_options
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 

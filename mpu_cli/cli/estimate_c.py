@@ -4,11 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import Parsed, options_from
-from mpu_cli.cli.options.execution import cluster_options, refuse_sources, run_options
-from mpu_cli.cli.options.input_files import numbers_option, scores_option, training_files
-from mpu_cli.cli.output.messages import verbosity_options
-from mpu_cli.cli.output.reports import give, json_option, print_groups, print_table
+from mpu_cli.cli.messages import verbosity_options
+from mpu_cli.cli.options import (
+    Parsed,
+    cluster_options,
+    numbers_option,
+    options_from,
+    refuse_sources,
+    run_options,
+    scores_option,
+    training_files,
+)
+from mpu_cli.cli.reports import give, json_option, print_groups, print_table
 from mpu_cli.core.options import Validation
 from mpu_cli.errors import counted
 

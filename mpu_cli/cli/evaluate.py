@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from mpu_cli.cli.options import Parsed, click_type, file_option
-from mpu_cli.cli.options.execution import cluster_options, refuse_with_cluster, run_options
-from mpu_cli.cli.options.input_files import names_option, numbers_option, reading_options, reviewed_options
-from mpu_cli.cli.output.messages import verbosity_options, warn
-from mpu_cli.cli.output.progress import counting
-from mpu_cli.cli.output.reports import json_option, print_json, print_table
+from mpu_cli.cli.messages import verbosity_options, warn
+from mpu_cli.cli.options import (
+    Parsed,
+    click_type,
+    cluster_options,
+    file_option,
+    names_option,
+    numbers_option,
+    reading_options,
+    refuse_with_cluster,
+    reviewed_options,
+    run_options,
+)
+from mpu_cli.cli.progress import counting
+from mpu_cli.cli.reports import json_option, print_json, print_table
 from mpu_cli.errors import STANDARD_STREAM, counted, one_line
 from mpu_cli.runtime.options import (
     FREQUENCY,

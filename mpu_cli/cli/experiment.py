@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli import methods
-from mpu_cli.cli.options import Parsed, click_type
-from mpu_cli.cli.options.execution import run_options
-from mpu_cli.cli.options.input_files import reading_options
-from mpu_cli.cli.output.messages import info, is_quiet, verbosity_options, warn
-from mpu_cli.cli.output.progress import Phase, clock, counting
+from mpu_cli.cli.messages import info, is_quiet, verbosity_options, warn
+from mpu_cli.cli.options import Parsed, click_type, reading_options, run_options
+from mpu_cli.cli.progress import Phase, clock, counting
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.runtime.options import Kind, Option, PerLabel, Whole, WordOr, options_of
 from mpu_cli.svmlight.grammar import Reading

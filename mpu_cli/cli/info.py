@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import click_type
-from mpu_cli.cli.options.input_files import numbers_option
-from mpu_cli.cli.output.messages import verbosity_options
-from mpu_cli.cli.output.reports import (
+from mpu_cli.cli.messages import verbosity_options
+from mpu_cli.cli.options import click_type, numbers_option
+from mpu_cli.cli.reports import (
     by_people,
     expected,
     frequency,

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import click_type, file_option, top_k_options
-from mpu_cli.cli.options.execution import cluster_options, run_options
-from mpu_cli.cli.options.input_files import numbers_option, reading_options, suggestible_options
-from mpu_cli.cli.output.messages import detail, info, verbosity_options, warn
-from mpu_cli.cli.output.progress import counting
+from mpu_cli.cli.messages import detail, info, verbosity_options, warn
+from mpu_cli.cli.options import (
+    click_type,
+    cluster_options,
+    file_option,
+    numbers_option,
+    reading_options,
+    run_options,
+    suggestible_options,
+    top_k_options,
+)
+from mpu_cli.cli.progress import counting
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import Reading
@@ -143,8 +150,7 @@ def predict(
     """
     from mpu_cli import bundle
     from mpu_cli.commands.predict import prediction
-    from mpu_cli.commands.predict.prediction_files import in_folder, making
-    from mpu_cli.commands.predict.text_input import Texts
+    from mpu_cli.commands.predict.prediction_files import Texts, in_folder, making
     from mpu_cli.errors import ModelError, shown
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
     from mpu_cli.svmlight.streams import as_one, refuse_unreadable

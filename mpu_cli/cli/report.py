@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.options import click_type
-from mpu_cli.cli.options.execution import run_options
-from mpu_cli.cli.options.input_files import scores_option, training_files
-from mpu_cli.cli.output.messages import info, verbosity_options
-from mpu_cli.cli.output.reports import give, json_option
+from mpu_cli.cli.messages import info, verbosity_options
+from mpu_cli.cli.options import click_type, run_options, scores_option, training_files
+from mpu_cli.cli.reports import give, json_option
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 
 if TYPE_CHECKING:

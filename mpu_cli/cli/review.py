@@ -4,10 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import click_type, file_option
-from mpu_cli.cli.options.execution import run_options
-from mpu_cli.cli.options.input_files import names_option, numbers_option, reading_options, suggestible_options
-from mpu_cli.cli.output.messages import info, verbosity_options
+from mpu_cli.cli.messages import info, verbosity_options
+from mpu_cli.cli.options import (
+    click_type,
+    file_option,
+    names_option,
+    numbers_option,
+    reading_options,
+    run_options,
+    suggestible_options,
+)
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 from mpu_cli.svmlight.grammar import Reading
@@ -112,7 +118,7 @@ def review(
     """
     from dataclasses import asdict
 
-    from mpu_cli.commands import review as command
+    from mpu_cli.commands import reviewing as command
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.text.sidecars import made_with
 

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.options import click_type, options_as_one
-from mpu_cli.cli.options.execution import run_options
-from mpu_cli.cli.output.messages import info, verbosity_options
+from mpu_cli.cli.messages import info, verbosity_options
+from mpu_cli.cli.options import click_type, options_as_one, run_options
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.options import Whole
 from mpu_cli.serve import Limits
@@ -59,9 +58,8 @@ def serve(model: Path, host: str, port: int, path: Path | None, options: Limits,
       mpu serve news.mpu --socket /run/news/mpu.sock --log-format json
     """
     try:
-        from mpu_cli.serve.application import Service
+        from mpu_cli.serve.application import Service, at_port, at_socket, serve
         from mpu_cli.serve.model import Current
-        from mpu_cli.serve.server import at_port, at_socket, serve
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
         raise MpuError(f"the package {package} is not installed: install mpu with the extra serve") from None

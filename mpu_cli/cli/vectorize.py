@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import file_option, options_from
-from mpu_cli.cli.options.input_files import max_line_bytes_option
-from mpu_cli.cli.output.messages import info, verbosity_options, warn
-from mpu_cli.cli.output.progress import progress
-from mpu_cli.cli.output.reports import json_option, print_json
+from mpu_cli.cli.messages import info, verbosity_options, warn
+from mpu_cli.cli.options import file_option, max_line_bytes_option, options_from
+from mpu_cli.cli.progress import progress
+from mpu_cli.cli.reports import json_option, print_json
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import options_of
 from mpu_cli.text.analyzer import TextOptions

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.options import click_type
-from mpu_cli.cli.options.execution import wait_option
-from mpu_cli.cli.output.messages import info, verbosity_options
-from mpu_cli.cli.output.reports import json_option, print_json, print_table
+from mpu_cli.cli.messages import info, verbosity_options
+from mpu_cli.cli.options import click_type, wait_option
+from mpu_cli.cli.reports import json_option, print_json, print_table
 from mpu_cli.runtime.options import Whole
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
 from mpu_cli.text.annif import form_and_fields, open_records
-from mpu_cli.text.labels import Labels, confusable, read_labels
+from mpu_cli.text.labels import Labels, confusable, is_thesaurus, read_labels, read_thesaurus
 from mpu_cli.text.languages import languages_of, of_collection, strangers
 from mpu_cli.text.records import DEFAULT_FIELDS, Bad, Fields, Record, read_records
 from mpu_cli.text.sidecars import (
@@ -39,7 +39,6 @@ from mpu_cli.text.sidecars import (
 )
 from mpu_cli.text.stored import Records, written
 from mpu_cli.text.vectorizer import Vectorizer
-from mpu_cli.thesaurus import is_thesaurus, read_thesaurus
 
 _CHANGED = "changed while it was being read; try again"
 _MOST_LISTED = 20  # bad records

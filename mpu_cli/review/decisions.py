@@ -31,7 +31,6 @@ from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.label_names import quoted
 from mpu_cli.names.lines import cell
-from mpu_cli.review import numbering
 from mpu_cli.review.tables import (
     NO,
     NOTHING_ELSE,
@@ -40,6 +39,8 @@ from mpu_cli.review.tables import (
     YES,
     Table,
     chance,
+    checksum_comment,
+    find_checksum,
     instance_number,
     is_sample_word,
     label_number,
@@ -80,7 +81,7 @@ class Decisions:
     files : tuple of str
         As the user named them.
     checksums : tuple of str or None
-        Of the data that each file numbers (see `numbering`); None if the file has none.
+        Of the data that each file numbers (`tables.checksum`); None if the file has none.
     undecided : int
         Number of lines without verdict.
     names : LabelNames or None
@@ -238,7 +239,7 @@ def read_cells(
     instance = _translate(table, list(both), lambda pair: _instance(pair[0].strip(), pair[1].strip(), ids))
     column = NUMBER if names is None and NUMBER in table.columns else LABEL
     label = _translate(table, table.columns[column], lambda text: label_number(text.strip(), names))
-    return WrittenCells(table, numbering.find(table.source, table.comments), instance, label)
+    return WrittenCells(table, find_checksum(table.source, table.comments), instance, label)
 
 
 def _instance(number: str, key: str, ids: RecordIds | None) -> int:
@@ -387,7 +388,7 @@ def write(
     of : str or Path, optional
         The data file, named in a comment; ``-`` is standard input.
     checksum : str, optional
-        Checksum of the data (see `numbering.checksum`), so that the file is refused for other data.
+        Checksum of the data (`tables.checksum`), so that the file is refused for other data.
     names : LabelNames, optional
         Labels are written by these names.
     ids : RecordIds, optional
@@ -413,7 +414,7 @@ def write(
     if of is not None:
         out.write(f"# review of {one_line(' '.join(shown(of).split()))}\n".encode(errors="backslashreplace"))
     if checksum is not None:
-        out.write(numbering.comment(checksum).encode())
+        out.write(checksum_comment(checksum).encode())
     both = (PROBABILITY, lines.probability), (DRAWN, lines.drawn)
     shares = {name: values for name, values in both if values is not None}
     numbers = [NUMBER] * with_numbers

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
-from mpu_cli.review.numbering import checked
-from mpu_cli.review.tables import NO, NOTHING_ELSE, YES, instance_number, is_sample_word, label_number
+from mpu_cli.review.tables import NO, NOTHING_ELSE, YES, checked_checksum, instance_number, is_sample_word, label_number
 from mpu_cli.review.worklist import Item, Worklist
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.streams import open_input
@@ -202,7 +201,7 @@ def _data(data: dict) -> _Data:
             label_number(str(label))
         instance = instance_number(str(_of_kind(int, data["instance"])))
         key = _of_kind(str, data["id"]) if "id" in data else None
-        return _Data(file, checked(checksum), instance, source, options, key)
+        return _Data(file, checked_checksum(checksum), instance, source, options, key)
     except ValueError as error:
         raise _ForeignTaskError(str(error)) from None
 

@@ -9,9 +9,8 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
 from mpu_cli.errors import shown
-from mpu_cli.review import numbering
 from mpu_cli.review.decisions import Decisions
-from mpu_cli.review.tables import NOTHING_ELSE
+from mpu_cli.review.tables import NOTHING_ELSE, checksum, no_instance, refuse_other_data
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import Source
 
@@ -100,7 +99,7 @@ def match(
     array([[2, 2, 1],
            [0, 0, 0]], dtype=int8)
     """
-    _check_instances(decisions, len(data), source, checksum_of or (lambda: numbering.checksum(data.features)))
+    _check_instances(decisions, len(data), source, checksum_of or (lambda: checksum(data.features)))
     whole = decisions.label == NOTHING_ELSE
     annotated, annotated_ids = data.occurring_labels()
     n = len(data)
@@ -146,10 +145,10 @@ def _check_instances(decisions: Decisions, n: int, source: Source, checksum_of: 
     if any(decisions.checksums):
         own = checksum_of()
         for file, theirs in zip(decisions.files, decisions.checksums, strict=True):
-            numbering.check(file, theirs, own, source)
+            refuse_other_data(file, theirs, own, source)
     if len(beyond := np.flatnonzero(decisions.instance >= n)):
         i = beyond[0]
-        raise decisions.error(i, numbering.no_instance(int(decisions.instance[i]), source, n))
+        raise decisions.error(i, no_instance(int(decisions.instance[i]), source, n))
 
 
 def stored(labels: csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

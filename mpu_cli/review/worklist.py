@@ -10,9 +10,8 @@ import numpy as np
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.name_files import Names, is_uri
-from mpu_cli.review import numbering
 from mpu_cli.review.decisions import DRAWN, PROBABILITY, SOURCE, VERDICT, WHY, read_cells
-from mpu_cli.review.tables import NOTHING_ELSE, SAMPLE, SUGGESTION, chance
+from mpu_cli.review.tables import NOTHING_ELSE, SAMPLE, SUGGESTION, chance, no_instance, refuse_other_data
 from mpu_cli.svmlight.dataset import Dataset
 
 MOST_INSTANCES = 100_000  # on one page
@@ -110,7 +109,7 @@ class Worklist:
     file : str
         As the user named it.
     checksum : str
-        Checksum of its features (see `numbering`).
+        Checksum of its features (`tables.checksum`).
     source : {"sample", "suggestion", ""}
         The `source` of the decisions (see `decisions`).
     items : list of Item
@@ -198,7 +197,7 @@ def read_suggestions(
     optional = (PROBABILITY, DRAWN, WHY, SOURCE)
     cells = read_cells(path, optional, names, ids)
     table = cells.table
-    numbering.check(table.source, cells.checksum, checksum, source)
+    refuse_other_data(table.source, cells.checksum, checksum, source)
     texts = (table.columns.get(name, [""] * len(table.lines)) for name in (VERDICT, *optional))
     suggested: dict[int, dict[int, Suggested]] = {}
     rows = zip(table.lines, cells.instance.tolist(), cells.label.tolist(), *texts, strict=True)
@@ -209,7 +208,7 @@ def read_suggestions(
         except ValueError as error:
             raise InputError(table.source, line, str(error)) from None
         if instance >= len(data):
-            raise InputError(table.source, line, numbering.no_instance(instance, source, len(data)))
+            raise InputError(table.source, line, no_instance(instance, source, len(data)))
         if label != NOTHING_ELSE and not verdict.strip():
             words = tuple(filter(None, why.split("; ")))
             suggestion = Suggested(label, drawn=drawn)

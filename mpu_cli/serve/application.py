@@ -1,12 +1,18 @@
-"""The paths of the service."""
+"""The service: its paths, what requests ask for, where it listens, and how it ends."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import socket
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
+import numpy as np
+import uvicorn
+from scipy.sparse import csr_array
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -16,11 +22,96 @@ from starlette.routing import Route
 
 from mpu_cli.errors import MpuError
 from mpu_cli.names.label_names import quoted
-from mpu_cli.runtime.parallel import threads
+from mpu_cli.names.lines import is_utf8, whole
+from mpu_cli.runtime import signals
+from mpu_cli.runtime.options import Whole
+from mpu_cli.runtime.parallel import blas_on_one_thread, threads
+from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.serve import Limits
-from mpu_cli.serve.asked import Asked, from_form, from_json
-from mpu_cli.serve.metrics import Metrics, Observed
-from mpu_cli.serve.model import Answer, Current
+from mpu_cli.serve.model import Answer, Asked, Current
+from mpu_cli.serve.monitoring import Metrics, Observed
+from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
+
+_USUAL_TOP = 20
+_FIELDS = ("texts", "instances", "top")
+# Of Annif's http backend, with all fields that begin with `metadata_`.
+_ANNIF_FIELDS = ("text", "limit", "project")
+_ANNIF_LIMIT = "10"
+
+
+def from_json(body: bytes, limits: Limits) -> Asked:
+    """Read ``{"texts": [...]}`` or ``{"instances": [{"index": value, ...}, ...]}``, perhaps with ``"top"``.
+
+    Raises
+    ------
+    HTTPException
+        It makes no sense (400), or has more instances than are allowed (413).
+    """
+    values = _read(lambda: json_value(body, unique=True), "the body")
+    if not isinstance(values, dict):
+        raise HTTPException(400, "the body is no JSON object")
+    _refuse_unknown(values, _FIELDS)
+    if ("texts" in values) == ("instances" in values):
+        raise HTTPException(400, 'give {"texts": [...]} or {"instances": [{"index": value, ...}, ...]}')
+    name = "texts" if "texts" in values else "instances"
+    items, kind = values[name], str if name == "texts" else dict
+    if not isinstance(items, list) or not all(isinstance(one, kind) for one in items):
+        raise HTTPException(400, f"{name}: give a list of {'texts' if kind is str else 'objects'}")
+    if len(items) > limits.max_instances:
+        raise HTTPException(413, f"{len(items):,} {name}: give at most {limits.max_instances:,} at a time")
+    wanted = values.get("top", min(_USUAL_TOP, limits.max_top))
+    top = _read(lambda: Whole(1, limits.max_top).check(wanted), "top")
+    return Asked(_texts(items) if kind is str else _features(items), top)
+
+
+def from_form(body: bytes, limits: Limits) -> Asked:
+    """Read the form that Annif's http backend sends: ``text=...&limit=10``; HTTPException as for `from_json`."""
+    pairs = _read(lambda: parse_qsl(body.decode(), keep_blank_values=True, errors="strict"), "the form")
+    values = dict(pairs)
+    _refuse_unknown([name for name in values if not name.startswith("metadata_")], _ANNIF_FIELDS)
+    if len(values) < len(pairs) or "text" not in values:
+        raise HTTPException(400, "give a form with one field text, and perhaps one field limit")
+    top = _read(lambda: Whole(1, limits.max_top).parse(values.get("limit", _ANNIF_LIMIT)), "limit")
+    return Asked(_texts([values["text"]]), top)
+
+
+def _read(read: Callable[[], Any], name: str) -> Any:
+    try:
+        return read()
+    except ValueError as error:
+        raise HTTPException(400, f"{name}: {error}") from None
+
+
+def _refuse_unknown(names: Collection[str], fields: tuple[str, ...]) -> None:
+    if unknown := [name for name in names if name not in fields]:
+        raise HTTPException(400, f"{quoted(unknown[0])} is no field of a request; there are {', '.join(fields)}")
+
+
+def _texts(texts: list[str]) -> list[str]:
+    for number, text in enumerate(texts, 1):
+        if not is_utf8(text):
+            raise HTTPException(400, f"text {number} has half of a surrogate pair (\\ud800 to \\udfff)")
+    return texts
+
+
+def _features(instances: list[dict[str, Any]]) -> csr_array:
+    rows: list[int] = []
+    columns: list[int] = []
+    values: list[float] = []
+    for row, instance in enumerate(instances):
+        numbered = [(whole(index, MAX_ID), value) for index, value in instance.items()]
+        entries = {index: value for index, value in numbered if index is not None}
+        if len(entries) < len(instance):
+            raise HTTPException(400, f"instance {row + 1}: give each index once, a whole number from 0 to {MAX_ID:,}")
+        for index, value in entries.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < FLOAT32_OVERFLOW:
+                raise HTTPException(400, f"instance {row + 1}: the value of {index} is no number of 32 bits")
+        rows += [row] * len(entries)
+        columns += entries
+        values += entries.values()
+    shape = len(instances), max(columns, default=0) + 1
+    return csr_array((np.array(values, np.float32), (rows, columns)), shape=shape)
+
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _LEFT = 499  # as nginx has it: nobody receives it
@@ -132,3 +223,73 @@ async def _refused(_request: Request, error: Exception) -> Response:
         case _:  # which the server logs
             status, message = 500, "this service has failed; its log says how"
     return JSONResponse({"error": message}, status, headers)
+
+
+# For requests that are under way when the process is asked to end.
+_SECONDS_TO_FINISH = 10
+
+
+def server_of(app: Starlette) -> uvicorn.Server:
+    """Make the server of an application. Its messages are those of the logger `uvicorn`."""
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_config=None,
+        log_level="error",  # what a client sends wrong is not a fault of the service
+        server_header=False,
+        timeout_graceful_shutdown=_SECONDS_TO_FINISH,
+    )
+    return uvicorn.Server(config)
+
+
+def serve(app: Starlette, listening: socket.socket) -> None:
+    """Answer requests until a signal comes; then finish those that are under way."""
+    server = server_of(app)
+
+    def end() -> None:
+        server.should_exit = True
+
+    with blas_on_one_thread(), signals.asked_to_end(end):
+        server.run(sockets=[listening])
+
+
+@contextmanager
+def at_port(host: str, port: int) -> Iterator[socket.socket]:
+    """Listen at an address of this machine; port 0 is any that is free. MpuError where that is not possible."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        reason = str(error.strerror).partition(" (")[0]  # the rest says the address again
+        raise MpuError(f"cannot listen at {host}, port {port}: {reason}; give another --port") from error
+    with listening:
+        # Connections inherit it. asyncio does that only where a socket names its protocol, and the body of an answer
+        # would wait 40 ms for its head to be acknowledged.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield listening
+
+
+@contextmanager
+def at_socket(path: Path) -> Iterator[socket.socket]:
+    """Listen at a socket file, which all may write to: who may reach it is said by its directory.
+
+    Raises
+    ------
+    MpuError
+        Another process listens there, or there is a file that is no socket.
+    """
+    with socket.socket(socket.AF_UNIX) as probe, socket.socket(socket.AF_UNIX) as listening:
+        try:
+            if path.is_socket():
+                if probe.connect_ex(str(path)) == 0:
+                    raise MpuError(f"{path}: another process listens there")
+                path.unlink()  # of a process that was killed
+            elif path.exists():
+                raise MpuError(f"{path}: is no socket, and is not replaced; give another --socket")
+            listening.bind(str(path))
+        except OSError as error:
+            raise MpuError(f"{path}: cannot listen there: {error.strerror or error}") from error
+        with signals.finally_call(lambda: path.unlink(missing_ok=True)), suppress(FileNotFoundError):
+            path.chmod(0o666)
+            listening.listen()
+            yield listening

@@ -22,7 +22,6 @@ from mpu_cli.commands.predict.prediction import reaching, select
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
-from mpu_cli.serve.asked import Asked
 from mpu_cli.text.languages import languages_of, strangers
 from mpu_cli.text.sidecars import from_one
 from mpu_cli.text.stored import unpacked
@@ -34,6 +33,22 @@ _log = logging.getLogger(__name__)
 _SECONDS_BEFORE_RETRY = 60.0
 # Of each file: device, inode, time and size; None where it is not there.
 _State = dict[Path, tuple[int, ...] | None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request.
+
+    Attributes
+    ----------
+    data : list of str, or csr_array of float32, shape (n, any)
+        Texts, or the features of instances.
+    top : int
+        How many scores of each are wanted.
+    """
+
+    data: list[str] | csr_array
+    top: int
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,22 @@
-"""Labels that are texts, and their numbers."""
+"""Labels that are texts, and their numbers: from a file of names, or a thesaurus in SKOS or as a table of Annif."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mpu_cli.errors import InputError
+from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names.name_files import read_names, uri_of, without_brackets
 from mpu_cli.names.naming import is_kept
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.svmlight.streams import is_compressed, open_input
+from mpu_cli.text.languages import TextIn
+from mpu_cli.text.records import Bad, clean, no_field, read_rows
+
+if TYPE_CHECKING:
+    from rdflib import Graph
+
 
 _MOST_NUMBERS = 10**7
 
@@ -117,3 +128,237 @@ def confusable(names: Iterable[str]) -> list[tuple[str, str]]:
         if other != name:
             pairs.append((other, name))
     return pairs
+
+
+# RDF, by the suffix of the file.
+RDF_FORMATS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt", ".jsonld": "json-ld", ".json": "json-ld"}
+TABLE = ".csv"
+
+
+@dataclass(frozen=True)
+class Concept:
+    """A concept.
+
+    Attributes
+    ----------
+    uri : str
+    names : dict
+        The preferred name in each language; "" for one without a language.
+    others : dict
+        Further names in each language.
+    broader : tuple of str
+        URIs of broader concepts.
+    deprecated : bool
+    """
+
+    uri: str
+    names: Mapping[str, str]
+    others: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    broader: tuple[str, ...] = ()
+    deprecated: bool = False
+
+    def names_in(self, languages: Sequence[str]) -> tuple[str, ...]:
+        """Return the names in some languages, or else without one, or else in the first one, with the URI last."""
+        there = [name for name in languages if name in self.names]
+        spoken = there or [name for name in ("", *sorted(self.names)) if name in self.names][:1] or languages[:1]
+        names = [TextIn.of(clean(self.names[code]), code) for code in spoken if code in self.names]
+        for code in dict.fromkeys((*spoken, "")):
+            names += [TextIn.of(clean(other), code) for other in self.others.get(code, ())]
+        return (*dict.fromkeys(names), self.uri)
+
+
+@dataclass(frozen=True)
+class Thesaurus:
+    """The concepts of a thesaurus as labels.
+
+    Attributes
+    ----------
+    labels : Labels
+        One of each concept that is not deprecated, by URI, with its names and its URI. A tag that names a
+        deprecated one becomes a label with its names, after them.
+    language : str
+        In which they are named; "" where names have no language.
+    others : tuple of str
+        Further languages in the file, ascending.
+    deprecated : int
+        Concepts that are.
+    """
+
+    labels: Labels
+    language: str
+    others: tuple[str, ...]
+    deprecated: int
+
+
+def suffix_of(source: str | Path) -> str:
+    """Return the suffix of a file, compressed or not, in small letters."""
+    path = Path(source)
+    return (path.with_suffix("") if is_compressed(path) else path).suffix.lower()
+
+
+def is_thesaurus(source: str | Path) -> bool:
+    """Whether the name of a file is that of a thesaurus, and not of a list of names."""
+    return suffix_of(source) in (*RDF_FORMATS, TABLE)
+
+
+def read_concepts(source: str | Path) -> list[Concept]:
+    """Read the concepts of a thesaurus, by the suffix of its name; compressed or not.
+
+    Parameters
+    ----------
+    source : str or Path
+        SKOS: ``.ttl``, ``.rdf`` or ``.xml``, ``.nt``, ``.jsonld`` or ``.json``; or ``.csv``: a table of Annif, with
+        columns ``uri`` and ``label_en``, ``label_de``, ...
+
+    Returns
+    -------
+    list of Concept
+        By URI, ascending.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or has no concept.
+    MpuError
+        RDF needs the extra skos.
+    """
+    suffix = suffix_of(source)
+    if suffix == TABLE:
+        concepts = list(read_table(source))
+        expected = "columns uri and label_en, label_de, ..., as Annif writes them"
+    else:
+        with open_input(source) as stream:
+            concepts = list(read_skos(stream.read(), RDF_FORMATS[suffix], str(source)))
+        expected = "what is a skos:Concept, or has a skos:prefLabel"
+    if not concepts:
+        raise InputError(str(source), None, f"has no concept; expected: {expected}")
+    return sorted(concepts, key=lambda concept: concept.uri)
+
+
+def read_thesaurus(source: str | Path, language: str | None = None) -> Thesaurus:
+    """Read a thesaurus as labels.
+
+    Parameters
+    ----------
+    source : str or Path
+        As for `read_concepts`.
+    language : str, optional
+        In which concepts are named, as far as they are; of several, with commas between them, the first is that of main
+        names, and those in the others are further names. Default: that of most names.
+
+    Raises
+    ------
+    InputError
+        As `read_concepts`; or nothing has a name in the language.
+    """
+    concepts = read_concepts(source)
+    current = [concept for concept in concepts if not concept.deprecated]
+    languages = sorted({name for concept in concepts for name in concept.names if name})
+    wanted = [_usual_language(concepts)] if language is None else language.split(",")
+    if language is not None and (unknown := [code for code in wanted if code not in languages]):
+        there = ", ".join(languages) or "none"
+        raise InputError(str(source), None, f"nothing has a name in the language {unknown[0]!r}; languages: {there}")
+    number = {concept.uri: k for k, concept in enumerate(current, 1)}
+    broader = {
+        number[concept.uri]: tuple(number[uri] for uri in concept.broader if uri in number and uri != concept.uri)
+        for concept in current
+    }
+    names = [concept.names_in(wanted) for concept in current]
+    return Thesaurus(
+        Labels(
+            names,
+            {narrower: them for narrower, them in broader.items() if them},
+            [concept.names_in(wanted) for concept in concepts if concept.deprecated],
+        ),
+        ",".join(wanted),
+        tuple(name for name in languages if name not in wanted),
+        len(concepts) - len(current),
+    )
+
+
+def _usual_language(concepts: Iterable[Concept]) -> str:
+    """Return the language of most preferred names; the first by the alphabet of several."""
+    counts = Counter(language for concept in concepts for language in concept.names if language)
+    return min(counts, key=lambda language: (-counts[language], language), default="")
+
+
+_LABEL = "label_"
+
+
+def read_table(source: str | Path) -> Iterator[Concept]:
+    """Read the concepts of a table; InputError at a row that is no concept."""
+    with open_input(source) as stream:
+        for row in read_rows(stream, str(source), "csv", MAX_LINE_BYTES, needed=("uri",)):
+            if isinstance(row, Bad):
+                raise InputError(str(source), row.line, row.problem)
+            if "uri" not in row.fields:
+                raise InputError(str(source), row.line, no_field("uri", row.fields))
+            fields = {name: str(value).strip() for name, value in row.fields.items()}
+            if not (uri := without_brackets(fields.get("uri", ""))):
+                raise InputError(str(source), row.line, "the column uri is empty; each concept has a URI")
+            names = {
+                name.removeprefix(_LABEL): value for name, value in fields.items() if name.startswith(_LABEL) and value
+            }
+            yield Concept(uri, names | ({"": fields["label"]} if fields.get("label") else {}))
+
+
+_LONGEST = 200  # characters of a problem
+
+
+def read_skos(data: bytes, form: str, source: str) -> Iterator[Concept]:
+    """Read the concepts of an RDF text: what is a skos:Concept, or has a skos:prefLabel.
+
+    Parameters
+    ----------
+    data : bytes
+    form : str
+        A format of rdflib.
+    source : str
+        The file, for errors.
+
+    Raises
+    ------
+    InputError
+        It is no RDF of this format.
+    MpuError
+        rdflib is not installed.
+    """
+    try:
+        from rdflib import OWL, RDF, SKOS, Graph, Literal, URIRef
+    except ImportError:
+        raise MpuError(f"{source}: reading RDF needs rdflib: pip install 'mpu-cli[skos]'") from None
+    graph = _parsed(Graph(), data, form, source)
+    concepts = {*graph.subjects(RDF.type, SKOS.Concept), *graph.subjects(SKOS.prefLabel, None)}
+    for concept in concepts:
+        if not isinstance(concept, URIRef):
+            continue
+        names: dict[str, str] = {}
+        for name in sorted(graph.objects(concept, SKOS.prefLabel)):
+            if isinstance(name, Literal) and str(name).strip():
+                names.setdefault(name.language or "", str(name))
+        others: defaultdict[str, list[str]] = defaultdict(list)
+        for kind in (SKOS.altLabel, SKOS.hiddenLabel):
+            for name in sorted(graph.objects(concept, kind)):
+                if isinstance(name, Literal) and str(name).strip():
+                    others[name.language or ""].append(str(name))
+        broader = {*graph.objects(concept, SKOS.broader), *graph.subjects(SKOS.narrower, concept)}
+        deprecated = any(str(value).lower() in ("true", "1") for value in graph.objects(concept, OWL.deprecated))
+        yield Concept(str(concept), names, dict(others), tuple(sorted(map(str, broader))), deprecated)
+
+
+def _parsed(graph: "Graph", data: bytes, form: str, source: str) -> "Graph":
+    import logging
+    import warnings
+
+    rdflib_log = logging.getLogger("rdflib")
+    before = rdflib_log.level
+    rdflib_log.setLevel(logging.CRITICAL)  # it tells of each odd literal
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of rdflib about itself
+            return graph.parse(data=data, format=form)
+    except Exception as error:  # rdflib's parsers raise what they like
+        problem = " ".join(str(error).split())[:_LONGEST]
+        raise InputError(source, None, f"cannot be read as {form}: {problem or type(error).__name__}") from None
+    finally:
+        rdflib_log.setLevel(before)

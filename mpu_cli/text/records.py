@@ -14,13 +14,12 @@ from mpu_cli.errors import InputError
 from mpu_cli.names.lines import NOT_UTF8, decoded_lines, first_repeated, is_utf8
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import ReadableLines
+from mpu_cli.svmlight.streams import ReadableLines, is_compressed
 from mpu_cli.text.languages import TextIn
 
 ANNIF, SUBJECTS = "annif", "subjects"
 FORMATS = ("jsonl", "csv", "tsv", ANNIF)
 _FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
-_COMPRESSED = (".gz", ".bz2", ".xz")
 _MOST_SHOWN = 10
 
 
@@ -65,7 +64,7 @@ class Bad:
 def format_of(source: str | Path) -> str | None:
     """Return the format of a file by its suffix, compressed or not; None if the suffix means none."""
     path = Path(source)
-    return _FORMAT_OF.get(path.with_suffix("").suffix if path.suffix in _COMPRESSED else path.suffix)
+    return _FORMAT_OF.get(path.with_suffix("").suffix if is_compressed(path) else path.suffix)
 
 
 def read_rows(

@@ -23,9 +23,18 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, shown
 from mpu_cli.names import LabelNames, Naming, RecordIds, read_ids
-from mpu_cli.names.implications import implication_lines, read_implications
 from mpu_cli.names.lines import as_a_file, text_lines, whole
-from mpu_cli.names.naming import BROADER, DEPRECATED, GROUPS, IDS, LABELS, folder_of, ids_file
+from mpu_cli.names.naming import (
+    BROADER,
+    DEPRECATED,
+    GROUPS,
+    IDS,
+    LABELS,
+    folder_of,
+    ids_file,
+    implication_lines,
+    read_implications,
+)
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_ID

@@ -18,8 +18,8 @@ from mpu_cli.core.select.sample import draw
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.methods import Fitted, mpu
-from mpu_cli.names.implications import read_implications
-from mpu_cli.review.numbering import checksum_of_parts
+from mpu_cli.names.naming import read_implications
+from mpu_cli.review.tables import checksum_of_parts
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import files_of

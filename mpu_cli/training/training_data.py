@@ -21,10 +21,9 @@ from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.methods import Fitted
 from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
-from mpu_cli.names.implications import read_implications
-from mpu_cli.names.naming import find_broader
+from mpu_cli.names.naming import find_broader, read_implications
 from mpu_cli.review import decisions, matching
-from mpu_cli.review.numbering import checksum
+from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.report import Count
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read

@@ -7,7 +7,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.review import decisions
-from mpu_cli.review.numbering import checksum
+from mpu_cli.review.tables import checksum
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Files
 from tests.cli.training import message

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import mpu_cli
-from mpu_cli.cli.output import messages
-from mpu_cli.cli.output.progress import name_of
+from mpu_cli.cli import messages
+from mpu_cli.cli.progress import name_of
 from tests.cli.terminal import on_terminal
 from tests.cli.training import ALONE, QUICK
 

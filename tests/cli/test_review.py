@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from mpu_cli.review.numbering import checksum
+from mpu_cli.review.tables import checksum
 from mpu_cli.svmlight import reader
 from tests.cli.training import message
 

@@ -10,7 +10,7 @@ import pytest
 from mpu_cli.bundle import load
 from mpu_cli.core.model.explanation import explain
 from mpu_cli.svmlight.reader import read
-from tests.test_thesaurus import TURTLE
+from tests.text.test_thesaurus import TURTLE
 
 TEXTS = ["red apple sweet", "green apple sweet", "green pear sweet", "yellow pear soft", "brown walnut hard", "walnut"]
 TAGS = [["Apple"], ["https://example.org/apple"], ["Pear"], ["<https://example.org/pear>"], ["Nuss"], ["Fruits"]]

@@ -12,7 +12,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.commands.evaluate.comparison import metric_names
-from mpu_cli.commands.train.acceptance import KS, METRICS
+from mpu_cli.commands.train import KS, METRICS
 from tests.cli.training import ALONE, QUICK, message
 from tests.endurance.commands import PROCESSES, contents, model_files
 from tests.full_disk import fill

@@ -10,7 +10,7 @@ import pytest
 from mpu_cli.commands.train.training import Saving, train
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.review.numbering import checksum, comment
+from mpu_cli.review.tables import checksum, checksum_comment
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Files
 from mpu_cli.training.training_data import Sources
@@ -30,7 +30,7 @@ def write_review(path: Path, files: list[str], every: int = 5) -> Path:
     data = read(Files(files))
     _, Y = linear_problem(N, D, Q, 0)
     annotated = data.labels.toarray()
-    lines = [comment(checksum(data.features)), "instance\tlabel\tverdict\tsource\n", "3\t7\tyes\tsuggestion\n"]
+    lines = [checksum_comment(checksum(data.features)), "instance\tlabel\tverdict\tsource\n", "3\t7\tyes\tsuggestion\n"]
     for i in range(0, len(data), every):
         true = np.union1d(np.flatnonzero(Y[i]), np.flatnonzero(annotated[i]))
         lines += [f"{i + 1}\t{k}\tyes\tsample\n" for k in true] + [f"{i + 1}\t*\tno\tsample\n"]

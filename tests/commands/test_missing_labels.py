@@ -13,9 +13,9 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
-from mpu_cli.names.implications import read_implications
+from mpu_cli.names.naming import read_implications
 from mpu_cli.review import decisions
-from mpu_cli.review.numbering import checksum
+from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.writer import find_labels

@@ -54,9 +54,8 @@ def serving(model: Path, **limits: int) -> Iterator[Asking]:
     """Serve a model from a thread."""
     from mpu_cli.runtime.run import Run
     from mpu_cli.serve import Limits
-    from mpu_cli.serve.application import Service
+    from mpu_cli.serve.application import Service, at_port, server_of
     from mpu_cli.serve.model import Current
-    from mpu_cli.serve.server import at_port, server_of
 
     service = Service(Current(model, Run(jobs=2)), Limits(**limits))
     with at_port("127.0.0.1", 0) as listening:

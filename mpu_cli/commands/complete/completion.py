@@ -20,8 +20,7 @@ from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import STANDARD_STREAM, MpuError
 from mpu_cli.methods import Fitted
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
-from mpu_cli.names.implications import implication_lines
-from mpu_cli.names.naming import implied_file
+from mpu_cli.names.naming import implication_lines, implied_file
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -14,8 +14,7 @@ from mpu_cli.bundle import MANIFEST, TrainedModel, origin
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.predict.fitness import Fitness
-from mpu_cli.commands.predict.prediction_files import RECORD_FORMS, Ids, header, record_writer
-from mpu_cli.commands.predict.text_input import Texts
+from mpu_cli.commands.predict.prediction_files import RECORD_FORMS, Ids, Texts, header, record_writer
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.model.explanation import named_reasons

@@ -6,10 +6,10 @@ import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames, Naming
-from mpu_cli.names.implications import read_implications
 from mpu_cli.names.label_names import is_number
 from mpu_cli.names.lines import cell
 from mpu_cli.names.name_files import read_names
+from mpu_cli.names.naming import read_implications
 from mpu_cli.review import decisions
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.labels import read_labels

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from mpu_cli.cli.output import messages
-from mpu_cli.cli.output.messages import status_line
+from mpu_cli.cli import messages
+from mpu_cli.cli.messages import status_line
 from mpu_cli.errors import counted
 
 # The steps of the library in messages and reports, as docs/reports.md lists them; a level of the stack is numbered.

@@ -10,14 +10,12 @@ import numpy as np
 
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, EVERY_LABEL, LabelNames, Naming, RecordIds, Suggestible
-from mpu_cli.names.implications import read_implications
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.name_files import read_names
-from mpu_cli.names.naming import find_broader
+from mpu_cli.names.naming import find_broader, read_implications
 from mpu_cli.review import decisions, label_studio, worklist
-from mpu_cli.review.numbering import checksum
 from mpu_cli.review.page import page
-from mpu_cli.review.tables import NOTHING_ELSE
+from mpu_cli.review.tables import NOTHING_ELSE, checksum
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read

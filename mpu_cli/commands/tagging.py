@@ -13,8 +13,7 @@ from mpu_cli.names import BESIDE, LabelNames, RecordIds
 from mpu_cli.names.naming import folder_of, ids_file
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
-from mpu_cli.review.numbering import checksum
-from mpu_cli.review.tables import NOTHING_ELSE
+from mpu_cli.review.tables import NOTHING_ELSE, checksum
 from mpu_cli.review.worklist import read_suggestions
 from mpu_cli.runtime.report import Count
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading

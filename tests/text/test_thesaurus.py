@@ -8,7 +8,7 @@ import pytest
 from rdflib import Graph
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.thesaurus import RDF_FORMATS, read_thesaurus
+from mpu_cli.text.labels import RDF_FORMATS, read_thesaurus
 
 TURTLE = """
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> .

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.output import messages
+from mpu_cli.cli import messages
 from mpu_cli.errors import counted, one_line
 from mpu_cli.runtime.report import as_json
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.train.report import Report
+    from mpu_cli.commands.train.training import Report
     from mpu_cli.core.frequency.estimators import GroupRow
 
 

@@ -10,8 +10,7 @@ from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli.api import arrays, learning, parameters
-from mpu_cli.api.estimator import MPUClassifier
-from mpu_cli.api.label_sets import LabelSetsMixin
+from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import PER_LABEL

@@ -1,0 +1,456 @@
+"""Options that several commands share, and types of values, made from declarations (`mpu_cli.runtime.options`)."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mpu_cli.cli.progress import progress
+from mpu_cli.cluster.address import EXPECTED, Address, OnCluster
+from mpu_cli.core.options import AIMS
+from mpu_cli.errors import STANDARD_STREAM
+from mpu_cli.runtime.options import (
+    MOST_BYTES,
+    Kind,
+    Option,
+    Real,
+    RunOptions,
+    Threads,
+    Whole,
+    WordOr,
+    Words,
+    options_of,
+)
+from mpu_cli.svmlight.grammar import MAX_ID, MAX_LINE_BYTES, Reading
+
+if TYPE_CHECKING:
+    from mpu_cli.training.training_data import Sources
+
+
+# The name of a file, as a text and as a Path. What it must be is said by those who open it.
+file_option = partial(click.option, type=click.Path(allow_dash=True))
+path_option = partial(click.option, type=click.Path(path_type=Path))
+
+
+def top_k_options(of_k: str, of_aim: str) -> Callable[[Callable], Callable]:
+    """Add ``--top-k`` and ``--for`` with these helps; the command gets `top_k` and `aim`."""
+
+    def options(function: Callable) -> Callable:
+        k = click.option("--top-k", type=click_type(Whole(1, MAX_ID + 1)), help=of_k)
+        return k(click.option("--for", "aim", type=click.Choice(AIMS), help=of_aim)(function))
+
+    return options
+
+
+class Parsed(click.ParamType):
+    """What a function makes of a text; its ValueError says what is wrong with it."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name, self.parse = name, parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse a text; a default is as it is."""
+        try:
+            return self.parse(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Value(click.ParamType):
+    """A value of a kind."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.name = kind.metavar
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse a text, or check a default."""
+        try:
+            return self.kind.parse(value) if isinstance(value, str) else self.kind.check(value)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
+
+
+class _Number(Value, click.IntRange):
+    """A number; click shows its range in the help."""
+
+    def __init__(self, kind: Whole | Real | Threads) -> None:
+        click.IntRange.__init__(self)
+        Value.__init__(self, kind)
+        self.range = kind.range
+
+    def _describe_range(self) -> str:  # click's own has "1<=x<=100"
+        return self.range
+
+
+class _Word(click.Choice):
+    """One of some words, which shells complete."""
+
+    def __init__(self, kind: Kind, words: tuple[str, ...]) -> None:
+        super().__init__(words)
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Convert as click does, then as the kind does."""
+        return self.kind.check(super().convert(value, param, ctx))
+
+
+def click_type(kind: Kind) -> click.ParamType:
+    """Return the type by which the command line reads values of a kind."""
+    match kind:
+        case Words(words):
+            return _Word(kind, words)
+        case WordOr(words, Words(others)):
+            return _Word(kind, words + others)
+        case Whole() | Real() | Threads():
+            return _Number(kind)
+    return Value(kind)
+
+
+def click_option(option: Option) -> Callable[[Callable], Callable]:
+    """Return the decorator that adds an option to a command."""
+    letters = [f"-{option.letter}"] if option.letter else []
+    return click.option(
+        *letters,
+        f"--{option.name.replace('_', '-')}",
+        option.name,
+        type=click_type(option.kind),
+        default=option.written_default,
+        show_default=option.written_default is not None,
+        help=option.help,
+    )
+
+
+def options_from(declaration: type) -> Callable[[Callable], Callable]:
+    """Add the options that a dataclass declares; the command gets each as a keyword."""
+
+    def decorate(function: Callable) -> Callable:
+        for option in reversed(options_of(declaration).values()):
+            function = click_option(option)(function)
+        return function
+
+    return decorate
+
+
+def options_as_one(declaration: type) -> Callable[[Callable], Callable]:
+    """Add the options that a dataclass declares; the command gets them as `options`, an instance of it."""
+    declared = options_of(declaration)
+
+    def decorate(function: Callable) -> Callable:
+        @options_from(declaration)
+        @wraps(function)
+        def command(*args: Any, **kwargs: Any) -> Any:
+            options = declaration(**{name: kwargs.pop(name) for name in declared})
+            return function(*args, options=options, **kwargs)
+
+        return command
+
+    return decorate
+
+
+wait_option = click.option(
+    "--wait",
+    type=click_type(Real(0)),
+    default=0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait this long for another training of the same model to end, then exit with status 75.",
+)
+
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)B?", re.IGNORECASE)
+
+
+def _size(text: str) -> int:
+    """Return a number of bytes: ``500M`` is 500 million."""
+    size = _SIZE.fullmatch(text)
+    if not size:
+        raise ValueError(f"{text!r} is not a size such as 500M or 2G.")
+    number, unit = size.groups()
+    return round(min(float(number) * _UNITS[unit.upper()], MOST_BYTES))
+
+
+_OPTIONS: dict[str, Callable[[Callable], Callable]] = {
+    **{name: click_option(option) for name, option in options_of(RunOptions).items()},
+    "memory": click.option(
+        "--memory",
+        type=Parsed("size", _size),
+        metavar="SIZE",
+        help="Memory for large arrays, such as 500M or 2G. Arrays beyond it go to temporary files in $TMPDIR. The "
+        "result does not depend on it. Default: half of the free memory.",
+    ),
+}
+
+
+def run_options(*names: str) -> Callable[[Callable], Callable]:
+    """Add some of ``--seed``, ``--jobs``, ``--kernel`` and ``--memory``; the command gets `run`, a `Run`."""
+
+    def decorate(function: Callable) -> Callable:
+        @wraps(function)
+        def with_run(*args, **kwargs):
+            from mpu_cli.runtime.run import Run
+
+            options = {name: kwargs.pop(name) for name in names}
+            if "memory" in options:
+                options["empty"] = _workspace(options.pop("memory"))
+            return function(*args, run=Run(**options, observe=progress), **kwargs)
+
+        command: Callable = with_run
+        for name in reversed(names):
+            command = _OPTIONS[name](command)
+        return command
+
+    return decorate
+
+
+def _workspace(memory: int | None) -> Callable:
+    from mpu_cli.runtime.storage import Workspace, available_memory
+
+    return Workspace(available_memory() // 2 if memory is None else memory).empty
+
+
+def cluster_options(function: Callable) -> Callable:
+    """Add ``--cluster`` and ``--cluster-timeout``; the command gets `on`, an `OnCluster` or None."""
+
+    @click.option(
+        "--cluster",
+        type=Parsed("cluster", Address.parse),
+        metavar="ADDRESS",
+        help=f"Compute on the workers of a Dask cluster: {EXPECTED}. local starts as many processes on this machine, "
+        "by default one per core. Needs the extra `cluster`.",
+    )
+    @click.option(
+        "--cluster-timeout",
+        type=click_type(Real(0.1)),
+        metavar="SECONDS",
+        help=f"How long the cluster may be without a scheduler or a worker. Default: {OnCluster.timeout:g}.",
+    )
+    @wraps(function)
+    def command(*args: Any, cluster: Address | None, cluster_timeout: float | None, **kwargs: Any) -> Any:
+        _refuse_idle(cluster, "--cluster-timeout", cluster_timeout)
+        on = None if cluster is None else OnCluster(cluster, cluster_timeout or OnCluster.timeout)
+        return function(*args, on=on, **kwargs)
+
+    return command
+
+
+def shards_option(function: Callable) -> Callable:
+    """Add ``--shards`` to a command with `cluster_options`; it becomes part of its `on`."""
+    declared = options_of(OnCluster)["shards"]
+
+    @click.option("--shards", type=click_type(declared.kind), help=f"{declared.help} Default: {declared.default}.")
+    @wraps(function)
+    def command(*args: Any, shards: int | None, on: OnCluster | None, **kwargs: Any) -> Any:
+        _refuse_idle(on, "--shards", shards)
+        return function(*args, on=on and replace(on, shards=shards or on.shards), **kwargs)
+
+    return command
+
+
+def _refuse_idle(cluster: object, option: str, value: object) -> None:
+    if cluster is None and value is not None:
+        raise click.UsageError(f"{option} needs --cluster.")
+
+
+def refuse_with_cluster(files: Iterable[str], **values: Any) -> None:
+    """Raise UsageError if an option is set that has no effect on a cluster (by parameter names), or without files."""
+    for name, value in values.items():
+        if value:
+            option = "--" + name.replace("_", "-")
+            raise click.UsageError(f"{option} and --cluster exclude each other; leave out one of the two.")
+    if STANDARD_STREAM in files:
+        raise click.UsageError("Workers of a cluster cannot read standard input: give a file.")
+
+
+def refuse_sources(sources: "Sources", **values: Any) -> None:
+    """Raise UsageError if a command that trains has options without effect on a cluster; see `refuse_with_cluster`."""
+    from mpu_cli.svmlight.streams import files_of
+
+    values |= {"cache": sources.cache, "groups": sources.groups, "scores": sources.scores}
+    refuse_with_cluster((*files_of(sources.file), str(sources.complete)), **values)
+
+
+MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit numbers
+
+
+max_line_bytes_option = click.option(
+    "--max-line-bytes",
+    type=click_type(Whole(1, MOST_LINE_BYTES)),
+    default=MAX_LINE_BYTES,
+    show_default=True,
+    metavar="N",
+    help="Longest line that is accepted, in bytes.",
+)
+numbers_option = click.option(
+    "--numbers", "by_number", is_flag=True, help="Print numbers of labels, even if they have names."
+)
+
+
+def reading_options(function: Callable) -> Callable:
+    """``--implicit-values`` and ``--max-line-bytes N``. The command gets them as one `Reading`."""
+
+    @wraps(function)
+    def command(*args, implicit_values: bool, max_line_bytes: int, **kwargs):
+        return function(*args, reading=Reading(implicit_values, max_line_bytes), **kwargs)
+
+    implicit_values = click.option(
+        "--implicit-values",
+        is_flag=True,
+        help="Read a feature index without a colon as a feature with value 1. Without this option it is an error.",
+    )
+    return implicit_values(max_line_bytes_option(command))
+
+
+def names_option(function: Callable, *, older: str | None = None) -> Callable:
+    """Add ``--labels``, perhaps with an older name, and ``--zero-based``; the command gets a `Naming` as `naming`."""
+
+    @wraps(function)
+    def command(*args: Any, labels: str | None, zero_based: bool, **kwargs: Any) -> Any:
+        from mpu_cli.names import Naming
+
+        return function(*args, naming=Naming(labels, zero_based), **kwargs)
+
+    file = file_option(
+        "--labels",
+        *([older] if older else []),
+        "labels",
+        metavar="NAMES",
+        help="The names of labels: a text file whose line k names label k, or with lines `number<TAB>name`; further "
+        "names of a label come after tabs. Default: news.text/labels or news.labels beside the data news.svm, if it "
+        "exists.",
+    )
+    first = click.option(
+        "--zero-based", is_flag=True, help="Line 1 names label 0. Default: if the data have a label 0."
+    )
+    return file(first(command))
+
+
+def suggestible_options(function: Callable) -> Callable:
+    """``--only FILE`` and ``--exclude FILE``: the command gets a `Suggestible` as `suggestible`."""
+
+    @wraps(function)
+    def command(*args: Any, only: str | None, exclude: str | None, **kwargs: Any) -> Any:
+        from mpu_cli.names import Suggestible
+
+        return function(*args, suggestible=Suggestible(only, exclude), **kwargs)
+
+    only = file_option(
+        "--only",
+        metavar="LABELS",
+        help="Suggest these labels alone: a text file with a label on each line, by number, name or URI. Probabilities "
+        "do not change.",
+    )
+    exclude = file_option("--exclude", metavar="LABELS", help="Do not suggest these labels: a file as for --only.")
+    return only(exclude(command))
+
+
+_READABLE = click.Path(allow_dash=True)
+
+
+def reviewed_options(purpose: str) -> Callable:
+    """Add ``--reviewed`` with this help, and ``--on-conflict``."""
+
+    def options(function: Callable) -> Callable:
+        files = file_option(
+            "--reviewed",
+            metavar="CHECKED.tsv",
+            multiple=True,
+            help=f"{purpose} Can be repeated, as for the files of two people.",
+        )
+        on_conflict = click.option(
+            "--on-conflict",
+            type=click.Choice(["undecided", "error"]),
+            default="undecided",
+            show_default=True,
+            help="Where two --reviewed files contradict each other, leave the label undecided, or stop.",
+        )
+        return files(on_conflict(function))
+
+    return options
+
+
+def training_files(function: Callable) -> Callable:
+    """Add FILE, the files that say more of its labels, ``--cache``, and the options of names and reading.
+
+    The command gets them as `sources`, with other options that fill a field of `Sources`.
+    """
+
+    @names_option
+    @reading_options
+    @wraps(function)
+    def with_sources(*args: Any, file: tuple[str, ...], complete: tuple[str, ...], **kwargs: Any) -> Any:
+        from mpu_cli.runtime.files import refuse_repeated
+        from mpu_cli.svmlight.streams import as_one
+        from mpu_cli.training.training_data import Sources
+
+        refuse_repeated("FILE", file)
+        if kwargs["reviewed_wins"] and not kwargs["reviewed"]:
+            raise click.UsageError("--reviewed-wins needs --reviewed.")
+        if len(complete) > 1:
+            raise click.UsageError("--complete takes one file: join them.")
+        chosen = {field.name: kwargs.pop(field.name) for field in fields(Sources) if field.name in kwargs}
+        sources = Sources(as_one(file), complete=next(iter(complete), None), **chosen)
+        return function(*args, sources=sources, **kwargs)
+
+    options = (
+        click.argument("file", metavar="FILE...", nargs=-1, required=True, type=_READABLE),
+        reviewed_options("Verified labels of FILE: decisions of people, as the page of `mpu review` exports them."),
+        click.option(
+            "--reviewed-wins",
+            is_flag=True,
+            help="If a review says no to an annotated label, the review wins. Otherwise this is an error.",
+        ),
+        file_option(
+            "--complete",
+            metavar="MORE.svm",
+            multiple=True,  # so that a second one is refused
+            help="Learn from these instances too. Their label sets are complete.",
+        ),
+        file_option(
+            "--groups",
+            metavar="GROUPS",
+            help="Estimate c for each group of instances, such as those of one source, year or department: a text file "
+            "whose line k names the group of instance k.",
+        ),
+        file_option(
+            "--implied",
+            metavar="RULES",
+            help="Labels that imply others: a text file with two columns, a narrower and a broader label. Implied "
+            "labels are not suggested as missing; where they have been filled in, they do not raise c.  "
+            "[default: those of the thesaurus that `mpu vectorize --labels` has read]",
+        ),
+        click.option(
+            "--cache",
+            type=click.Path(file_okay=False, path_type=Path),
+            metavar="DIR",
+            help="Keep the parsed data in DIR. Next time they are loaded from there, unless FILE has changed.",
+        ),
+    )
+    command: Callable = with_sources
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+# Of commands with `training_files`.
+label_features_option = file_option(
+    "--label-features",
+    metavar="LABELS.svm",
+    help="Features of labels, such as the words of their names: a file with one line `number index:value ...` per "
+    "label, whose features are numbered as those of FILE. Default: the words of the names of labels, if FILE "
+    "was made by `mpu vectorize`.",
+)
+scores_option = file_option(
+    "--scores",
+    metavar="OOF",
+    help="Out-of-fold scores of FILE by any other classifier, in place of learning one: a line `label:score ...` "
+    "per instance, from 0 to 1, as `mpu predict --format scores` writes them. No instance may be scored by a model "
+    "that has seen it.",
+)
