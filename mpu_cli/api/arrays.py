@@ -19,28 +19,16 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 @dataclass(frozen=True)
 class Checked:
-    """The checked arguments of `MPUClassifier.fit` beside features and annotations. Made by `of`.
+    """The checked arguments of `MPUClassifier.fit` beside features and annotations. Made by `of`."""
 
-    Attributes
-    ----------
-    verdicts : csr_array of int8, shape (n, width), or None
-        1 where the label is true, -1 where it is false.
-    ignored : csr_array of int8, shape (n, width), or None
-        1 where a cell must have no influence.
-    complete, sampled : ndarray of bool, shape (n,)
-        Instances whose labels are complete, and those of them that were drawn at random.
-    chances : csr_array of float64, shape (n, width), or None
-        The probability with which each cell was drawn as a question.
-    label_features : csr_array of float32, shape (width, D), or None
-    groups : InstanceGroups or None
-    """
-
-    verdicts: csr_array | None
-    ignored: csr_array | None
+    verdicts: csr_array | None  # int8, shape (n, width): 1 where the label is true, -1 where it is false
+    ignored: csr_array | None  # int8, shape (n, width): 1 where a cell must have no influence
+    # `complete`, `sampled`: bool, shape (n,): instances whose labels are complete, and those of them that were drawn
+    # at random
     complete: np.ndarray
     sampled: np.ndarray
-    chances: csr_array | None
-    label_features: csr_array | None
+    chances: csr_array | None  # float64, shape (n, width): the probability with which each cell was drawn as a question
+    label_features: csr_array | None  # float32, shape (width, D)
     groups: InstanceGroups | None
 
     @classmethod
@@ -102,21 +90,11 @@ class Checked:
 
 @dataclass(frozen=True)
 class Annotations(LabelInformation):
-    """The annotations of the labels that can be learned, and other information on these labels.
+    """The annotations of the labels that can be learned, and other information on these labels."""
 
-    Attributes
-    ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    columns : ndarray of int, shape (q,)
-        The columns of these labels in the matrix of the caller.
-    width : int
-        The number of columns of that matrix.
-    """
-
-    labels: csr_array
-    columns: np.ndarray
-    width: int
+    labels: csr_array  # bool, shape (n, q): annotated labels
+    columns: np.ndarray  # int, shape (q,): the columns of these labels in the matrix of the caller
+    width: int  # the number of columns of that matrix
 
     @classmethod
     def of_matrix(cls, y: Any, **checked: Any) -> "Annotations":
@@ -153,20 +131,13 @@ class Annotations(LabelInformation):
 
 @dataclass(frozen=True)
 class Named:
-    """Annotations as an indicator matrix, and what its columns are called. Made by `of`.
+    """Annotations as an indicator matrix, and what its columns are called. Made by `of`."""
 
-    Attributes
-    ----------
-    matrix : csr_array of bool, shape (n, q)
-    classes : ndarray, shape (q,)
-        Names of the columns; of two classes in one dimension both, of which the second is the column.
-    has_one_dimension : bool
-        Whether y has a class for each instance.
-    """
-
-    matrix: csr_array
+    matrix: csr_array  # bool, shape (n, q)
+    # ndarray, shape (q,): names of the columns; of two classes in one dimension both, of which the second is the
+    # column
     classes: np.ndarray
-    has_one_dimension: bool = False
+    has_one_dimension: bool = False  # whether y has a class for each instance
 
     @property
     def of_columns(self) -> np.ndarray:

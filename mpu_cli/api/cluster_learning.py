@@ -85,20 +85,12 @@ def _predicted(block: Any, method: str, estimator: Any, arguments: dict[str, Any
 
 @dataclass(frozen=True)
 class Learned:
-    """A model, with the columns and names of its labels in the arrays of the caller.
-
-    Attributes
-    ----------
-    columns : ndarray of int, shape (q,)
-        The columns of its labels among all.
-    sparse : bool
-        Whether label sets are to be predicted as a sparse matrix.
-    """
+    """A model, with the columns and names of its labels in the arrays of the caller."""
 
     model: TrainedModel
-    columns: np.ndarray
+    columns: np.ndarray  # int, shape (q,): the columns of its labels among all
     classes: np.ndarray
-    sparse: bool
+    sparse: bool  # whether label sets are to be predicted as a sparse matrix
 
 
 def is_meant(X: Any, y: Any, client: Any) -> bool:

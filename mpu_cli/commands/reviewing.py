@@ -45,15 +45,10 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportReport:
-    """What an export held.
-
-    Attributes
-    ----------
-    open_tasks, closed : int
-        Tasks without annotation, and instances of which nothing else is true.
-    """
+    """What an export held."""
 
     tasks: int
+    # `open_tasks`, `closed`: tasks without annotation, and instances of which nothing else is true
     open_tasks: int
     decisions: int
     closed: int
@@ -61,16 +56,10 @@ class ImportReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Display:
-    """By what instances and labels are shown: the options of `mpu review`.
-
-    Attributes
-    ----------
-    text_fields : tuple of str
-        They need not be named where there is only one, or `mpu vectorize` knows them.
-    """
+    """By what instances and labels are shown: the options of `mpu review`."""
 
     text: str | Path | None = None
-    text_fields: tuple[str, ...] = ()
+    text_fields: tuple[str, ...] = ()  # they need not be named where there is only one, or `mpu vectorize` knows them
     naming: Naming = BESIDE
     by_number: bool = False
     features: str | Path | None = None

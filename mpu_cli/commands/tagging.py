@@ -31,20 +31,12 @@ ADDED = "added"
 
 @dataclass(frozen=True, kw_only=True)
 class Accepted:
-    """What is written into the records: labels that these review files add, and more, by the options of `mpu apply`.
-
-    Attributes
-    ----------
-    least : float or None
-        Probability from which a suggestion is added; `suggestions` need it.
-    remove : bool
-        Whether annotated labels decided ``no`` are removed.
-    """
+    """What is written into the records: labels that these review files add, and more, by the options of `mpu apply`."""
 
     reviewed: Sequence[str | Path] = ()
     suggestions: str | Path | None = None
-    least: float | None = None
-    remove: bool = False
+    least: float | None = None  # probability from which a suggestion is added; `suggestions` need it
+    remove: bool = False  # whether annotated labels decided ``no`` are removed
     fill_implied: bool = False
     on_conflict: str = "error"
 

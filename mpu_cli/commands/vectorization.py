@@ -48,16 +48,12 @@ _LINES_KEPT = 3  # of tags without a number
 
 @dataclass(frozen=True)
 class Source:
-    """Records to be read, by the options of `mpu vectorize`.
-
-    Attributes
-    ----------
-    text, tags, id, separator, language_field
-        As in `Fields`; empty or None: the default, or that of the file whose vectoriser is used.
-    """
+    """Records to be read, by the options of `mpu vectorize`."""
 
     file: str | Path
     form: str | None = None
+    # `text`, `tags`, `id`, `separator`, `language_field`: as in `Fields`; empty or None: the default, or that of the
+    # file whose vectoriser is used
     text: tuple[str, ...] = ()
     tags: str | None = None
     id: str | None = None

@@ -135,18 +135,12 @@ def _has_words(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Naming:
-    """Options for the names of labels.
+    """Options for the names of labels."""
 
-    Attributes
-    ----------
-    file : str, Path or None
-        A file of names (see `name_files`). Default: the one beside the data, if there is one (`find_names`).
-    zero_based : bool
-        Whether line k names label k - 1, where lines have no numbers. Always so if the data have a label 0, which would
-        have no name otherwise.
-    """
-
+    # A file of names (see `name_files`). Default: the one beside the data, if there is one (`find_names`).
     file: str | Path | None = None
+    # Whether line k names label k - 1, where lines have no numbers. Always so if the data have a label 0, which would
+    # have no name otherwise.
     zero_based: bool = False
 
     def names_of(self, labels: "np.ndarray", source: Source, *, endless: bool = False) -> LabelNames | None:
@@ -207,18 +201,13 @@ BESIDE = Naming()
 
 @dataclass(frozen=True)
 class Suggestible:
-    """The labels that may be suggested, in files; probabilities do not depend on it.
+    """The labels that may be suggested, in files; probabilities do not depend on it."""
 
-    Attributes
-    ----------
-    only, exclude : str, Path or None
-        Labels that may be suggested, and labels that may not. What follows a tab in a line is not looked at.
-    deprecated : Path or None
-        Labels that a thesaurus no longer wants, by number. Those that `only` names may be suggested all the same.
-    """
-
+    # `only`, `exclude`: labels that may be suggested, and labels that may not. What follows a tab in a line is not
+    # looked at.
     only: str | Path | None = None
     exclude: str | Path | None = None
+    # Labels that a thesaurus no longer wants, by number. Those that `only` names may be suggested all the same.
     deprecated: Path | None = None
 
     def beside(self, source: Source) -> "Suggestible":

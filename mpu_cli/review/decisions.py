@@ -211,22 +211,12 @@ def _part(every: Decisions, kept: np.ndarray) -> Decisions:
 
 @dataclass(frozen=True)
 class WrittenCells:
-    """The rows of a file of cells.
-
-    Attributes
-    ----------
-    table : Table
-    checksum : str or None
-        Of the data that it numbers.
-    instance : ndarray of int64, shape (m,)
-        From 0.
-    label : ndarray of int64, shape (m,)
-    """
+    """The rows of a file of cells."""
 
     table: Table
-    checksum: str | None
-    instance: np.ndarray
-    label: np.ndarray
+    checksum: str | None  # of the data that it numbers
+    instance: np.ndarray  # int64, shape (m,): from 0
+    label: np.ndarray  # int64, shape (m,)
 
 
 def read_cells(
@@ -339,30 +329,18 @@ def _each_once(every: Decisions) -> Decisions:
 
 @dataclass(frozen=True)
 class Lines:
-    """What is written of cells, a line each.
+    """What is written of cells, a line each."""
 
-    Attributes
-    ----------
-    instance : ndarray of int, shape (m,)
-        From 0.
-    label : ndarray of int, shape (m,)
-        `NOTHING_ELSE` is written as ``*``.
-    verdict, source : m words, or one for all
-        Of "yes", "no" and ""; of "sample", "suggestion", "question" and "".
-    probability, drawn : ndarray of float, shape (m,), or None
-        Each adds a column of its name.
-    why : m texts, or None
-        What speaks for the label: a column too.
-    """
-
-    instance: np.ndarray
-    label: np.ndarray
+    instance: np.ndarray  # int, shape (m,): from 0
+    label: np.ndarray  # int, shape (m,): `NOTHING_ELSE` is written as ``*``
     _: KW_ONLY
+    # `verdict`, `source`: of "yes", "no" and ""; of "sample", "suggestion", "question" and ""
     verdict: Sequence[str] | str = ""
     source: Sequence[str] | str = SUGGESTION
+    # `probability`, `drawn`: float, shape (m,): each adds a column of its name
     probability: np.ndarray | None = None
     drawn: np.ndarray | None = None
-    why: Sequence[str] | None = None
+    why: Sequence[str] | None = None  # what speaks for the label: a column too
 
     def __len__(self) -> int:
         return len(self.instance)

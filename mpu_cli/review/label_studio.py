@@ -38,27 +38,16 @@ class _ForeignTaskError(Exception):
 
 @dataclass(frozen=True)
 class Export:
-    """The decisions of an export.
+    """The decisions of an export."""
 
-    Attributes
-    ----------
-    file, checksum : str or None
-        Name and checksum of the data, from the tasks; None without tasks.
-    rows : list of (int, int, str, str)
-        Instance from 0, label, verdict and source of each decision, as for `decisions.write`.
-    ids : dict
-        The ids of instances that have one.
-    names : LabelNames or None
-        The options of the tasks, and other names where there are some; None without any name.
-    tasks, open_tasks : int
-        Number of tasks, and of tasks without annotation.
-    """
-
+    # `file`, `checksum`: name and checksum of the data, from the tasks; None without tasks
     file: str | None
     checksum: str | None
+    # Instance from 0, label, verdict and source of each decision, as for `decisions.write`
     rows: list[tuple[int, int, str, str]]
-    ids: dict[int, str]
-    names: LabelNames | None
+    ids: dict[int, str]  # the ids of instances that have one
+    names: LabelNames | None  # the options of the tasks, and other names where there are some; None without any name
+    # `tasks`, `open_tasks`: number of tasks, and of tasks without annotation
     tasks: int
     open_tasks: int
 

@@ -99,24 +99,12 @@ _ROWS = 1 << 16
 
 @dataclass(frozen=True)
 class Table:
-    """Chosen columns of a table.
+    """Chosen columns of a table."""
 
-    Attributes
-    ----------
-    source : str
-        Its file, as the user named it.
-    columns : dict of str to list of str
-        The requested columns that exist. Values are as written, with spaces.
-    lines : list of int
-        Line of the file of each row, from 1.
-    comments : list of (int, str)
-        The lines of comment, without ``#``, each with its number.
-    """
-
-    source: str
-    columns: dict[str, list[str]]
-    lines: list[int]
-    comments: list[tuple[int, str]]
+    source: str  # its file, as the user named it
+    columns: dict[str, list[str]]  # The requested columns that exist. Values are as written, with spaces.
+    lines: list[int]  # line of the file of each row, from 1
+    comments: list[tuple[int, str]]  # the lines of comment, without ``#``, each with its number
 
 
 def read_table(

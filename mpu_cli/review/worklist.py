@@ -20,50 +20,25 @@ _HEAVIEST = 30
 
 @dataclass(frozen=True)
 class Suggested:
-    """A label that may be missing from an instance.
-
-    Attributes
-    ----------
-    probability : float or None
-        None: nobody knows, or it is a question, which is answered without it.
-    drawn : float or None
-        The probability with which it was drawn as a question; None: it is none.
-    why : tuple of str
-        Features of the instance that speak for it.
-    """
+    """A label that may be missing from an instance."""
 
     label: int
-    probability: float | None = None
-    drawn: float | None = None
-    why: tuple[str, ...] = ()
+    probability: float | None = None  # None: nobody knows, or it is a question, which is answered without it
+    drawn: float | None = None  # the probability with which it was drawn as a question; None: it is none
+    why: tuple[str, ...] = ()  # features of the instance that speak for it
 
 
 @dataclass(frozen=True)
 class Item:
-    """One instance.
+    """One instance."""
 
-    Attributes
-    ----------
-    instance : int
-        From 0.
-    annotated : list of int
-        Labels, ascending.
-    suggested : list of Suggested
-        The most probable first.
-    id : str or None
-        That of its record.
-    texts : tuple of str or None
-        The values of the fields that have its text; of several, the first one is the title.
-    features : list of (str, float)
-        The heaviest ones, by name or number; empty if there is a text.
-    """
-
-    instance: int
-    annotated: list[int]
-    suggested: list[Suggested]
-    id: str | None = None
+    instance: int  # from 0
+    annotated: list[int]  # labels, ascending
+    suggested: list[Suggested]  # the most probable first
+    id: str | None = None  # that of its record
+    # The values of the fields that have its text; of several, the first one is the title
     texts: tuple[str, ...] | None = None
-    features: tuple[tuple[str, float], ...] = ()
+    features: tuple[tuple[str, float], ...] = ()  # the heaviest ones, by name or number; empty if there is a text
 
     @property
     def text(self) -> str | None:
@@ -73,77 +48,40 @@ class Item:
 
 @dataclass(frozen=True)
 class Labels:
-    """All labels that a person can choose from, ascending.
-
-    Attributes
-    ----------
-    names : list of str
-        Their numbers, if there are no names.
-    counts : list of int
-        Number of annotations of each.
-    named : bool
-        Whether `names` are names, not numbers.
-    written : list of str
-        Texts that each stand for one label alone (`LabelNames.written`).
-    further : list of list of str
-        Further names, by which a label can be searched for; empty without names.
-    broader : dict
-        For some labels, by their places, the places of those next broader.
-    """
+    """All labels that a person can choose from, ascending."""
 
     numbers: list[int]
-    names: list[str]
-    counts: list[int]
-    named: bool
-    written: list[str]
+    names: list[str]  # their numbers, if there are no names
+    counts: list[int]  # number of annotations of each
+    named: bool  # whether `names` are names, not numbers
+    written: list[str]  # texts that each stand for one label alone (`LabelNames.written`)
+    # Further names, by which a label can be searched for; empty without names
     further: list[list[str]] = field(default_factory=list)
+    # For some labels, by their places, the places of those next broader
     broader: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Worklist:
-    """The instances of a file to review.
+    """The instances of a file to review."""
 
-    Attributes
-    ----------
-    file : str
-        As the user named it.
-    checksum : str
-        Checksum of its features (`tables.checksum`).
-    source : {"sample", "suggestion", ""}
-        The `source` of the decisions (see `decisions`).
-    items : list of Item
-        In the order of reviewing.
-    link : str or None
-        The address of a record, with ``{id}`` in place of its id.
-    """
-
-    file: str
-    checksum: str
-    source: str
-    items: list[Item]
+    file: str  # as the user named it
+    checksum: str  # checksum of its features (`tables.checksum`)
+    source: str  # {"sample", "suggestion", ""}: the `source` of the decisions (see `decisions`)
+    items: list[Item]  # in the order of reviewing
     labels: Labels
-    link: str | None = None
+    link: str | None = None  # the address of a record, with ``{id}`` in place of its id
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown of the records of instances.
-
-    Attributes
-    ----------
-    ids : RecordIds or None
-    texts : mapping of int to tuple of str, or None
-        As `Item` has them. An instance without is shown by its features.
-    link : str or None
-        As `Worklist` has it.
-    broader : mapping of int to sequence of int
-        The next broader labels of some, by their numbers.
-    """
+    """What is shown of the records of instances."""
 
     ids: RecordIds | None = None
+    # As `Item` has them. An instance without is shown by its features.
     texts: Mapping[int, tuple[str, ...]] | None = None
-    link: str | None = None
+    link: str | None = None  # as `Worklist` has it
+    # The next broader labels of some, by their numbers
     broader: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 

@@ -37,41 +37,22 @@ _State = dict[Path, tuple[int, ...] | None]
 
 @dataclass(frozen=True)
 class Asked:
-    """A request.
+    """A request."""
 
-    Attributes
-    ----------
-    data : list of str, or csr_array of float32, shape (n, any)
-        Texts, or the features of instances.
-    top : int
-        How many scores of each are wanted.
-    """
-
+    # list of str, or csr_array of float32, shape (n, any): texts, or the features of instances
     data: list[str] | csr_array
-    top: int
+    top: int  # how many scores of each are wanted
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model in memory.
-
-    Attributes
-    ----------
-    vectorizer : Vectorizer or None
-        What makes vectors of texts, where the model keeps it.
-    version : str
-        Of its manifest's checksum the first 16 digits, as in the name of its file ``training-....json``.
-    number : int or None
-        Which of the versions that `mpu versions` lists it is, if any.
-    state : dict
-        Of the manifest and the files that it names.
-    """
+    """A model in memory."""
 
     model: TrainedModel
-    vectorizer: Vectorizer | None
-    version: str
-    number: int | None
-    state: _State
+    vectorizer: Vectorizer | None  # what makes vectors of texts, where the model keeps it
+    version: str  # of its manifest's checksum the first 16 digits, as in the name of its file ``training-....json``
+    number: int | None  # which of the versions that `mpu versions` lists it is, if any
+    state: _State  # of the manifest and the files that it names
 
     @classmethod
     def read(cls, path: Path, run: Run) -> "Loaded":
@@ -145,24 +126,15 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model predicts.
-
-    Attributes
-    ----------
-    fitness : Fitness
-        How many features there were, and how many of them are unknown to the model.
-    decided, top : Cells
-        The labels that reach their threshold, and the most probable ones; the most probable first.
-    warning : str or None
-        That texts are in languages that the model has not seen.
-    """
+    """What a model predicts."""
 
     loaded: Loaded
     instances: int
-    fitness: Fitness
+    fitness: Fitness  # how many features there were, and how many of them are unknown to the model
+    # `decided`, `top`: the labels that reach their threshold, and the most probable ones; the most probable first
     decided: Cells
     top: Cells
-    warning: str | None = None
+    warning: str | None = None  # that texts are in languages that the model has not seen
 
     def as_json(self) -> dict[str, Any]:
         """Return labels and scores of each instance, by name."""

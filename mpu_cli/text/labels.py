@@ -137,24 +137,12 @@ TABLE = ".csv"
 
 @dataclass(frozen=True)
 class Concept:
-    """A concept.
-
-    Attributes
-    ----------
-    uri : str
-    names : dict
-        The preferred name in each language; "" for one without a language.
-    others : dict
-        Further names in each language.
-    broader : tuple of str
-        URIs of broader concepts.
-    deprecated : bool
-    """
+    """A concept."""
 
     uri: str
-    names: Mapping[str, str]
-    others: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    broader: tuple[str, ...] = ()
+    names: Mapping[str, str]  # the preferred name in each language; "" for one without a language
+    others: Mapping[str, Sequence[str]] = field(default_factory=dict)  # further names in each language
+    broader: tuple[str, ...] = ()  # URIs of broader concepts
     deprecated: bool = False
 
     def names_in(self, languages: Sequence[str]) -> tuple[str, ...]:
@@ -169,25 +157,14 @@ class Concept:
 
 @dataclass(frozen=True)
 class Thesaurus:
-    """The concepts of a thesaurus as labels.
+    """The concepts of a thesaurus as labels."""
 
-    Attributes
-    ----------
-    labels : Labels
-        One of each concept that is not deprecated, by URI, with its names and its URI. A tag that names a
-        deprecated one becomes a label with its names, after them.
-    language : str
-        In which they are named; "" where names have no language.
-    others : tuple of str
-        Further languages in the file, ascending.
-    deprecated : int
-        Concepts that are.
-    """
-
+    # One of each concept that is not deprecated, by URI, with its names and its URI. A tag that names a deprecated
+    # one becomes a label with its names, after them.
     labels: Labels
-    language: str
-    others: tuple[str, ...]
-    deprecated: int
+    language: str  # in which they are named; "" where names have no language
+    others: tuple[str, ...]  # further languages in the file, ascending
+    deprecated: int  # concepts that are
 
 
 def suffix_of(source: str | Path) -> str:

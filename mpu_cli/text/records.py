@@ -25,40 +25,21 @@ _MOST_SHOWN = 10
 
 @dataclass(frozen=True)
 class Row:
-    """A row with its fields. Those of a table are strings.
+    """A row with its fields. Those of a table are strings."""
 
-    Attributes
-    ----------
-    line : int
-        Line of the file in which it starts, from 1.
-    fields : mapping
-        Values by the names of the fields.
-    written : str or sequence of str
-        The line of an object; or all values of a row of a table, also those that have no field.
-    header : sequence of str
-        The first row of a table, as it is written.
-    """
-
-    line: int
-    fields: Mapping[str, object]
+    line: int  # line of the file in which it starts, from 1
+    fields: Mapping[str, object]  # values by the names of the fields
+    # The line of an object; or all values of a row of a table, also those that have no field
     written: str | Sequence[str] = field(default="", compare=False, repr=False)
-    header: Sequence[str] = field(default=(), compare=False, repr=False)
+    header: Sequence[str] = field(default=(), compare=False, repr=False)  # the first row of a table, as it is written
 
 
 @dataclass(frozen=True)
 class Bad:
-    """A row that cannot be used.
+    """A row that cannot be used."""
 
-    Attributes
-    ----------
-    line : int
-        Line of the file in which it starts, from 1.
-    problem : str
-        What is wrong, and what to do.
-    """
-
-    line: int
-    problem: str
+    line: int  # line of the file in which it starts, from 1
+    problem: str  # what is wrong, and what to do
 
 
 def format_of(source: str | Path) -> str | None:

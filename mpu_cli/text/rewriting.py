@@ -18,18 +18,10 @@ _BLANKS = " \t\r\n"
 
 @dataclass(frozen=True)
 class Retagged:
-    """What changes in the tags of a record.
+    """What changes in the tags of a record."""
 
-    Attributes
-    ----------
-    added : tuple of str
-        Tags that it does not have.
-    removed : frozenset of str
-        Tags that it has.
-    """
-
-    added: tuple[str, ...] = ()
-    removed: frozenset[str] = frozenset()
+    added: tuple[str, ...] = ()  # tags that it does not have
+    removed: frozenset[str] = frozenset()  # tags that it has
 
 
 class Rewriter:

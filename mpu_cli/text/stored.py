@@ -41,41 +41,22 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Content:
-    """The data file that a directory belongs to.
+    """The data file that a directory belongs to."""
 
-    Attributes
-    ----------
-    instances, labels : int
-        Numbers of them, with labels that never occur.
-    bytes : int
-        Uncompressed size.
-    sha256 : str
-        Checksum of these bytes.
-    """
-
+    # `instances`, `labels`: numbers of them, with labels that never occur
     instances: int
     labels: int
-    bytes: int
-    sha256: str
+    bytes: int  # uncompressed size
+    sha256: str  # checksum of these bytes
 
 
 @dataclass(frozen=True)
 class Records:
-    """The file of records that a data file was made of.
+    """The file of records that a data file was made of."""
 
-    Attributes
-    ----------
-    file : str
-        Its path, relative to the directory of the data file.
-    form : str
-        One of `text.records.FORMATS`.
-    skip_bad : bool
-        Whether bad records are no instances.
-    """
-
-    file: str
-    form: str
-    skip_bad: bool
+    file: str  # its path, relative to the directory of the data file
+    form: str  # one of `text.records.FORMATS`
+    skip_bad: bool  # whether bad records are no instances
     fields: Fields = DEFAULT_FIELDS
 
     @classmethod
@@ -92,31 +73,16 @@ class Records:
 
 @dataclass(frozen=True)
 class Stored:
-    """The stored state of a vectoriser.
-
-    Attributes
-    ----------
-    features : list of str or None
-        None where features are hashed.
-    idf : ndarray of float64, shape (D,), or (m + 1,) where features are hashed
-        The last one is that of hashes that do not occur.
-    fields : Fields
-        Fields of the records.
-    content : Content or None
-        None if it belongs to no data file.
-    hashes : ndarray of int32, shape (m,), or None
-        Where features are hashed, those that occur, ascending.
-    records : Records or None
-        What the data file was made of.
-    """
+    """The stored state of a vectoriser."""
 
     options: TextOptions
-    features: list[str] | None
+    features: list[str] | None  # None where features are hashed
+    # float64, shape (D,), or (m + 1,) where features are hashed: the last one is that of hashes that do not occur
     idf: np.ndarray
-    fields: Fields = DEFAULT_FIELDS
-    content: Content | None = None
-    hashes: np.ndarray | None = None
-    records: Records | None = None
+    fields: Fields = DEFAULT_FIELDS  # fields of the records
+    content: Content | None = None  # None if it belongs to no data file
+    hashes: np.ndarray | None = None  # int32, shape (m,): where features are hashed, those that occur, ascending
+    records: Records | None = None  # what the data file was made of
 
     @property
     def width(self) -> int:

@@ -106,14 +106,9 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """What `complete` writes, by the options of `mpu complete`: each file as a whole or not at all.
+    """What `complete` writes, by the options of `mpu complete`: each file as a whole or not at all."""
 
-    Attributes
-    ----------
-    target : str, Path or None
-        A review file in which nothing is decided or, if `fill`, a copy of the data. None: neither is written.
-    """
-
+    # A review file in which nothing is decided or, if `fill`, a copy of the data. None: neither is written.
     target: str | Path | None = None
     fill: bool = False
     suspects: str | Path | None = None

@@ -31,45 +31,26 @@ from mpu_cli.svmlight.writer import LabelSpans, find_labels, with_labels, withou
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """Missing labels and suspects of data.
+    """Missing labels and suspects of data."""
 
-    Attributes
-    ----------
-    probabilities : ndarray or csr_array of float32, shape (n, q)
-        How probable each label is by the features, out of fold, and of few labels also by the other annotations.
-    ids : ndarray of int, shape (q,)
-        The label of each column.
-    annotated : csr_array of bool, shape (n, q)
-        What is annotated or verified as true, without what is verified as false.
-    confirmed, refuted : csr_array of bool, shape (n, q)
-        What is verified as true and not annotated, and what is annotated and verified as false.
-    of_labels, of_all : Count
-        How many labels are missing: of each, and of all together.
-    listed : Cells
-        The suggestions, the most probable first.
-    right : Count
-        How many of these are right.
-    filling_in : FillingIn
-        How many of these to fill in; none where none raises the expected F1.
-    judged : Judged or None
-        What was decided of single cells, by which probabilities were corrected.
-    answers : int
-        Answers to questions, by which the probabilities and the counts are.
-    """
-
+    # ndarray or csr_array of float32, shape (n, q): how probable each label is by the features, out of fold, and of
+    # few labels also by the other annotations
     probabilities: Predictions
-    ids: np.ndarray
-    annotated: csr_array
+    ids: np.ndarray  # int, shape (q,): the label of each column
+    annotated: csr_array  # bool, shape (n, q): what is annotated or verified as true, without what is verified as false
+    # `confirmed`, `refuted`: bool, shape (n, q): what is verified as true and not annotated, and what is annotated
+    # and verified as false
     confirmed: csr_array
     refuted: csr_array
     frequency: LabelFrequency
+    # `of_labels`, `of_all`: how many labels are missing: of each, and of all together
     of_labels: Count
     of_all: Count
-    listed: Cells
-    right: Count
-    filling_in: FillingIn
-    judged: Judged | None
-    answers: int
+    listed: Cells  # the suggestions, the most probable first
+    right: Count  # how many of these are right
+    filling_in: FillingIn  # how many of these to fill in; none where none raises the expected F1
+    judged: Judged | None  # what was decided of single cells, by which probabilities were corrected
+    answers: int  # answers to questions, by which the probabilities and the counts are
 
     def suspects(self, top: int | None = None) -> Cells:
         """List annotated labels that are probably false, the least probable first."""

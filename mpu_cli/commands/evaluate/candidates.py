@@ -49,21 +49,11 @@ E = TypeVar("E", bound=Evidence)
 
 @dataclass(frozen=True)
 class Candidate:
-    """Predictions of the instances of a data file.
+    """Predictions of the instances of a data file."""
 
-    Attributes
-    ----------
-    name : str
-        A file of predictions, a directory of them, or a model, as the user named it.
-    model : TrainedModel or None
-        None: they are files.
-    source : str or Files
-        Those files.
-    """
-
-    name: str
-    model: bundle.TrainedModel | None = None
-    source: str | Files = ""
+    name: str  # A file of predictions, a directory of them, or a model, as the user named it
+    model: bundle.TrainedModel | None = None  # None: they are files
+    source: str | Files = ""  # those files
 
     @classmethod
     def of(cls, name: str, truth: Source) -> "Candidate":

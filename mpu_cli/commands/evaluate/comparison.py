@@ -77,26 +77,15 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
-    """Which metrics are reported, and how they are computed.
+    """Which metrics are reported, and how they are computed."""
 
-    Attributes
-    ----------
-    names : sequence of str or None
-        None: all that the predictions allow.
-    c : float, Path or None
-        The true labels are incomplete with this label frequency, in (0, 1], or those in this file, which may name
-        labels (`naming`): estimate metrics on complete labels.
-    ks : tuple of int
-        Cut-offs of the metrics at k.
-    threshold : float or None
-        As for `evaluation.compare.compare`.
-    """
-
-    names: Sequence[str] | None = None
+    names: Sequence[str] | None = None  # None: all that the predictions allow
+    # The true labels are incomplete with this label frequency, in (0, 1], or those in this file, which may name
+    # labels (`naming`): estimate metrics on complete labels
     c: float | Path | None = None
     naming: Naming = BESIDE
-    ks: tuple[int, ...] = (1, 3, 5)
-    threshold: float | None = None
+    ks: tuple[int, ...] = (1, 3, 5)  # cut-offs of the metrics at k
+    threshold: float | None = None  # as for `evaluation.compare.compare`
 
     def frequencies(self, truth: Source) -> Propensities | None:
         """Return the label frequencies of the truth; None where it is complete. InputError for a malformed file."""

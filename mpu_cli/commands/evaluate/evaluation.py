@@ -33,20 +33,14 @@ from mpu_cli.training.side_tables import frequencies_of_file
 
 @dataclass(frozen=True, kw_only=True)
 class PropensitySource:
-    """One of two files; with neither, there are no propensities.
+    """One of two files; with neither, there are no propensities."""
 
-    Attributes
-    ----------
-    training, a, b
-        Data, by how often each label is annotated in them, with constants as for `evaluation.propensities`.
-    frequencies : str or None
-        Lines ``label c``, as `mpu estimate-c --output` writes them.
-    """
-
+    # `training`, `a`, `b`: data, by how often each label is annotated in them, with constants as for
+    # `evaluation.propensities`
     training: str | None = None
     a: float = PROPENSITY_A
     b: float = PROPENSITY_B
-    frequencies: str | None = None
+    frequencies: str | None = None  # lines ``label c``, as `mpu estimate-c --output` writes them
 
     def read(self, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN) -> Propensities | None:
         """Return the propensities; data are read chunk by chunk.
@@ -146,15 +140,9 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class DetailedMetrics(Metrics):
-    """What is reported of one file of predictions, and on which instances, by the options of `mpu evaluate`.
+    """What is reported of one file of predictions, and on which instances, by the options of `mpu evaluate`."""
 
-    Attributes
-    ----------
-    propensities : PropensitySource or None
-        For the metrics that weigh labels by them.
-    """
-
-    propensities: PropensitySource | None = None
+    propensities: PropensitySource | None = None  # for the metrics that weigh labels by them
     per_label: bool = False
     by_number: bool = False
     calibration: bool = False

@@ -23,21 +23,13 @@ _SAYS = "THE MODEL DOES NOT FIT THE DATA, and predictions mean little"
 
 @dataclass(frozen=True)
 class Fitness:
-    """What was counted in data that a model predicts.
+    """What was counted in data that a model predicts."""
 
-    Attributes
-    ----------
-    entries, unknown : int
-        Feature values, and those of features that never occurred in training.
-    filled : int
-        Instances that have features.
-    squares : float
-        Sum of the squares of all feature values.
-    """
-
+    # `entries`, `unknown`: feature values, and those of features that never occurred in training
     entries: int = 0
     unknown: int = 0
-    filled: int = 0
+    filled: int = 0  # instances that have features
+    # Sum of the squares of all feature values
     squares: float = field(default=0.0, compare=False)  # rounded by where the data are cut
 
     @classmethod

@@ -46,38 +46,28 @@ FORMS = ("labels", "scores", "both", *RECORD_FORMS)
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """What is written of each instance, by the options of `mpu predict`.
+    """What is written of each instance, by the options of `mpu predict`."""
 
-    Attributes
-    ----------
-    form : {"labels", "scores", "both", "jsonl", "tsv"}
-        A line for each instance: the labels in ascending order; or ``label:probability``, the most probable first, with
-        the thresholds at the end of the first line (`evaluation.compare`); or both, the labels that reach the
-        threshold and the probabilities of all; or records with ids and names (`prediction_files`), the most
-        probable label first.
-    top_k : int or None
-        At most this many labels, the most probable ones. None: all; a model of many labels (`core.data.predictions`)
-        predicts only some of each instance.
-    aim : str or None
-        Exactly `top_k` labels, those that the model has learned to choose for this aim: the option ``--for``.
-    threshold : float or None
-        Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
-        with `top_k`, all labels.
-    weights : ndarray of float32, shape (q,), or None
-        By which the probabilities of labels are multiplied to be scores, such as `psp_weights`; for scores alone.
-    fill_implied : bool
-        Also what the labels of an instance imply, beyond `top_k`; not of scores.
-    """
-
+    # {"labels", "scores", "both", "jsonl", "tsv"}: A line for each instance: the labels in ascending order; or
+    # ``label:probability``, the most probable first, with the thresholds at the end of the first line
+    # (`evaluation.compare`); or both, the labels that reach the threshold and the probabilities of all; or records
+    # with ids and names (`prediction_files`), the most probable label first
     form: str = "labels"
+    # At most this many labels, the most probable ones. None: all; a model of many labels (`core.data.predictions`)
+    # predicts only some of each instance.
     top_k: int | None = None
+    # Exactly `top_k` labels, those that the model has learned to choose for this aim: the option ``--for``
     aim: str | None = None
+    # Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
+    # with `top_k`, all labels.
     threshold: float | None = None
+    # float32, shape (q,): by which the probabilities of labels are multiplied to be scores, such as `psp_weights`;
+    # for scores alone
     weights: np.ndarray | None = None
     by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
     why: bool = False
-    fill_implied: bool = False
+    fill_implied: bool = False  # also what the labels of an instance imply, beyond `top_k`; not of scores
 
     @property
     def has_all(self) -> bool:

@@ -15,15 +15,9 @@ KS = (1, 3, 5)
 
 @dataclass(frozen=True)
 class Acceptance:
-    """By what a new model is accepted, and how many of those before it are kept.
+    """By what a new model is accepted, and how many of those before it are kept."""
 
-    Attributes
-    ----------
-    test : str
-        Data with complete labels that no training sees.
-    """
-
-    test: str
+    test: str  # data with complete labels that no training sees
     accept_if: str = option(
         Words((NOT_WORSE, BETTER)),
         NOT_WORSE,

@@ -93,24 +93,15 @@ class _Decision:
 
 @dataclass(frozen=True)
 class Gate:
-    """What a new model has to pass. Made by `opened`, before the training, so that what is wrong is seen before it.
-
-    Attributes
-    ----------
-    present : bytes or None
-        Manifest of the present model.
-    packed_vectorizer : bytes or None
-        The vectoriser of the others.
-    others : tuple of _Judged
-        The present model first, if there is one, then the versions that led to it, the latest first.
-    """
+    """What a new model has to pass. Made by `opened`, before the training, so that what is wrong is seen before it."""
 
     acceptance: Acceptance
     record: Record
     reading: Reading
     run: Run
-    present: bytes | None
-    packed_vectorizer: bytes | None = None
+    present: bytes | None  # manifest of the present model
+    packed_vectorizer: bytes | None = None  # the vectoriser of the others
+    # The present model first, if there is one, then the versions that led to it, the latest first
     others: tuple[_Judged, ...] = ()
 
     @classmethod

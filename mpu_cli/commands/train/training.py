@@ -271,23 +271,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Saving:
-    """How a model is saved, and what is written beside it: options of `mpu train`.
-
-    Attributes
-    ----------
-    top_k, aim : int and str, or None
-        Both or neither: also find and keep decisions of so many labels for an aim of `core.model.top_k`.
-    acceptance : Acceptance or None
-        By what the new model takes the place of the present one. Default: it does.
-    """
+    """How a model is saved, and what is written beside it: options of `mpu train`."""
 
     resume: bool = False
     wait: float = 0
+    # `top_k`, `aim`: both or neither: also find and keep decisions of so many labels for an aim of `core.model.top_k`
     top_k: int | None = None
     aim: str | None = None
     out_of_fold: Path | None = None
     history: Path | None = None
-    acceptance: Acceptance | None = None
+    acceptance: Acceptance | None = None  # By what the new model takes the place of the present one. Default: it does.
 
 
 def train(
