@@ -153,16 +153,10 @@ class Named:
     def of(cls, y: Any, classes: Any = None) -> "Named":
         """Read an indicator matrix, label sets, or one class for each instance.
 
-        Parameters
-        ----------
-        y : array_like, sparse matrix or data frame, shape (n, q); n collections of str; or array_like, shape (n,)
-        classes : array_like of shape (q,), optional
-            Names of the columns, or of the labels in the sets.
-
-        Raises
-        ------
-        DataError
-            y has another form, other values, or one class only, or the names are not those of its columns.
+        `y`: array_like, sparse matrix or data frame, shape (n, q); n collections of str; or array_like, shape (n,).
+        `classes`: array_like of shape (q,): names of the columns, or of the labels in the sets.
+        Raises DataError (y has another form, other values, or one class only, or the names are not those of its
+        columns).
         """
         names = getattr(y, "columns", None) if classes is None else classes
         if are_label_sets(y):

@@ -69,15 +69,9 @@ DECLARED: dict[str, Option] = {
 def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Check parameters, and return them as plain Python values, ``auto`` as None.
 
-    Parameters
-    ----------
-    parameters : mapping
-        Any of those in `DECLARED`, by the name of the option.
-
-    Raises
-    ------
-    DataError
-        A parameter is of a wrong type or out of its range, or belongs to another method and is not its default.
+    `parameters`: any of those in `DECLARED`, by the name of the option.
+    Raises DataError (a parameter is of a wrong type or out of its range, or belongs to another method and is not its
+    default).
     """
     values = {name: DECLARED[name].check(value) for name, value in parameters.items()}
     method = values.get("method", methods.DEFAULT)

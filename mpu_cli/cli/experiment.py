@@ -260,10 +260,7 @@ def experiment(
 def _cell_progress(out: Path, done: int, sizes: list[int]) -> AbstractContextManager[Callable[[int], object]]:
     """Show the progress of the cells, and the time left, assumed proportional to the number of instances.
 
-    Parameters
-    ----------
-    done, sizes
-        As for `CellObserver`.
+    `done`, `sizes`: as for `CellObserver`.
     """
     if done:
         info(f"{out}: {done} of {counted(done + len(sizes), 'cell')} done already")

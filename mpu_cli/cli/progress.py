@@ -79,12 +79,8 @@ def by_name(seconds: Mapping[str, float]) -> dict[str, float]:
 class Phase:
     """A phase of work in progress.
 
-    Parameters
-    ----------
-    total : int, optional
-        Amount of work, if known.
-    noun : str
-        Unit of the count if it is unknown, in the singular.
+    `total`: amount of work, if known.
+    `noun`: unit of the count if it is unknown, in the singular.
     """
 
     def __init__(self, name: str, total: int | None, noun: str = "step") -> None:
@@ -169,17 +165,9 @@ def _has_lines() -> bool:
 def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
     """Show the progress of a step: on a terminal while it lasts, otherwise a line at its end.
 
-    Parameters
-    ----------
-    step : str
-        Name of the step in the library.
-    ticks : int, optional
-        Number of ticks, if known.
-
-    Yields
-    ------
-    callable
-        Call it once per tick.
+    `step`: name of the step in the library.
+    `ticks`: number of ticks, if known.
+    Yields: call it once per tick.
     """
     phase = Phase(name_of(step), ticks, _NOUNS.get(step, "step"))
     with _drawn(phase):
@@ -194,10 +182,7 @@ def counting(
 ) -> Iterator[Callable[[int], None]]:
     """Show the count of finished work on a terminal; elsewhere call `say`, if any, once a minute and at the end.
 
-    Yields
-    ------
-    callable
-        Call it with the amount of newly finished work.
+    Yields: call it with the amount of newly finished work.
     """
     phase = Phase(name, total, noun)
     said = phase.start

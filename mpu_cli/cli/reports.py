@@ -185,10 +185,7 @@ def _review(counts: dict[str, int]) -> str:
 def by_people(estimate: dict) -> str:
     """Describe c of each label, estimated from answers to questions or reviewed instances.
 
-    Parameters
-    ----------
-    estimate : dict
-        As `mpu train --json` has it under ``c_by_people``.
+    `estimate`: as `mpu train --json` has it under ``c_by_people``.
     """
     (low, high), alone = estimate["interval"], estimate["by_annotations_alone"]
     basis = [counted(estimate["answers"], "answer")] if "answers" in estimate else []

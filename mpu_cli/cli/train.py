@@ -107,12 +107,9 @@ _OTHERS = "Other methods"
 class GroupedCommand(click.Command):
     """A command with many options.
 
-    Parameters
-    ----------
-    common : str
-        The options that most need, by their long names with underscores: what they are comes first, in a sentence.
-    groups : mapping of str to str
-        The options of each group. Those that are in none are of other methods.
+    `common`: the options that most need, by their long names with underscores: what they are comes first, in a
+    sentence.
+    `groups`: the options of each group. Those that are in none are of other methods.
     """
 
     def __init__(self, *args: Any, common: str, groups: Mapping[str, str], **kwargs: Any) -> None:

@@ -216,26 +216,14 @@ def corrupt(
     uniform or per-instance. Input that cannot be read twice (standard input, a pipe) is stored in a temporary file in
     between. The result depends only on the content and the seed.
 
-    Parameters
-    ----------
-    source, target : str or Path
-        Files, compressed by suffix; ``-`` is standard input or output.
-    missing_rate : float
-        From 0 to 1.
-    scheme : str
-        ``uniform`` removes exactly ``round(missing_rate * labels)`` (halves to even) of all labels, see `UniformDraw`;
-        ``per-instance`` removes the share within each label set, see `PerInstanceDraw`. Or one of `SCHEMES`.
-    keep_one : bool
-        Whether an instance with labels keeps at least one.
-    removed_to : str or Path, optional
-        File for the removed labels: lines of instance number (from 1), tab, label.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, or a line breaks the grammar.
-    MpuError
-        This many labels cannot be removed with `keep_one`, or a file cannot be written.
+    `source`, `target`: files, compressed by suffix; ``-`` is standard input or output.
+    `missing_rate`: from 0 to 1.
+    `scheme`: ``uniform`` removes exactly ``round(missing_rate * labels)`` (halves to even) of all labels, see
+    `UniformDraw`; ``per-instance`` removes the share within each label set, see `PerInstanceDraw`. Or one of `SCHEMES`.
+    `keep_one`: whether an instance with labels keeps at least one.
+    `removed_to`: file for the removed labels: lines of instance number (from 1), tab, label.
+    Raises InputError (the file cannot be read, or a line breaks the grammar), MpuError (this many labels cannot be
+    removed with `keep_one`, or a file cannot be written).
     """
     with read_twice(source) as (open_first, open_again):
         with open_first() as stream:
@@ -389,17 +377,9 @@ SCHEMES: dict[str, Scheme] = {way.__name__: way for way in (uniform, label, rare
 def lost(scheme: str, X: csr_array, Y: csr_array, kept: float, seed: int, keep_one: bool = False) -> np.ndarray:
     """Draw the labels that go missing.
 
-    Parameters
-    ----------
-    scheme : str
-        One of `SCHEMES`, which have the other arguments.
-    keep_one : bool
-        Whether an instance with labels keeps at least one: the one that was nearest to it.
-
-    Returns
-    -------
-    bool array, shape (Y.nnz,)
-        For each entry of Y, in the order of its rows.
+    `scheme`: one of `SCHEMES`, which have the other arguments.
+    `keep_one`: whether an instance with labels keeps at least one: the one that was nearest to it.
+    Returns: bool array, shape (Y.nnz,): for each entry of Y, in the order of its rows.
     """
     if not Y.nnz:
         return np.zeros(0, bool)

@@ -157,23 +157,12 @@ def describe(
 ) -> Report:
     """Read a model and say what it is.
 
-    Parameters
-    ----------
-    labels : sequence of str
-        Labels to look at more closely: names or numbers; with `by_number` numbers.
-    top : int
-        List at most so many features and labels.
-    by_number : bool
-        Report no names.
-    plot : Path, optional
-        Where to draw the model: see `draw`.
-
-    Raises
-    ------
-    ModelError
-        There is no model, or it is damaged.
-    MpuError
-        It has no such label, or the figure cannot be drawn.
+    `labels`: labels to look at more closely: names or numbers; with `by_number` numbers.
+    `top`: list at most so many features and labels.
+    `by_number`: report no names.
+    `plot`: where to draw the model: see `draw`.
+    Raises ModelError (there is no model, or it is damaged), MpuError (it has no such label, or the figure cannot be
+    drawn).
     """
     if plot is not None:
         refuse_overlaps({"MODEL": path}, {"--plot": plot}, ("MODEL",))
@@ -359,10 +348,7 @@ _LINKS, _LETTERS = 15, 24
 def draw(model: bundle.TrainedModel, origin: Origin | None, names: LabelNames | None, target: Path) -> None:
     """Draw a model as a .png, .svg or .pdf, written as a whole or not at all; without names, labels are numbers.
 
-    Raises
-    ------
-    MpuError
-        matplotlib is not installed, or the file cannot be written.
+    Raises MpuError (matplotlib is not installed, or the file cannot be written).
     """
     figure = new_figure(*_INCHES)
     panels = figure.subplots(2, 2)

@@ -80,19 +80,11 @@ def prepare(
 ) -> Report:
     """Write a page for reviewing, or tasks for Label Studio.
 
-    Parameters
-    ----------
-    sample : int, optional
-        Review so many instances, drawn at random by ``run.seed``.
-    suggestions : str or Path, optional
-        A file of suggested labels; without `sample`, the instances in it are reviewed. With neither, all are.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read, or does not belong to the data.
-    MpuError
-        There is nothing to review, or too much; or `target` cannot be written.
+    `sample`: review so many instances, drawn at random by ``run.seed``.
+    `suggestions`: a file of suggested labels; without `sample`, the instances in it are reviewed. With neither, all
+    are.
+    Raises InputError (a file cannot be read, or does not belong to the data), MpuError (there is nothing to review, or
+    too much; or `target` cannot be written).
     """
     with run.step("read"):
         sidecars = Sidecars(source)

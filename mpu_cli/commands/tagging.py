@@ -88,20 +88,10 @@ def apply(
 
     Instance k of the data is the record with its id or, where records have no ids, the k-th record.
 
-    Parameters
-    ----------
-    source, target : str or Path
-        Records, as `mpu vectorize` has read them, and the file that is written.
-    data, form, added_field
-        As the options of `mpu apply`.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read, or does not belong to the data; a label has no name; or records and instances do not
-        match. Nothing is written then.
-    MpuError
-        The output cannot be written.
+    `source`, `target`: records, as `mpu vectorize` has read them, and the file that is written.
+    `data`, `form`, `added_field`: as the options of `mpu apply`.
+    Raises InputError (a file cannot be read, or does not belong to the data; a label has no name; or records and
+    instances do not match; nothing is written then), MpuError (the output cannot be written).
     """
     chosen, _ = form_and_fields(source, form, DEFAULT_FIELDS)
     data = _data_beside(source) if data is None else data

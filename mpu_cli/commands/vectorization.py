@@ -131,24 +131,13 @@ def vectorize(
     Features and labels count from 1. Labels are those of the file of names, then those of the earlier file, then tags
     that are in neither: the more frequent ones first where there is no earlier file.
 
-    Parameters
-    ----------
-    target : str or Path
-        The data file, compressed by suffix. ``-`` and what is no regular file get no directory.
-    options : TextOptions, optional
-        How texts become vectors. Not with `like`.
-    labels, language : str, optional
-        A file of names, as `text.labels.read_labels` reads it, or a thesaurus, and the language of its names. Not with
-        `like`.
-    like : str or Path, optional
-        An earlier data file: its features, idf and numbers of labels are used.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read; or a record is bad, unless those are skipped.
-    MpuError
-        An output cannot be written.
+    `target`: the data file, compressed by suffix. ``-`` and what is no regular file get no directory.
+    `options`: how texts become vectors. Not with `like`.
+    `labels`, `language`: a file of names, as `text.labels.read_labels` reads it, or a thesaurus, and the language of
+    its names. Not with `like`.
+    `like`: an earlier data file: its features, idf and numbers of labels are used.
+    Raises InputError (a file cannot be read; or a record is bad, unless those are skipped), MpuError (an output cannot
+    be written).
     """
     form, default = form_and_fields(source.file, source.form, DEFAULT_FIELDS)
     directory = directory_of(target)
@@ -221,18 +210,11 @@ class VectorWriter:
 
     Tags that are not among the labels of the vectorization are added; `n_numbered` had a number before.
 
-    Attributes
-    ----------
-    instances, annotations : int
-        Instances written, and labels of all of them.
-    empty, unknown : int
-        Texts that are empty, and others without a feature.
-    languages : Counter of str
-        How many texts are in each language.
-    mended : int
-        Records in which a tab or line end of a tag, id or group was made a blank.
-    added : dict of int to int
-        The first few labels without a number before, each with the line of a record that has it.
+    `instances`, `annotations`: instances written, and labels of all of them.
+    `empty`, `unknown`: texts that are empty, and others without a feature.
+    `languages`: how many texts are in each language.
+    `mended`: records in which a tab or line end of a tag, id or group was made a blank.
+    `added`: the first few labels without a number before, each with the line of a record that has it.
     """
 
     def __init__(self, out: Writable, directory: Path | None, vectorization: Vectorization, n_numbered: int) -> None:

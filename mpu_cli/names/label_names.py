@@ -24,12 +24,8 @@ class LabelNames:
 
     Everything is computed on first use, so names that are not used cost no time.
 
-    Attributes
-    ----------
-    text : bytes
-        A line for each label, ascending: its number and its names, separated by tabs.
-    source : str
-        Their file, for messages.
+    `text`: a line for each label, ascending: its number and its names, separated by tabs.
+    `source`: their file, for messages.
 
     Examples
     --------
@@ -103,10 +99,7 @@ class LabelNames:
         A whole number is the number of a label. Otherwise the text is a main name, or else a further name of a single
         label; or the result of `written`, possibly as a cell (see `lines.cell`).
 
-        Raises
-        ------
-        ValueError
-            There is no such label, or there are several.
+        Raises ValueError (there is no such label, or there are several).
         """
         if (number := self.find(text)) is not None:
             return number
@@ -235,10 +228,7 @@ def _listed(numbers: list[int]) -> str:
 class RecordIds:
     """An id for each instance, in their order. Several records may have the same one.
 
-    Attributes
-    ----------
-    texts : sequence of str, or mapping
-        By instance, from 0. A mapping need not have every instance.
+    `texts`: by instance, from 0. A mapping need not have every instance.
 
     Examples
     --------

@@ -42,10 +42,7 @@ def text_lines(source: str | Path, lenient: bool = False) -> Generator[str, None
 def read_each(lines: Iterable[str], source: str | Path, read: Callable[[str], None]) -> None:
     """Call a function with each line; it raises a ValueError with the reason if a line is wrong.
 
-    Raises
-    ------
-    InputError
-        The function raised a ValueError; with file and line.
+    Raises InputError (the function raised a ValueError; with file and line).
     """
     for number, line in enumerate(lines, 1):
         try:
@@ -59,10 +56,7 @@ def decoded_lines(stream: ReadableLines, source: str, limit: int) -> Iterator[st
 
     Bytes that are not UTF-8 become surrogates (`is_utf8`).
 
-    Raises
-    ------
-    InputError
-        It is UTF-16.
+    Raises InputError (it is UTF-16).
     """
     for number in count(1):
         raw = stream.readline(limit + len(b"\r\n"))

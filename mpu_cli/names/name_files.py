@@ -56,19 +56,10 @@ def read_names(
 ) -> tuple[Names, bool]:
     """Read a file of names, by label; return also whether lines have numbers.
 
-    Parameters
-    ----------
-    first : {0, 1}
-        The label that line 1 names, where lines have no numbers.
-    largest : int, optional
-        Stop after the name of this label, where lines have no numbers: the file may be endless.
-    never_numbered : bool
-        Whether a number at the start of a line is always part of a name.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, is empty, or a line has neither of these forms.
+    `first`: {0, 1}: the label that line 1 names, where lines have no numbers.
+    `largest`: stop after the name of this label, where lines have no numbers: the file may be endless.
+    `never_numbered`: whether a number at the start of a line is always part of a name.
+    Raises InputError (the file cannot be read, is empty, or a line has neither of these forms).
     """
     return parse_names(text_lines(source), str(source), first, largest, never_numbered)
 

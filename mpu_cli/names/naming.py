@@ -38,10 +38,7 @@ def find_names(source: Source) -> Path | None:
     lines of numbers, as predictions and label frequencies do, is not read as names. Several data files may have the
     same names, fewer of them (from the start), or none.
 
-    Raises
-    ------
-    InputError
-        The names beside two of several files contradict each other.
+    Raises InputError (the names beside two of several files contradict each other).
     """
     if isinstance(source, Files):
         return _common(source)
@@ -146,25 +143,13 @@ class Naming:
     def names_of(self, labels: "np.ndarray", source: Source, *, endless: bool = False) -> LabelNames | None:
         """Read the names of the labels of a data file; log their file, and the names that several labels share.
 
-        Parameters
-        ----------
-        labels : ndarray of int
-            The labels that occur.
-        source : str, Path or Files
-            The data, as the user named them.
-        endless : bool
-            Whether the file may be endless. Then reading stops after the largest label, where lines have no numbers.
-
-        Returns
-        -------
-        LabelNames or None
-            None if there is no file of names.
-
-        Raises
-        ------
-        InputError
-            The file is not one of names, or does not fit the data: lines without numbers are fewer than the labels, or
-            lines with numbers name none of them. Or the names beside several files differ.
+        `labels`: the labels that occur.
+        `source`: the data, as the user named them.
+        `endless`: whether the file may be endless. Then reading stops after the largest label, where lines have no
+        numbers.
+        Returns: None if there is no file of names.
+        Raises InputError (the file is not one of names, or does not fit the data: lines without numbers are fewer than
+        the labels, or lines with numbers name none of them; or the names beside several files differ).
         """
         file = find_names(source) if self.file is None else self.file
         if file is None:
@@ -221,15 +206,8 @@ class Suggestible:
     def of(self, ids: "np.ndarray", names: LabelNames | None) -> "np.ndarray | None":
         """Tell which of some labels may be suggested: bool, shape (q,); None where all may.
 
-        Parameters
-        ----------
-        ids : ndarray of int, shape (q,)
-        names : LabelNames or None
-
-        Raises
-        ------
-        InputError
-            A file cannot be read, names a label by a name of several, or none of the labels.
+        `ids`: int, shape (q,).
+        Raises InputError (a file cannot be read, names a label by a name of several, or none of the labels).
         """
         if self.only is None and self.exclude is None and self.deprecated is None:
             return None
@@ -283,10 +261,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
     comment only at the start of a column. A first line that names the columns is passed over. A name of no label only
     hands on what it implies, and a warning counts such lines: rules may be those of a whole thesaurus.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read, a line is not two labels, or none is of labels in use.
+    Raises InputError (the file cannot be read, a line is not two labels, or none is of labels in use).
     """
     from mpu_cli.core.side.implications import Implications  # heavy, as NumPy is
 

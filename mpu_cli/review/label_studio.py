@@ -99,15 +99,9 @@ def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
 
     An annotation that is marked as ground truth outweighs the others of its task; cancelled ones are skipped.
 
-    Parameters
-    ----------
-    names : LabelNames, optional
-        Names by which annotators may have added labels.
-
-    Raises
-    ------
-    InputError
-        It is not such an export, two annotations of a task contradict each other, or a label does not exist.
+    `names`: names by which annotators may have added labels.
+    Raises InputError (it is not such an export, two annotations of a task contradict each other, or a label does not
+    exist).
     """
     with open_input(source) as stream:
         try:

@@ -112,18 +112,10 @@ def read_table(
 ) -> Table:
     """Read chosen columns of a file, plain or compressed by suffix; ``-`` is standard input.
 
-    Parameters
-    ----------
-    required, optional : sequence of str
-        Names of columns, at least two in all, in lower case.
-    in_place : mapping, optional
-        For the name of a required column, that of an optional one with which it may be missing.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, is not UTF-8 text, or has no line that names the columns; one of `required` is
-        missing, a name is there twice, or a line has more values than there are names.
+    `required`, `optional`: names of columns, at least two in all, in lower case.
+    `in_place`: for the name of a required column, that of an optional one with which it may be missing.
+    Raises InputError (the file cannot be read, is not UTF-8 text, or has no line that names the columns; one of
+    `required` is missing, a name is there twice, or a line has more values than there are names).
     """
     with closing(text_lines(source)) as lines:
         return _read(enumerate(lines, 1), str(source), required, optional, in_place or {})
@@ -244,10 +236,7 @@ def checked_checksum(checksum: str) -> str:
 def find_checksum(source: str, comments: Iterable[tuple[int, str]]) -> str | None:
     """Find the checksum in the comments of a file; None without one.
 
-    Raises
-    ------
-    InputError
-        A checksum is damaged, or there are two different ones.
+    Raises InputError (a checksum is damaged, or there are two different ones).
     """
     before = None
     for number, text in comments:
@@ -267,15 +256,9 @@ def find_checksum(source: str, comments: Iterable[tuple[int, str]]) -> str | Non
 def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -> None:
     """Refuse a file with the checksum of other data; one without checksum is accepted.
 
-    Parameters
-    ----------
-    file : str
-    theirs : str or None
-        The checksum in the file.
-    own : str
-        The checksum of the data.
-    source : str, Path or Files
-        The file of the data, as the user named it.
+    `theirs`: the checksum in the file.
+    `own`: the checksum of the data.
+    `source`: the file of the data, as the user named it.
     """
     if theirs not in (None, own):
         raise InputError(

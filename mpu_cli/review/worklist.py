@@ -113,24 +113,11 @@ def read_suggestions(
 
     Lines that are decided, or suggest an annotated label, are skipped. So are all after the first of a cell.
 
-    Parameters
-    ----------
-    source : str or Path
-        The file of the data, as the user named it.
-    checksum : str
-        The checksum of the data.
-    names, ids
-        As for `decisions.read`.
-
-    Returns
-    -------
-    dict
-        Suggested labels by instance; instances in the order of the file, labels as `Item` has them.
-
-    Raises
-    ------
-    InputError
-        The file is not one of suggestions, or does not belong to the data.
+    `source`: the file of the data, as the user named it.
+    `checksum`: the checksum of the data.
+    `names`, `ids`: as for `decisions.read`.
+    Returns: suggested labels by instance; instances in the order of the file, labels as `Item` has them.
+    Raises InputError (the file is not one of suggestions, or does not belong to the data).
     """
     optional = (PROBABILITY, DRAWN, WHY, SOURCE)
     cells = read_cells(path, optional, names, ids)
@@ -190,17 +177,11 @@ def make(
 ) -> Worklist:
     """Make the worklist: of the sample, or else of instances with suggestions, or else of all instances.
 
-    Parameters
-    ----------
-    data, source, checksum
-        As for `read_suggestions`.
-    sample : list of int, optional
-        Instances drawn at random.
-    suggestions : dict, optional
-        Shown for a sample too, which stays random: suggestions do not change its instances.
-    label_names : LabelNames, optional
-    feature_names : dict, optional
-        The names of each feature, from `names.name_files.read_names`. Features without a name are shown by number.
+    `data`, `source`, `checksum`: as for `read_suggestions`.
+    `sample`: instances drawn at random.
+    `suggestions`: shown for a sample too, which stays random: suggestions do not change its instances.
+    `feature_names`: the names of each feature, from `names.name_files.read_names`. Features without a name are shown by
+    number.
     """
     order = choose(len(data), sample, suggestions)
     items = []

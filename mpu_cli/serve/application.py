@@ -42,10 +42,7 @@ _ANNIF_LIMIT = "10"
 def from_json(body: bytes, limits: Limits) -> Asked:
     """Read ``{"texts": [...]}`` or ``{"instances": [{"index": value, ...}, ...]}``, perhaps with ``"top"``.
 
-    Raises
-    ------
-    HTTPException
-        It makes no sense (400), or has more instances than are allowed (413).
+    Raises HTTPException (it makes no sense (400), or has more instances than are allowed (413)).
     """
     values = _read(lambda: json_value(body, unique=True), "the body")
     if not isinstance(values, dict):
@@ -273,10 +270,7 @@ def at_port(host: str, port: int) -> Iterator[socket.socket]:
 def at_socket(path: Path) -> Iterator[socket.socket]:
     """Listen at a socket file, which all may write to: who may reach it is said by its directory.
 
-    Raises
-    ------
-    MpuError
-        Another process listens there, or there is a file that is no socket.
+    Raises MpuError (another process listens there, or there is a file that is no socket).
     """
     with socket.socket(socket.AF_UNIX) as probe, socket.socket(socket.AF_UNIX) as listening:
         try:

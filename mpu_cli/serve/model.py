@@ -99,10 +99,7 @@ class Loaded:
     def answer(self, asked: Asked, run: Run) -> "Answer":
         """Predict.
 
-        Raises
-        ------
-        MpuError
-            The model does not take texts, or features are too large for 32-bit numbers.
+        Raises MpuError (the model does not take texts, or features are too large for 32-bit numbers).
         """
         features = asked.data if isinstance(asked.data, csr_array) else self._vectors(asked.data)
         if not features.shape[0]:
@@ -171,10 +168,7 @@ def _entries(cells: Cells) -> list[tuple[int, int, float]]:
 class Current:
     """The model in use.
 
-    Attributes
-    ----------
-    problem : str or None
-        Why what is there now is not in use.
+    `problem`: why what is there now is not in use.
     """
 
     def __init__(self, path: Path, run: Run) -> None:
@@ -186,10 +180,7 @@ class Current:
     def refresh(self) -> bool | None:
         """Read the model if it has been replaced. The old one stays in use meanwhile, and where that fails.
 
-        Returns
-        -------
-        bool or None
-            Whether a new one is in use; None: nothing has changed.
+        Returns: whether a new one is in use; None: nothing has changed.
         """
         state, now = _state_of(self.loaded.state), time.monotonic()
         if state == self.loaded.state:

@@ -41,10 +41,7 @@ def is_corpus(fields: Fields) -> bool:
 def open_records(source: str | Path) -> AbstractContextManager[ReadableLines]:
     """Open a file as `open_input`; a directory of Annif as JSON lines, one for each document, in the order of names.
 
-    Raises
-    ------
-    InputError
-        It cannot be read, or a directory has no documents.
+    Raises InputError (it cannot be read, or a directory has no documents).
     """
     if Path(source).is_dir():
         return io.BufferedReader(_Lines(_documents(Path(source))), 1 << 16)

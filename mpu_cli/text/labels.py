@@ -24,22 +24,12 @@ _MOST_NUMBERS = 10**7
 class Labels:
     """Labels by their names: label k is ``names[k - 1]``.
 
-    Parameters
-    ----------
-    names : iterable of sequence of str
-        The names of each label, the main one first; empty for a number without a label. One of them may be a URI.
-    broader : mapping
-        The numbers of the broader labels of each label that has some.
-    deprecated : iterable of sequence of str
-        The names of concepts that are labels only where a record has them, and are not suggested.
-
-    Attributes
-    ----------
-    shared : int
-        Number of labels with the main name of an earlier one, and no other URI. They are the same label, so their own
-        numbers have no name.
-    deprecated : list of int
-        Labels that are deprecated.
+    `names`: the names of each label, the main one first; empty for a number without a label. One of them may be a URI.
+    `broader`: the numbers of the broader labels of each label that has some.
+    `deprecated`: the names of concepts that are labels only where a record has them, and are not suggested.
+    `shared`: number of labels with the main name of an earlier one, and no other URI. They are the same label, so their
+    own numbers have no name.
+    `deprecated`: labels that are deprecated.
     """
 
     def __init__(
@@ -99,15 +89,8 @@ class Labels:
 def read_labels(source: str | Path) -> Labels:
     """Read a file of names, as `names.name_files` has them; labels count from 1.
 
-    Parameters
-    ----------
-    source : str or Path
-        UTF-8 text, plain or compressed; ``-`` is standard input.
-
-    Raises
-    ------
-    InputError
-        It cannot be read, or names label 0, or a label far beyond the number of names.
+    `source`: UTF-8 text, plain or compressed; ``-`` is standard input.
+    Raises InputError (it cannot be read, or names label 0, or a label far beyond the number of names).
     """
     names, _ = read_names(source, never_numbered=is_kept(source))
     most = max(names)
@@ -181,23 +164,10 @@ def is_thesaurus(source: str | Path) -> bool:
 def read_concepts(source: str | Path) -> list[Concept]:
     """Read the concepts of a thesaurus, by the suffix of its name; compressed or not.
 
-    Parameters
-    ----------
-    source : str or Path
-        SKOS: ``.ttl``, ``.rdf`` or ``.xml``, ``.nt``, ``.jsonld`` or ``.json``; or ``.csv``: a table of Annif, with
-        columns ``uri`` and ``label_en``, ``label_de``, ...
-
-    Returns
-    -------
-    list of Concept
-        By URI, ascending.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, or has no concept.
-    MpuError
-        RDF needs the extra skos.
+    `source`: SKOS: ``.ttl``, ``.rdf`` or ``.xml``, ``.nt``, ``.jsonld`` or ``.json``; or ``.csv``: a table of Annif,
+    with columns ``uri`` and ``label_en``, ``label_de``, ...
+    Returns: by URI, ascending.
+    Raises InputError (the file cannot be read, or has no concept), MpuError (RDF needs the extra skos).
     """
     suffix = suffix_of(source)
     if suffix == TABLE:
@@ -215,18 +185,10 @@ def read_concepts(source: str | Path) -> list[Concept]:
 def read_thesaurus(source: str | Path, language: str | None = None) -> Thesaurus:
     """Read a thesaurus as labels.
 
-    Parameters
-    ----------
-    source : str or Path
-        As for `read_concepts`.
-    language : str, optional
-        In which concepts are named, as far as they are; of several, with commas between them, the first is that of main
-        names, and those in the others are further names. Default: that of most names.
-
-    Raises
-    ------
-    InputError
-        As `read_concepts`; or nothing has a name in the language.
+    `source`: as for `read_concepts`.
+    `language`: in which concepts are named, as far as they are; of several, with commas between them, the first is that
+    of main names, and those in the others are further names. Default: that of most names.
+    Raises InputError (as `read_concepts`; or nothing has a name in the language).
     """
     concepts = read_concepts(source)
     current = [concept for concept in concepts if not concept.deprecated]
@@ -285,20 +247,9 @@ _LONGEST = 200  # characters of a problem
 def read_skos(data: bytes, form: str, source: str) -> Iterator[Concept]:
     """Read the concepts of an RDF text: what is a skos:Concept, or has a skos:prefLabel.
 
-    Parameters
-    ----------
-    data : bytes
-    form : str
-        A format of rdflib.
-    source : str
-        The file, for errors.
-
-    Raises
-    ------
-    InputError
-        It is no RDF of this format.
-    MpuError
-        rdflib is not installed.
+    `form`: a format of rdflib.
+    `source`: the file, for errors.
+    Raises InputError (it is no RDF of this format), MpuError (rdflib is not installed).
     """
     try:
         from rdflib import OWL, RDF, SKOS, Graph, Literal, URIRef

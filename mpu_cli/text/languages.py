@@ -55,10 +55,7 @@ _OF_CODE = {code: language for language, codes in _CODES.items() for code in (la
 class TextIn(str):
     """A text whose language is known.
 
-    Attributes
-    ----------
-    language : str
-        One of `LANGUAGES`, or any other text for a language without stems.
+    `language`: one of `LANGUAGES`, or any other text for a language without stems.
     """
 
     __slots__ = ("language",)
@@ -77,10 +74,7 @@ class TextIn(str):
 def guess_language(texts: Iterable[str]) -> str | None:
     """Guess the language that texts are in.
 
-    Returns
-    -------
-    str or None
-        One of `LANGUAGES`; None where no language has most of its function words in the texts.
+    Returns: one of `LANGUAGES`; None where no language has most of its function words in the texts.
 
     Examples
     --------
@@ -94,15 +88,8 @@ def guess_language(texts: Iterable[str]) -> str | None:
 def language_of(text: str) -> str | None:
     """Return the language of a single text.
 
-    Parameters
-    ----------
-    text : str
-        Of a long one the beginning is read; a `TextIn` says it itself.
-
-    Returns
-    -------
-    str or None
-        None where it is not clear: fewer than two function words, or those of several languages.
+    `text`: of a long one the beginning is read; a `TextIn` says it itself.
+    Returns: None where it is not clear: fewer than two function words, or those of several languages.
 
     Examples
     --------

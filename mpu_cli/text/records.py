@@ -56,29 +56,15 @@ def read_rows(
     Empty lines are skipped. A byte order mark and CRLF are allowed. The first row of a table names its fields. Fields
     of a table may be quoted; then they may have separators, line ends, and quotation marks written twice.
 
-    Parameters
-    ----------
-    stream : binary file
-    source : str
-        Its name for errors.
-    form : {"jsonl", "csv", "tsv", "annif"}
-        JSON objects, one on each line; a table separated by commas or tabs; or, without a row of names, lines of a
-        text, a tab, and URIs with blanks between them: the fields ``text`` and ``subjects``.
-    max_line_bytes : int
-        Largest size of a line, and of a row of a table, which may have several lines.
-    needed : iterable of str
-        Fields that a table must have. If it has rows, each of them reports a missing one.
-
-    Yields
-    ------
-    Row or Bad
-        `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
-
-    Raises
-    ------
-    InputError
-        The file as a whole cannot be read: it is UTF-16, or a table without a row of names, or one with this row alone
-        in which a needed name is missing.
+    `source`: its name for errors.
+    `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table separated by commas or tabs; or,
+    without a row of names, lines of a text, a tab, and URIs with blanks between them: the fields ``text`` and
+    ``subjects``.
+    `max_line_bytes`: largest size of a line, and of a row of a table, which may have several lines.
+    `needed`: fields that a table must have. If it has rows, each of them reports a missing one.
+    Yields: `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
+    Raises InputError (the file as a whole cannot be read: it is UTF-16, or a table without a row of names, or one with
+    this row alone in which a needed name is missing).
     """
     lines = decoded_lines(stream, source, max_line_bytes)
     if form in ("jsonl", ANNIF):
@@ -296,10 +282,7 @@ class Record:
 def chosen_format(source: str | Path, form: str | None) -> str:
     """Return the format of a file: `form`, or else that of its suffix.
 
-    Raises
-    ------
-    InputError
-        There is no `form`, and the suffix means no format.
+    Raises InputError (there is no `form`, and the suffix means no format).
     """
     chosen = form or format_of(source)
     if chosen is None:

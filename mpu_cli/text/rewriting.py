@@ -30,12 +30,9 @@ class Rewriter:
     An object that does not change is written as it was read, and of another one only the values that change are. A row
     of a table keeps its values; their quotation marks may be others.
 
-    Parameters
-    ----------
-    form : {"jsonl", "csv", "tsv", "annif"}
-    added : str
-        The field, or column, that lists the tags that are added; empty: none. Annif's own files have no
-        such field, but for CSV.
+    `form`: {"jsonl", "csv", "tsv", "annif"}.
+    `added`: the field, or column, that lists the tags that are added; empty: none. Annif's own files have no such
+    field, but for CSV.
     """
 
     def __init__(self, form: str, fields: Fields, added: str) -> None:
@@ -47,10 +44,8 @@ class Rewriter:
     def text(self, row: Row, change: Retagged) -> str:
         """Return the text of a row, with the lines before it that belong to the file.
 
-        Raises
-        ------
-        ValueError
-            A tag has the separator of tags that are written as one text, or a field that is to be added is there.
+        Raises ValueError (a tag has the separator of tags that are written as one text, or a field that is to be added
+        is there).
         """
         if self._added and self._added in row.fields:
             raise ValueError(f"there is a field {self._added!r} already; name another one by --added")

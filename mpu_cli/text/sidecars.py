@@ -94,15 +94,8 @@ def check_target(path: Path) -> None:
 def read_vectorization(like: str | Path) -> Vectorization:
     """Read the vectoriser, labels and fields of a data file.
 
-    Parameters
-    ----------
-    like : str or Path
-        The data file (only its directory is read), or its directory.
-
-    Raises
-    ------
-    InputError
-        There is no such directory, or it is damaged.
+    `like`: the data file (only its directory is read), or its directory.
+    Raises InputError (there is no such directory, or it is damaged).
     """
     path = Path(like) if Path(like).is_dir() else directory_of(like)
     if path is None:
@@ -162,14 +155,7 @@ _UNKNOWN = "the model will not know how to make vectors of texts, nor the words 
 class Sidecars:
     """The sidecar files of one or several data files.
 
-    Parameters
-    ----------
-    source : str, Path or Files
-
-    Attributes
-    ----------
-    contents : dict
-        Its keys are the files with such a directory. The reader fills in their content as it reads.
+    `contents`: its keys are the files with such a directory. The reader fills in their content as it reads.
     """
 
     def __init__(self, source: Source) -> None:
@@ -185,10 +171,7 @@ class Sidecars:
     def names_of(self, naming: Naming, labels: np.ndarray, *, endless: bool = False) -> LabelNames | None:
         """Return the names of labels, as `Naming.names_of`.
 
-        Raises
-        ------
-        InputError
-            Also if the names beside the data belong to other data.
+        Raises InputError (also if the names beside the data belong to other data).
         """
         if naming.file is None:
             self._refuse(LABELS, "; or name the labels by --labels")
@@ -201,10 +184,7 @@ class Sidecars:
     def ids(self, instances: int) -> RecordIds | None:
         """Read the id of each of so many instances; None where there are none of these data, beside each of the files.
 
-        Raises
-        ------
-        InputError
-            They are more or fewer than the instances.
+        Raises InputError (they are more or fewer than the instances).
         """
         texts: list[str] = []
         for file in files_of(self._source):
@@ -230,10 +210,7 @@ class Sidecars:
         One that is damaged, or belongs to other data, is ignored with a warning. Several files have one if the same
         vectoriser is beside each of them.
 
-        Parameters
-        ----------
-        instances : int
-            Number of instances of the data, which have been read.
+        `instances`: number of instances of the data, which have been read.
         """
         directories = [directory_of(file) for file in files_of(self._source)]
         there = [path for path in directories if path is not None and (path / stored.MANIFEST).is_file()]

@@ -154,12 +154,7 @@ def described(stored: Stored) -> dict[str, Any]:
 def parse(text: bytes, source: str) -> dict[str, Any]:
     """Parse the manifest of `described`.
 
-    Raises
-    ------
-    InputError
-        It is of a newer version.
-    ValueError, KeyError
-        It is damaged. `made` checks the values.
+    Raises InputError (it is of a newer version), ValueError, KeyError (it is damaged; `made` checks the values).
     """
     _expect(len(text) < MOST_BYTES, "the manifest is too long")
     values = json_value(text)
@@ -177,10 +172,7 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
 def number_of_hashes(values: Mapping[str, Any]) -> int | None:
     """Return how many hashes are kept; None if there is an inverse document frequency of every feature.
 
-    Raises
-    ------
-    KeyError, ValueError
-        It is damaged.
+    Raises KeyError, ValueError (it is damaged).
     """
     if values["format_version"] == _DENSE or values["options"]["hashing"] is None:
         return None
@@ -194,10 +186,7 @@ def made(
 ) -> Stored:
     """Return a vectoriser from its manifest and its long arrays.
 
-    Raises
-    ------
-    DataError, KeyError, TypeError, ValueError
-        It is damaged.
+    Raises DataError, KeyError, TypeError, ValueError (it is damaged).
     """
     options, count = checked(values["options"]), values["features"]
     _expect(options.hashing is None or count == 2**options.hashing, "features are not as many as hashes")
@@ -246,10 +235,7 @@ def written(options: TextOptions) -> dict[str, Any]:
 def checked(values: Mapping[str, Any]) -> TextOptions:
     """Return options from the values of a manifest, or of a caller in Python.
 
-    Raises
-    ------
-    DataError
-        A value has a wrong type or is out of range, or values contradict each other.
+    Raises DataError (a value has a wrong type or is out of range, or values contradict each other).
     """
     options = TextOptions(**{name: option.check(values[name]) for name, option in options_of(TextOptions).items()})
     if options.hashing is not None and (options.min_df, options.max_features) != (None, None):

@@ -131,21 +131,11 @@ def complete(
 ) -> Report:
     """Find the labels that are missing from a file, and list them or fill them in.
 
-    Parameters
-    ----------
-    options, on
-        As for `commands.train.training.train`. From a cluster, labels and predictions are fetched.
-    choice : Choice
-        Which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
-    fill_implied : bool
-        Fill in what is implied too, by the rules of `sources`.
-
-    Raises
-    ------
-    InputError, ClusterError
-        As of `training_set`, or a file cannot be read twice where labels are to be filled in.
-    MpuError
-        The data cannot be learned from, or an output cannot be written.
+    `options`, `on`: as for `commands.train.training.train`. From a cluster, labels and predictions are fetched.
+    `choice`: which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
+    `fill_implied`: fill in what is implied too, by the rules of `sources`.
+    Raises InputError, ClusterError (as of `training_set`, or a file cannot be read twice where labels are to be filled
+    in), MpuError (the data cannot be learned from, or an output cannot be written).
     """
     if fill_implied and sources.rules is None:
         raise MpuError("nothing says which labels imply others, so none can be filled in; give --implied RULES")

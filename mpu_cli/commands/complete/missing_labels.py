@@ -67,14 +67,10 @@ def find(
 ) -> Completion:
     """List what is missing.
 
-    Parameters
-    ----------
-    problem : Problem
-        Perhaps without features. Verified cells are not listed again.
-    ids : ndarray of int, shape (q,)
-        The label, as written in files, of each column; ascending.
-    choice, implications
-        As for `completion.complete`. Labels that are implied by those of an instance are left out.
+    `problem`: perhaps without features. Verified cells are not listed again.
+    `ids`: int, shape (q,): the label, as written in files, of each column; ascending.
+    `choice`, `implications`: as for `completion.complete`. Labels that are implied by those of an instance are left
+    out.
     """
     labels, frequency = problem.labels, evidence.frequency
     positive = frequency.positives(labels).astype(bool)
@@ -126,14 +122,10 @@ def write_cells(
 ) -> None:
     """Write some cells, such as `completion.listed`, as a review file in which nothing is decided.
 
-    Parameters
-    ----------
-    target : str or Path
-        Written as a whole or not at all; ``-`` is standard output.
-    checksum, source : str
-        The checksum of the features, by which a review is recognised as one of these data, and their name, for people.
-    why : list of str, optional
-        What speaks for each of the cells.
+    `target`: written as a whole or not at all; ``-`` is standard output.
+    `checksum`, `source`: the checksum of the features, by which a review is recognised as one of these data, and their
+    name, for people.
+    `why`: what speaks for each of the cells.
     """
     lines = decisions.Lines(cells.rows, completion.ids[cells.columns], probability=cells.probabilities, why=why)
     with open_output(target) as out:
@@ -156,26 +148,12 @@ def write_filled(
 
     The data are read again, so not from standard input. The copy is written as a whole or not at all.
 
-    Parameters
-    ----------
-    most : int, optional
-        Fill in so many suggestions, the most probable ones. Default: all that are listed.
-    implications : Implications, optional
-        Fill in too what the labels of an instance, those filled in included, imply.
-    instances : int, optional
-        How many of the instances, the first ones, are those of the data. Default: all.
-    content : tuple, optional
-        Bytes of the data when they were learned from, and their checksum. Default: only instances are counted.
-
-    Returns
-    -------
-    int
-        How many labels were filled in.
-
-    Raises
-    ------
-    InputError
-        The data cannot be read again, or have changed.
+    `most`: fill in so many suggestions, the most probable ones. Default: all that are listed.
+    `implications`: fill in too what the labels of an instance, those filled in included, imply.
+    `instances`: how many of the instances, the first ones, are those of the data. Default: all.
+    `content`: bytes of the data when they were learned from, and their checksum. Default: only instances are counted.
+    Returns: how many labels were filled in.
+    Raises InputError (the data cannot be read again, or have changed).
     """
     refuse_stream(source)
     n = completion.annotated.shape[0] if instances is None else instances

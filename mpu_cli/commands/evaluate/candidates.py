@@ -59,10 +59,7 @@ class Candidate:
     def of(cls, name: str, truth: Source) -> "Candidate":
         """Take a directory for a model, unless it has predictions of the files of the truth.
 
-        Raises
-        ------
-        ModelError, InputError
-            It is neither.
+        Raises ModelError, InputError (it is neither).
         """
         if not Path(name).is_dir():
             return cls(name, source=name)
@@ -97,12 +94,8 @@ class Candidate:
     ) -> E:
         """Add the instances of data, with their predictions in the form of `evaluation.compare`, to evidence.
 
-        Parameters
-        ----------
-        called : str
-            What the predictions are called in messages.
-        count : callable
-            Called with how many more instances are done with.
+        `called`: what the predictions are called in messages.
+        `count`: called with how many more instances are done with.
         """
         if self.model is None:
             _add(evidence, pairs_of_files(truth, self.source, reading, run, called), count)

@@ -112,27 +112,14 @@ def evaluate_several(
 ) -> Report:
     """Compare several predictions with the same true labels, and the others with the first.
 
-    Parameters
-    ----------
-    truth : str, Path or Files
-        Data; they are read for each of the predictions.
-    predictions : sequence of str
-        At least two files, directories of them or models, as for `commands.evaluate.evaluation.evaluate`.
-    metrics : Metrics
-        Names among `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them.
-    count : callable
-        Called with how many more instances have been compared, for each of the predictions.
-    collect : callable
-        As `Candidate.collect`.
-    run : Run
-        Its seed is that of the bootstrap.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read.
-    MpuError
-        The files have different numbers of instances, or one of the metrics needs scores that not all have.
+    `truth`: data; they are read for each of the predictions.
+    `predictions`: at least two files, directories of them or models, as for `commands.evaluate.evaluation.evaluate`.
+    `metrics`: names among `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them.
+    `count`: called with how many more instances have been compared, for each of the predictions.
+    `collect`: as `Candidate.collect`.
+    `run`: its seed is that of the bootstrap.
+    Raises InputError (a file cannot be read), MpuError (the files have different numbers of instances, or one of the
+    metrics needs scores that not all have).
     """
     refuse_unreadable(name for name in predictions if not Path(name).is_dir())
     cut: list[str] = []

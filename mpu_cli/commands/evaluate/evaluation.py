@@ -45,12 +45,8 @@ class PropensitySource:
     def read(self, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN) -> Propensities | None:
         """Return the propensities; data are read chunk by chunk.
 
-        Raises
-        ------
-        InputError
-            The file cannot be read, or a line is something else.
-        MpuError
-            The data have too few instances.
+        Raises InputError (the file cannot be read, or a line is something else), MpuError (the data have too few
+        instances).
         """
         if self.training is not None:
             chunks = iter_chunks(self.training, reading, run=run)
@@ -163,27 +159,14 @@ def evaluate(
 ) -> Report:
     """Compare a file of predictions with a file of true labels.
 
-    Parameters
-    ----------
-    truth, reading, run
-        As for `compare`.
-    predictions : str
-        As for `compare`; or a model, whose label sets and scores they are; or a directory with a file for each of those
-        of `truth`, of the same names.
-    metrics : DetailedMetrics
-        Names among `metric_names`.
-    count : callable
-        Called with how many more instances have been compared.
-    collect : callable
-        As `Candidate.collect`; not used with reviewed instances.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read.
-    MpuError
-        The files have different numbers of instances, one of the metrics needs scores or propensities and there are
-        none, or there are propensities and no scores.
+    `truth`, `reading`, `run`: as for `compare`.
+    `predictions`: as for `compare`; or a model, whose label sets and scores they are; or a directory with a file for
+    each of those of `truth`, of the same names.
+    `metrics`: names among `metric_names`.
+    `count`: called with how many more instances have been compared.
+    `collect`: as `Candidate.collect`; not used with reviewed instances.
+    Raises InputError (a file cannot be read), MpuError (the files have different numbers of instances, one of the
+    metrics needs scores or propensities and there are none, or there are propensities and no scores).
     """
     calibration = metrics.calibration or metrics.calibration_plot is not None
     all_names: LabelNames | None = None
@@ -264,17 +247,11 @@ def build_report(
 ) -> Report:
     """Report the metrics of a comparison, without those of single labels.
 
-    Parameters
-    ----------
-    metrics : sequence of str, optional
-        Names among `metric_names`.
-    c : float or ndarray, shape (q,), optional
-        Label frequency of the truth: of all labels, or of each of `comparison.label_sets`.
-
-    Raises
-    ------
-    MpuError
-        One of `metrics` needs scores and the predictions are label sets, or it needs propensities and there are none.
+    `metrics`: names among `metric_names`.
+    `c`: float or ndarray, shape (q,): label frequency of the truth: of all labels, or of each of
+    `comparison.label_sets`.
+    Raises MpuError (one of `metrics` needs scores and the predictions are label sets, or it needs propensities and
+    there are none).
     """
     results = comparison.results()
     names = list(results) if metrics is None else metrics
@@ -309,17 +286,9 @@ def per_label_report(
 ) -> list[LabelMetrics]:
     """Report precision, recall and F1 of each label.
 
-    Parameters
-    ----------
-    c : float or ndarray, optional
-        As for `build_report`.
-    names : sequence of str, optional
-        Names of ``counts.labels``.
-
-    Returns
-    -------
-    list of LabelMetrics
-        In ascending order of labels; with `names` and, with `c`, with estimates on complete labels.
+    `c`: as for `build_report`.
+    `names`: names of ``counts.labels``.
+    Returns: in ascending order of labels; with `names` and, with `c`, with estimates on complete labels.
     """
     per_label = counts.true_positives, counts.predicted, counts.support
     columns = {"label": counts.labels.tolist()}
@@ -337,10 +306,7 @@ def per_label_report(
 def calibration_report(comparison: Comparison) -> Calibration:
     """Report whether scores are probabilities.
 
-    Raises
-    ------
-    MpuError
-        The predictions are label sets.
+    Raises MpuError (the predictions are label sets).
     """
     if comparison.reliability is None:
         raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")

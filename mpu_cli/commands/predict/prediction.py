@@ -118,23 +118,12 @@ def predict(
 ) -> Report:
     """Write the labels or scores of each instance of a file. A file without instances gives an output without records.
 
-    Parameters
-    ----------
-    source : str, Path or Texts
-        Data file, whose labels are ignored; or texts.
-    target : str or Path
-        Written completely or not at all.
-    line_buffered : bool
-        Answer each line of a data file as soon as it is there. The target is standard output.
-    count : callable
-        Called with how many more instances have been predicted.
-
-    Raises
-    ------
-    InputError
-        The data cannot be read, or do not have as many instances as ids.
-    MpuError
-        The target cannot be written.
+    `source`: data file, whose labels are ignored; or texts.
+    `target`: written completely or not at all.
+    `line_buffered`: answer each line of a data file as soon as it is there. The target is standard output.
+    `count`: called with how many more instances have been predicted.
+    Raises InputError (the data cannot be read, or do not have as many instances as ids), MpuError (the target cannot be
+    written).
     """
     if output.fill_implied and model.implies is None:
         raise MpuError(
@@ -247,16 +236,10 @@ def _predict_rows(
 def with_implied(cells: Cells, implies: csr_array, allowed: np.ndarray | None, ranked: bool) -> Cells:
     """Add what the labels of each instance imply, each label with the largest probability of those that imply it.
 
-    Parameters
-    ----------
-    cells : Cells
-        From `select`.
-    implies : csr_array of bool, shape (q, q)
-        As in `TrainedModel`.
-    allowed : ndarray of bool, shape (q,), or None
-        Which labels may be added. None: all.
-    ranked : bool
-        The order of the result, as for `select`.
+    `cells`: from `select`.
+    `implies`: bool, shape (q, q): as in `TrainedModel`.
+    `allowed`: bool, shape (q,): which labels may be added. None: all.
+    `ranked`: the order of the result, as for `select`.
     """
     sizes = np.diff(implies.indptr)[cells.columns]
     rows, probabilities = np.repeat(cells.rows, sizes), np.repeat(cells.probabilities, sizes)
@@ -315,11 +298,8 @@ def reaching(
 def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, ranked: bool) -> Cells:
     """Choose the labels at or over their threshold, the top k of them.
 
-    Returns
-    -------
-    Cells
-        Instances ascend. The labels of one are from the most probable down (equals: lower column first) if `ranked`,
-        else they ascend.
+    Returns: instances ascend. The labels of one are from the most probable down (equals: lower column first) if
+    `ranked`, else they ascend.
     """
     if isinstance(predictions, np.ndarray) and top_k is not None:  # to sort all of them would take longer
         predictions = Top(top_k, 0).of_dense(np.where(predictions >= thresholds, predictions, np.float32(-1)))
@@ -371,12 +351,8 @@ def predict_files(
 ) -> Report:
     """Predict files to their targets; all workers can reach them and the model. `tick` is called once per file.
 
-    Raises
-    ------
-    ClusterError
-        The cluster cannot be reached, cannot be used, or has failed.
-    MpuError
-        As for `prediction.predict`; the predictions of other files may be there then, each of them whole.
+    Raises ClusterError (the cluster cannot be reached, cannot be used, or has failed), MpuError (as for
+    `prediction.predict`; the predictions of other files may be there then, each of them whole).
     """
     meant = ModelFiles.of(model)
     files = {absolute(source): target.absolute() for source, target in targets.items()}

@@ -34,10 +34,7 @@ def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
 
     A name that ends in ``.gz``, ``.bz2`` or ``.xz`` is that of compressed predictions too.
 
-    Raises
-    ------
-    OverlapError
-        Two files have the same name, or one has none.
+    Raises OverlapError (two files have the same name, or one has none).
     """
     files: dict[str, str] = {}
     for source in sources:
@@ -56,10 +53,7 @@ def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
 def making(folder: Path, targets: Collection[Path]) -> Iterator[None]:
     """Make a directory in which some files will be, unless it is there; remove it again if nothing came of them.
 
-    Raises
-    ------
-    MpuError
-        It is no directory, or cannot be made; or a directory is where a file belongs.
+    Raises MpuError (it is no directory, or cannot be made; or a directory is where a file belongs).
     """
     try:
         folder.mkdir()
@@ -126,22 +120,13 @@ def _has_uris(names: LabelNames | None) -> bool:
 def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by_number: bool) -> Callable[..., bytes]:
     """Return a function that writes the records of a subset of the instances.
 
-    Parameters
-    ----------
-    form : {"jsonl", "tsv"}
-        An object on each line, with ``id``, ``labels`` and ``probabilities``; or a line for each label, with id, label
-        and probability, between tabs, harmless to spreadsheets (see `names.lines`). Where labels have URIs, both have
-        these too: ``uris``, null for a label without one, and a last column.
-    label_ids : ndarray of int, shape (q,)
-        The label of each column. Labels are written by `LabelNames.shown`.
-    by_number : bool
-        Write whole numbers for labels, also where there are names. Otherwise labels are always text.
-
-    Returns
-    -------
-    callable
-        From ids; where the entries of each instance start and end; the columns of all entries; their
-        probabilities; and, for ``why`` of JSON lines, what speaks for each of them.
+    `form`: {"jsonl", "tsv"}: an object on each line, with ``id``, ``labels`` and ``probabilities``; or a line for each
+    label, with id, label and probability, between tabs, harmless to spreadsheets (see `names.lines`). Where labels have
+    URIs, both have these too: ``uris``, null for a label without one, and a last column.
+    `label_ids`: int, shape (q,): the label of each column. Labels are written by `LabelNames.shown`.
+    `by_number`: write whole numbers for labels, also where there are names. Otherwise labels are always text.
+    Returns: from ids; where the entries of each instance start and end; the columns of all entries; their
+    probabilities; and, for ``why`` of JSON lines, what speaks for each of them.
     """
     as_json = form == "jsonl"
 
@@ -194,19 +179,10 @@ _log = logging.getLogger(__name__)
 class Texts:
     """Texts as chunks of instances, with their ids, by the vectoriser of a model.
 
-    Parameters
-    ----------
-    source : str or Path
-        The file, or the name of the texts in messages.
-    texts : sequence of str, optional
-        Texts in place of a file.
-    form : str, optional
-        One of `text.rows.FORMATS`; None: as the name of the file tells.
-
-    Raises
-    ------
-    InputError
-        The model has no vectoriser, or a damaged one.
+    `source`: the file, or the name of the texts in messages.
+    `texts`: texts in place of a file.
+    `form`: one of `text.records.FORMATS`; None: as the name of the file tells.
+    Raises InputError (the model has no vectoriser, or a damaged one).
     """
 
     def __init__(

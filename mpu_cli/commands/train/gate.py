@@ -108,12 +108,8 @@ class Gate:
     def opened(cls, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> "Gate":
         """Predict the test data with the present model and its versions. The caller has the lock of the model.
 
-        Raises
-        ------
-        InputError
-            The test data cannot be read, or have no instances or no labels.
-        ModelError
-            The present model is damaged.
+        Raises InputError (the test data cannot be read, or have no instances or no labels), ModelError (the present
+        model is damaged).
         """
         _refuse_without_labels(acceptance.test, reading, run)
         record = Record.of(target)
@@ -162,12 +158,8 @@ class Gate:
 
         `entry` is the line about its training, with its verdict; it is returned, with its version if it was accepted.
 
-        Raises
-        ------
-        BusyError
-            The present model is another one by now, so the new one was not compared with it.
-        MpuError
-            Something cannot be written. The present model stays.
+        Raises BusyError (the present model is another one by now, so the new one was not compared with it), MpuError
+        (something cannot be written; the present model stays).
         """
         with write.held():
             if not entry["accepted"]:

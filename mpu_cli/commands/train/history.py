@@ -65,10 +65,7 @@ def append(path: Path, entry: dict[str, Any], done: str = "the training is saved
 def read(path: Path) -> list[dict[str, Any]]:
     """Return the trainings of a history, in the order of the file.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read, a line is no such object, or there is none.
+    Raises InputError (the file cannot be read, a line is no such object, or there is none).
     """
     try:
         lines = path.read_bytes().splitlines()
@@ -132,12 +129,7 @@ def draw(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
 
     `target` is a .png, .svg or .pdf, written as a whole or not at all; `path` is for messages.
 
-    Raises
-    ------
-    MpuError
-        matplotlib is not installed, or the file cannot be written.
-    InputError
-        A time is none.
+    Raises MpuError (matplotlib is not installed, or the file cannot be written), InputError (a time is none).
     """
     panels = _PANELS + (_JUDGED_PANELS if judged(entries) else ())
     n_rows = len(panels) // 2
@@ -189,11 +181,8 @@ _UNWRITTEN = "the model stays, since this cannot be written"
 class Record:
     """The versions of a model, with their history. It is read once, so it is for one command.
 
-    Attributes
-    ----------
-    entries : list of dict
-        The lines of the history, oldest first. Those about a version have its number as ``version``; a line about a
-        version that was put back has ``restored`` too.
+    `entries`: the lines of the history, oldest first. Those about a version have its number as ``version``; a line
+    about a version that was put back has ``restored`` too.
     """
 
     model: Path
@@ -295,10 +284,7 @@ class Report:
 def describe(model: Path) -> Report:
     """List the versions of a model, and those that were rejected.
 
-    Raises
-    ------
-    ModelError
-        There are none.
+    Raises ModelError (there are none).
     """
     record = Record.of(model)
     noted = {entry.get("version") for entry in record.entries}
@@ -313,19 +299,10 @@ def restore(model: Path, version: int | None = None, wait: float = 0) -> int:
 
     The model is kept as a version too, if it is none yet.
 
-    Parameters
-    ----------
-    version : int, optional
-        Default: the one before the present one.
-    wait : float
-        Seconds to wait for a training of the model to end.
-
-    Raises
-    ------
-    BusyError
-        A training is at work there.
-    ModelError
-        There is no such version, it is damaged, or it cannot be written.
+    `version`: default: the one before the present one.
+    `wait`: seconds to wait for a training of the model to end.
+    Raises BusyError (a training is at work there), ModelError (there is no such version, it is damaged, or it cannot be
+    written).
     """
     if not Versions.of(model).numbers():
         raise _without(model)

@@ -298,28 +298,15 @@ def train(
 
     An existing model is replaced only when the new one is complete, and accepted if that is asked for.
 
-    Parameters
-    ----------
-    sources : Sources
-        With `on`: without a cache. The workers read the data, by their full names; the model and the predictions out
-        of fold are written here.
-    options : object, optional
-        An instance of the method's options; its `c` may be the Path of a file. Default: with their defaults.
-    method : str
-        One of `methods.INDUCTIVE`; with `on`, mpu.
-    on : OnCluster, optional
-        Where workers read and learn. Default: this process does.
-    warm_start : Path, optional
-        An earlier model whose weights training starts from.
-
-    Raises
-    ------
-    InputError, ClusterError
-        As of `training_set`, or the file of label frequencies cannot be read.
-    BusyError
-        Another training is at work there.
-    MpuError
-        The method cannot learn from the data, or the model cannot be written.
+    `sources`: with `on`: without a cache. The workers read the data, by their full names; the model and the predictions
+    out of fold are written here.
+    `options`: an instance of the method's options; its `c` may be the Path of a file. Default: with their defaults.
+    `method`: one of `methods.INDUCTIVE`; with `on`, mpu.
+    `on`: where workers read and learn. Default: this process does.
+    `warm_start`: an earlier model whose weights training starts from.
+    Raises InputError, ClusterError (as of `training_set`, or the file of label frequencies cannot be read), BusyError
+    (another training is at work there), MpuError (the method cannot learn from the data, or the model cannot be
+    written).
     """
     chosen = methods.METHODS[method]
     if not chosen.saved:
@@ -462,11 +449,8 @@ def _matched(
 ) -> tuple[WarmStart, dict[str, int]]:
     """Read a model and match it with the features and labels of new data; count what is shared, new, and vanished.
 
-    Raises
-    ------
-    ModelError
-        There is no model, or it is damaged, of another method or another number of levels, or has no label or no
-        feature in common with the data.
+    Raises ModelError (there is no model, or it is damaged, of another method or another number of levels, or has no
+    label or no feature in common with the data).
     """
     model = bundle.load(path)
     old = model.predictor
