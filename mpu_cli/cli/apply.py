@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from mpu_cli.cli.messages import info, verbosity_options, warn
-from mpu_cli.cli.options import click_type, file_option, reading_options, reviewed_options
+from mpu_cli.cli.options import FILE, option, reading_options, reviewed_options
 from mpu_cli.cli.reports import json_option, print_json
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
@@ -14,47 +14,32 @@ from mpu_cli.text.records import FORMATS
 
 
 @click.command("apply")
-@click.argument("source", metavar="RECORDS", type=click.Path(allow_dash=True))
-@file_option(
-    "-o",
-    "--output",
-    metavar="NEW",
-    required=True,
-    help="Write the records here, in the format of RECORDS; compressed by suffix.",
+@click.argument("source", metavar="RECORDS", type=FILE)
+@option(
+    "-o, --output NEW", FILE, "Write the records here, in the format of RECORDS; compressed by suffix.", required=True
 )
 @reviewed_options("Add the tags decided yes in this review file.")
-@file_option(
-    "--suggestions",
-    metavar="MISSING.tsv",
-    help="Also add tags that `mpu complete` suggests with at least --min-probability, unless they are decided.",
+@option(
+    "--suggestions MISSING.tsv",
+    FILE,
+    "Also add tags that `mpu complete` suggests with at least --min-probability, unless they are decided.",
 )
-@click.option(
-    "--min-probability",
-    "least",
-    type=click_type(PROBABILITY),
-    help="Least probability of the suggestions that are added.",
-)
-@click.option("--remove-rejected", "remove", is_flag=True, help="Remove the tags that are decided no.")
-@click.option(
+@option("--min-probability", PROBABILITY, "Least probability of the suggestions that are added.", name="least")
+@option("--remove-rejected", bool, "Remove the tags that are decided no.", name="remove")
+@option(
     "--fill-implied",
-    is_flag=True,
-    help="Add the broader tags that the tags of a record imply, by the thesaurus that `mpu vectorize --labels` has "
+    bool,
+    "Add the broader tags that the tags of a record imply, by the thesaurus that `mpu vectorize --labels` has "
     "read, unless they are decided no.",
 )
-@file_option(
-    "--data",
-    metavar="FILE",
-    help="The data file that `mpu vectorize` made of RECORDS, which the decisions number.  [default: the one beside "
+@option(
+    "--data FILE",
+    FILE,
+    "The data file that `mpu vectorize` made of RECORDS, which the decisions number.  [default: the one beside "
     "RECORDS with the same name: news.svm for news.jsonl]",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Format of RECORDS.  [default: by its name]")
-@click.option(
-    "--added",
-    metavar="FIELD",
-    default="added",
-    show_default=True,
-    help="Field, or column, that lists the tags that are new; '' for none.",
-)
+@option("--format", FORMATS, "Format of RECORDS.  [default: by its name]", name="form")
+@option("--added FIELD", str, "Field, or column, that lists the tags that are new; '' for none.", default="added")
 @reading_options
 @json_option
 @verbosity_options

@@ -1,18 +1,18 @@
 """``mpu complete``."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mpu_cli.cli.messages import detail, info, verbosity_options
 from mpu_cli.cli.options import (
-    click_type,
+    FILE,
+    PATH,
     cluster_options,
-    file_option,
     label_features_option,
     numbers_option,
+    option,
     options_as_one,
     refuse_sources,
     run_options,
@@ -36,50 +36,37 @@ if TYPE_CHECKING:
 
 
 @click.command("complete")
-@click.option(
-    "-o", "--output", "target", default="-", type=click.Path(allow_dash=True), help="Default: standard output."
-)
-@click.option(
+@option("-o, --output", FILE, "Default: standard output.", name="target", default="-", show_default=False)
+@option(
     "--format",
-    "form",
-    type=click.Choice(["list", "svm"]),
-    default="list",
-    show_default=True,
-    help="list: the missing labels, the most probable first, as a review file. svm: FILE, a single one, with labels "
+    ("list", "svm"),
+    "list: the missing labels, the most probable first, as a review file. svm: FILE, a single one, with labels "
     "filled in.",
+    name="form",
+    default="list",
 )
-@click.option("--top", type=click_type(Whole(1, MOST_INSTANCES)), metavar="N", help="The N most probable of all.")
-@click.option(
-    "--min-probability", type=click_type(PROBABILITY), metavar="P", help="Those of at least this probability."
+@option("--top N", Whole(1, MOST_INSTANCES), "The N most probable of all.")
+@option("--min-probability P", PROBABILITY, "Those of at least this probability.")
+@option("--per-instance K", Whole(1, MAX_ID + 1), "The K most probable of each instance.")
+@option(
+    "--questions N",
+    Whole(1, MOST_INSTANCES),
+    "Draw N questions instead of suggestions: cells whose answers are evidence of the label frequency c.",
 )
-@click.option(
-    "--per-instance", type=click_type(Whole(1, MAX_ID + 1)), metavar="K", help="The K most probable of each instance."
+@option("--fill-implied", bool, "With --format svm: fill in what the labels of an instance imply.")
+@option("--why", bool, "Beside each suggestion, list the features of the instance that speak most for it.")
+@option(
+    "--suspects WRONG.tsv",
+    FILE,
+    "List annotated labels that are probably false, the least probable first, in a file of their own.",
 )
-@click.option(
-    "--questions",
-    type=click_type(Whole(1, MOST_INSTANCES)),
-    metavar="N",
-    help="Draw N questions instead of suggestions: cells whose answers are evidence of the label frequency c.",
+@option(
+    "--oof FILE",
+    PATH,
+    "Also write the out-of-fold predictions, from features alone, to FILE, as `mpu train --oof` does.",
+    name="out_of_fold",
 )
-@click.option("--fill-implied", is_flag=True, help="With --format svm: fill in what the labels of an instance imply.")
-@click.option(
-    "--why", is_flag=True, help="Beside each suggestion, list the features of the instance that speak most for it."
-)
-@file_option(
-    "--suspects",
-    metavar="WRONG.tsv",
-    help="List annotated labels that are probably false, the least probable first, in a file of their own.",
-)
-@click.option(
-    "--oof",
-    "out_of_fold",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Also write the out-of-fold predictions, from features alone, to FILE, as `mpu train --oof` does.",
-)
-@click.option(
-    "--model", metavar="MODEL", type=click.Path(path_type=Path), help="Save the model that was trained, a directory."
-)
+@option("--model MODEL", PATH, "Save the model that was trained, a directory.")
 @suggestible_options
 @numbers_option
 @options_as_one(Options)

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from mpu_cli.cli.messages import info, verbosity_options
-from mpu_cli.cli.options import click_type, file_option, reading_options, run_options
+from mpu_cli.cli.options import FILE, option, reading_options, run_options
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 
@@ -13,31 +13,28 @@ from mpu_cli.runtime.options import PROBABILITY
 @click.command("corrupt")
 @click.argument("source", metavar="[IN]", default="-")
 @click.argument("target", metavar="[OUT]", default="-")
-@click.option(
-    "--missing-rate",
-    type=click_type(PROBABILITY),
-    help="Share of the labels to remove, from 0 to 1. Required, unless the scheme is single.",
+@option(
+    "--missing-rate", PROBABILITY, "Share of the labels to remove, from 0 to 1. Required, unless the scheme is single."
 )
-@click.option(
+@option(
     "--scheme",
-    type=click.Choice(["uniform", "per-instance", "label", "rare", "single", "hard", "instance"]),
-    default="uniform",
-    show_default=True,
-    help="uniform: remove exactly round(missing rate * labels) of all labels. per-instance: remove this share of the "
+    ("uniform", "per-instance", "label", "rare", "single", "hard", "instance"),
+    "uniform: remove exactly round(missing rate * labels) of all labels. per-instance: remove this share of the "
     "labels of each instance, rounded up or down at random. label: each label has a rate of its own. rare: rare labels "
     "are missing more often. single: one label of each instance is kept. hard: a label is missing more often where the "
     "features show it less, by a logistic regression. instance: half of the instances are annotated well, half badly.",
+    default="uniform",
 )
-@click.option("--keep-one", is_flag=True, help="Keep at least one label of every instance that has labels.")
-@click.option(
-    "--removed",
-    metavar="FILE",
-    help="Write the removed labels to FILE. Each line has an instance number (from 1), a tab and a label.",
+@option("--keep-one", bool, "Keep at least one label of every instance that has labels.")
+@option(
+    "--removed FILE",
+    str,
+    "Write the removed labels to FILE. Each line has an instance number (from 1), a tab and a label.",
 )
-@file_option(
-    "--kept",
-    metavar="FILE",
-    help="Write the share of each label that was kept to FILE, in the form of `mpu estimate-c -o`: the true c of each "
+@option(
+    "--kept FILE",
+    FILE,
+    "Write the share of each label that was kept to FILE, in the form of `mpu estimate-c -o`: the true c of each "
     "label, for `--c`.",
 )
 @run_options("seed", "kernel")

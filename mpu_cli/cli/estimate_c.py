@@ -9,6 +9,7 @@ from mpu_cli.cli.options import (
     Parsed,
     cluster_options,
     numbers_option,
+    option,
     options_from,
     refuse_sources,
     run_options,
@@ -40,26 +41,22 @@ def _widths(text: str) -> tuple[float, ...]:
 
 
 @click.command("estimate-c")
-@click.option(
+@option(
     "--method",
-    type=click.Choice(["bbe", "e1", "e2", "e3"]),
+    ("bbe", "e1", "e2", "e3"),
+    "bbe: best bin, after Garg et al. (2021). e1, e2, e3: estimators of Elkan and Noto (2008).",
     default="bbe",
-    show_default=True,
-    help="bbe: best bin, after Garg et al. (2021). e1, e2, e3: estimators of Elkan and Noto (2008).",
 )
-@click.option(
-    "--per-label", is_flag=True, help="Also estimate the frequency of each label. Read the caution above first."
-)
-@click.option("-o", "--output", type=click.Path(), help="Write the label frequencies to a file for `mpu train --c`.")
-@click.option(
-    "--plan",
-    metavar="[WIDTHS]",
+@option("--per-label", bool, "Also estimate the frequency of each label. Read the caution above first.")
+@option("-o, --output", click.Path(), "Write the label frequencies to a file for `mpu train --c`.")
+@option(
+    "--plan [WIDTHS]",
+    Parsed("widths", _widths),
+    "Report how many instances to review, or questions to answer, for intervals of c of these widths: numbers "
+    "from 0 to 1, separated by commas.",
     is_flag=False,
     flag_value="0.2,0.1,0.05,0.02",
-    type=Parsed("widths", _widths),
     default=(),
-    help="Report how many instances to review, or questions to answer, for intervals of c of these widths: numbers "
-    "from 0 to 1, separated by commas.",
 )
 @options_from(Validation)
 @numbers_option

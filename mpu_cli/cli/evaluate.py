@@ -11,12 +11,12 @@ from click.core import ParameterSource
 
 from mpu_cli.cli.messages import verbosity_options, warn
 from mpu_cli.cli.options import (
+    FILE,
     Parsed,
-    click_type,
     cluster_options,
-    file_option,
     names_option,
     numbers_option,
+    option,
     reading_options,
     refuse_with_cluster,
     reviewed_options,
@@ -64,83 +64,72 @@ def _cutoffs(text: str) -> tuple[int, ...]:
 
 
 @click.command("evaluate")
-@click.argument("files", metavar="TRUTH PREDICTIONS...", nargs=-1, required=True, type=click.Path(allow_dash=True))
-@file_option(
-    "--predictions",
-    "candidates",
-    metavar="OUT",
-    multiple=True,
-    help="Instead of PREDICTIONS, if TRUTH is several files: the directory that `mpu predict` has written for them, "
+@click.argument("files", metavar="TRUTH PREDICTIONS...", nargs=-1, required=True, type=FILE)
+@option(
+    "--predictions OUT",
+    FILE,
+    "Instead of PREDICTIONS, if TRUTH is several files: the directory that `mpu predict` has written for them, "
     "a model, or one file with all predictions. Can be repeated.",
+    name="candidates",
+    multiple=True,
 )
-@click.option(
-    "--metrics",
-    metavar="NAMES",
-    help="Report only these metrics, separated by commas. Their names are those in the report.",
-)
-@click.option("--per-label", is_flag=True, help="Also report precision, recall and F1 of each label.")
+@option("--metrics NAMES", str, "Report only these metrics, separated by commas. Their names are those in the report.")
+@option("--per-label", bool, "Also report precision, recall and F1 of each label.")
 @partial(names_option, older="--label-names")
 @numbers_option
-@click.option(
+@option(
     "--c",
-    type=click_type(PerLabel(FREQUENCY)),
-    help="Label frequency of TRUTH, if its labels are incomplete (see `mpu estimate-c`), or a file with that of each "
+    PerLabel(FREQUENCY),
+    "Label frequency of TRUTH, if its labels are incomplete (see `mpu estimate-c`), or a file with that of each "
     "label. Precision, recall and F1, and precision and nDCG at k, on complete labels are then estimated, and reported "
     "next to the naive ones.",
 )
-@click.option(
-    "--k",
-    "ks",
+@option(
+    "--k NUMBERS",
+    Parsed("numbers", _cutoffs),
+    "Cut-offs k of precision, nDCG, recall and coverage at k. They need scores.",
+    name="ks",
     default="1,3,5",
-    show_default=True,
-    metavar="NUMBERS",
-    type=Parsed("numbers", _cutoffs),
-    help="Cut-offs k of precision, nDCG, recall and coverage at k. They need scores.",
 )
-@file_option(
-    "--training",
-    metavar="TRAIN.svm",
-    help="Also report propensity-scored precision and nDCG at k (PSP, PSnDCG). The propensity of a label comes from "
+@option(
+    "--training TRAIN.svm",
+    FILE,
+    "Also report propensity-scored precision and nDCG at k (PSP, PSnDCG). The propensity of a label comes from "
     "the number of its annotations in this file, by the model of Jain et al. (2016).",
 )
-@click.option(
+@option(
     "--propensity-a",
-    type=click_type(PROPENSITY_A_RANGE),
+    PROPENSITY_A_RANGE,
+    "Constant A of this model. 0.5 was fitted to Wikipedia, 0.6 to Amazon.",
     default=PROPENSITY_A,
-    show_default=True,
-    help="Constant A of this model. 0.5 was fitted to Wikipedia, 0.6 to Amazon.",
 )
-@click.option(
+@option(
     "--propensity-b",
-    type=click_type(PROPENSITY_B_RANGE),
+    PROPENSITY_B_RANGE,
+    "Constant B of this model. 0.4 was fitted to Wikipedia, 2.6 to Amazon.",
     default=PROPENSITY_B,
-    show_default=True,
-    help="Constant B of this model. 0.4 was fitted to Wikipedia, 2.6 to Amazon.",
 )
-@file_option(
-    "--frequencies",
-    metavar="FILE",
-    help="In place of --training: report PSP and PSnDCG with the label frequency of each label as its propensity. The "
+@option(
+    "--frequencies FILE",
+    FILE,
+    "In place of --training: report PSP and PSnDCG with the label frequency of each label as its propensity. The "
     "file has one line `label c` for each label, as `mpu estimate-c --output` writes it.",
 )
-@click.option(
+@option(
     "--threshold",
-    type=click_type(PROBABILITY),
-    default=0.5,
-    show_default=True,
-    help="For scores: a label counts as predicted if its score is at least this. (What `mpu predict` "
+    PROBABILITY,
+    "For scores: a label counts as predicted if its score is at least this. (What `mpu predict` "
     "has written has the thresholds of the model, unless this is set.)",
+    default=0.5,
 )
-@click.option(
+@option(
     "--calibration",
-    is_flag=True,
-    help="For scores: report the share of true labels among labels with similar scores. With --c, it is estimated on "
+    bool,
+    "For scores: report the share of true labels among labels with similar scores. With --c, it is estimated on "
     "complete labels.",
 )
-@file_option(
-    "--calibration-plot",
-    metavar="FILE",
-    help="Draw the calibration as a figure in FILE (.png or .svg). This needs matplotlib.",
+@option(
+    "--calibration-plot FILE", FILE, "Draw the calibration as a figure in FILE (.png or .svg). This needs matplotlib."
 )
 @reviewed_options(
     "Review file of TRUTH, whose labels may be incomplete. Compare only the instances that were drawn at random "

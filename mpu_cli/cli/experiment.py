@@ -12,7 +12,7 @@ import click
 
 from mpu_cli import methods
 from mpu_cli.cli.messages import info, is_quiet, verbosity_options, warn
-from mpu_cli.cli.options import Parsed, click_type, reading_options, run_options
+from mpu_cli.cli.options import FILE, Parsed, click_type, option, reading_options, run_options
 from mpu_cli.cli.progress import Phase, clock, counting
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.runtime.options import Kind, Option, PerLabel, Whole, WordOr, options_of
@@ -146,12 +146,12 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 
 
 @click.command("experiment")
-@click.argument("sources", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True))
-@click.option(
+@click.argument("sources", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@option(
     "--out",
+    click.Path(file_okay=False, path_type=Path),
+    "Folder for results.csv, summary.md and figures. An unfinished experiment in it is continued.",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for results.csv, summary.md and figures. An unfinished experiment in it is continued.",
 )
 @click.option(
     "--preset",
@@ -164,49 +164,48 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     "scale, missing rates 0, 0.3 and 0.6. paper-time: 4,000 instances, 8,000 and so on, fixed C and epochs, one cell "
     "at a time.",
 )
-@click.option(
+@option(
     "--methods",
-    type=Parsed("method[:option=value...],...", methods_of),
-    default="mpu,br",
-    show_default=True,
-    help="Methods of `mpu train`, well (Sun et al. 2010), or a classifier of scikit-learn, separated by commas. "
+    Parsed("method[:option=value...],...", methods_of),
+    "Methods of `mpu train`, well (Sun et al. 2010), or a classifier of scikit-learn, separated by commas. "
     "Options follow after colons: mpu:levels=1:c=auto, sklearn:RandomForestClassifier:n_estimators=400.",
+    default="mpu,br",
 )
-@click.option(
+@option(
     "--missing-rates",
-    type=Parsed("rate,...", missing_rates_of),
+    Parsed("rate,...", missing_rates_of),
+    "Shares of the training labels to remove. 0,0.1,...,0.7 means equal steps.",
     default="0,0.3,0.6",
-    show_default=True,
-    help="Shares of the training labels to remove. 0,0.1,...,0.7 means equal steps.",
 )
-@click.option("--folds", type=click_type(Whole(2)), default=10, show_default=True, help="Cross-validation folds.")
-@click.option(
-    "--run-folds",
-    type=click_type(Whole(1)),
-    help="Use only this many of the folds as test folds. 1 means a single split. Default: all.",
-)
-@click.option(
+@option("--folds", Whole(2), "Cross-validation folds.", default=10)
+@option("--run-folds", Whole(1), "Use only this many of the folds as test folds. 1 means a single split. Default: all.")
+@option(
     "--instances",
-    type=Parsed("n,...", sizes_of),
-    help="Draw this many instances at random. Several numbers: one experiment each. 1000,2000,... doubles the number "
+    Parsed("n,...", sizes_of),
+    "Draw this many instances at random. Several numbers: one experiment each. 1000,2000,... doubles the number "
     "up to the size of the data. Default: all instances.",
 )
-@click.option(
+@option(
     "--tuned",
-    is_flag=True,
-    help="Also measure each method with a threshold chosen by the same criterion for all: the highest micro-F1, as "
+    bool,
+    "Also measure each method with a threshold chosen by the same criterion for all: the highest micro-F1, as "
     "estimated for complete labels, on a held-out fifth of the training instances.",
 )
-@click.option(
+@option(
     "--format",
-    "formats",
-    type=click.Choice(["png", "svg", "pdf"]),
+    ("png", "svg", "pdf"),
+    "Format of the figures; can be repeated.",
+    name="formats",
     multiple=True,
     default=("png", "svg"),
-    show_default=True,
-    help="Format of the figures; can be repeated.",
 )
-@run_options("seed", "jobs", "kernel")
+@run_options(
+    "seed",
+    "jobs",
+    "kernel",
+    jobs="How many cells run at the same time, each in a process with one thread; -1 is one per core. Metrics do not "
+    "depend on it; measured times do.",
+)
 @reading_options
 @verbosity_options
 def experiment(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import click_type, numbers_option
+from mpu_cli.cli.options import PATH, numbers_option, option
 from mpu_cli.cli.reports import (
     by_people,
     expected,
@@ -37,35 +37,32 @@ def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) ->
 
 
 @click.command("info")
-@click.argument("model", metavar="[MODEL]", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--history",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="In place of MODEL: list the trainings in FILE, to which `mpu train --history` adds a line each. With --plot, "
+@click.argument("model", metavar="[MODEL]", type=PATH, required=False)
+@option(
+    "--history FILE",
+    PATH,
+    "In place of MODEL: list the trainings in FILE, to which `mpu train --history` adds a line each. With --plot, "
     "draw c, expected F1, counts and time, and what --accept-on measured: quality, unknown features, labels.",
 )
-@click.option(
-    "--label",
-    "labels",
-    metavar="NAME",
-    multiple=True,
-    help="Also show this label, by name or number: its label frequency and threshold, how often it was annotated "
+@option(
+    "--label NAME",
+    str,
+    "Also show this label, by name or number: its label frequency and threshold, how often it was annotated "
     "and is probably true, the features that speak for and against it, and its links to other labels. Can be "
     "repeated.",
+    name="labels",
+    multiple=True,
 )
-@click.option(
-    "--top",
-    type=click_type(Whole(0)),
+@option(
+    "--top N",
+    Whole(0),
+    "With --label: list at most N features for it, N against it, and N links in each direction.",
     default=10,
-    show_default=True,
-    metavar="N",
-    help="With --label: list at most N features for it, N against it, and N links in each direction.",
 )
 @click.option(
     "--plot",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=PATH,
     callback=_figure,
     help="Also draw the model in FILE (.png, .svg or .pdf): how often labels were annotated and are probably true, "
     "label frequencies, calibration, and the strongest links between labels. This needs matplotlib.",

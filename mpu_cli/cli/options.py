@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,17 +31,37 @@ if TYPE_CHECKING:
     from mpu_cli.training.training_data import Sources
 
 
-# The name of a file, as a text and as a Path. What it must be is said by those who open it.
-file_option = partial(click.option, type=click.Path(allow_dash=True))
-path_option = partial(click.option, type=click.Path(path_type=Path))
+# The name of a file, as a text, which may be - for a standard stream, and as a Path. Who opens it says what it must be.
+FILE = click.Path(allow_dash=True)
+PATH = click.Path(path_type=Path)
+
+
+def option(
+    written: str, kind: Any, help: str, *, name: str | None = None, default: Any = None, **how: Any
+) -> Callable[[Callable], Callable]:
+    """Add an option that is written as in the help, ``-o, --output FILE``, whose default is shown.
+
+    `kind`: the kind or type of its values, the words that it takes, or bool for a flag.
+    `name`: of the parameter of the command, where it is another one.
+    """
+    *shorter, last = written.split(", ")
+    longest, _, metavar = last.partition(" ")
+    names = [*shorter, longest, *([] if name is None else [name])]
+    if kind is bool:
+        how["is_flag"] = True
+    else:
+        how |= {"type": click_type(kind), "metavar": metavar or None}
+    if default is not None:
+        how |= {"default": default, "show_default": how.get("show_default", True)}
+    return click.option(*names, help=help, **how)
 
 
 def top_k_options(of_k: str, of_aim: str) -> Callable[[Callable], Callable]:
     """Add ``--top-k`` and ``--for`` with these helps; the command gets `top_k` and `aim`."""
 
     def options(function: Callable) -> Callable:
-        k = click.option("--top-k", type=click_type(Whole(1, MAX_ID + 1)), help=of_k)
-        return k(click.option("--for", "aim", type=click.Choice(AIMS), help=of_aim)(function))
+        k = option("--top-k", Whole(1, MAX_ID + 1), of_k)
+        return k(option("--for", AIMS, of_aim, name="aim")(function))
 
     return options
 
@@ -99,9 +119,13 @@ class _Word(click.Choice):
         return self.kind.check(super().convert(value, param, ctx))
 
 
-def click_type(kind: Kind) -> click.ParamType:
-    """Return the type by which the command line reads values of a kind."""
+def click_type(kind: Any) -> Any:
+    """Return the type by which the command line reads values of a kind, or of some words."""
     match kind:
+        case tuple() | list():
+            return click.Choice(kind)
+        case type() | click.ParamType():
+            return kind
         case Words(words):
             return _Word(kind, words)
         case WordOr(words, Words(others)):
@@ -111,26 +135,18 @@ def click_type(kind: Kind) -> click.ParamType:
     return Value(kind)
 
 
-def click_option(option: Option) -> Callable[[Callable], Callable]:
+def click_option(declared: Option) -> Callable[[Callable], Callable]:
     """Return the decorator that adds an option to a command."""
-    letters = [f"-{option.letter}"] if option.letter else []
-    return click.option(
-        *letters,
-        f"--{option.name.replace('_', '-')}",
-        option.name,
-        type=click_type(option.kind),
-        default=option.written_default,
-        show_default=option.written_default is not None,
-        help=option.help,
-    )
+    short, long = f"-{declared.letter}, " if declared.letter else "", f"--{declared.name.replace('_', '-')}"
+    return option(short + long, declared.kind, declared.help, name=declared.name, default=declared.written_default)
 
 
 def options_from(declaration: type) -> Callable[[Callable], Callable]:
     """Add the options that a dataclass declares; the command gets each as a keyword."""
 
     def decorate(function: Callable) -> Callable:
-        for option in reversed(options_of(declaration).values()):
-            function = click_option(option)(function)
+        for declared in reversed(options_of(declaration).values()):
+            function = click_option(declared)(function)
         return function
 
     return decorate
@@ -152,13 +168,11 @@ def options_as_one(declaration: type) -> Callable[[Callable], Callable]:
     return decorate
 
 
-wait_option = click.option(
-    "--wait",
-    type=click_type(Real(0)),
+wait_option = option(
+    "--wait SECONDS",
+    Real(0),
+    "Wait this long for another training of the same model to end, then exit with status 75.",
     default=0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Wait this long for another training of the same model to end, then exit with status 75.",
 )
 
 
@@ -177,20 +191,20 @@ def _size(text: str) -> int:
     return round(min(float(number) * _UNITS[unit.upper()], MOST_BYTES))
 
 
-_OPTIONS: dict[str, Callable[[Callable], Callable]] = {
-    **{name: click_option(option) for name, option in options_of(RunOptions).items()},
-    "memory": click.option(
-        "--memory",
-        type=Parsed("size", _size),
-        metavar="SIZE",
-        help="Memory for large arrays, such as 500M or 2G. Arrays beyond it go to temporary files in $TMPDIR. The "
-        "result does not depend on it. Default: half of the free memory.",
-    ),
-}
+_MEMORY_OPTION = option(
+    "--memory SIZE",
+    Parsed("size", _size),
+    "Memory for large arrays, such as 500M or 2G. Arrays beyond it go to temporary files in $TMPDIR. The "
+    "result does not depend on it. Default: half of the free memory.",
+)
 
 
-def run_options(*names: str) -> Callable[[Callable], Callable]:
-    """Add some of ``--seed``, ``--jobs``, ``--kernel`` and ``--memory``; the command gets `run`, a `Run`."""
+def run_options(*names: str, **helps: str) -> Callable[[Callable], Callable]:
+    """Add some of ``--seed``, ``--jobs``, ``--kernel`` and ``--memory``; the command gets `run`, a `Run`.
+
+    `helps`: of an option that means something else here.
+    """
+    declared = options_of(RunOptions)
 
     def decorate(function: Callable) -> Callable:
         @wraps(function)
@@ -204,7 +218,10 @@ def run_options(*names: str) -> Callable[[Callable], Callable]:
 
         command: Callable = with_run
         for name in reversed(names):
-            command = _OPTIONS[name](command)
+            if name == "memory":
+                command = _MEMORY_OPTION(command)
+            else:
+                command = click_option(replace(declared[name], help=helps.get(name, declared[name].help)))(command)
         return command
 
     return decorate
@@ -219,18 +236,16 @@ def _workspace(memory: int | None) -> Callable:
 def cluster_options(function: Callable) -> Callable:
     """Add ``--cluster`` and ``--cluster-timeout``; the command gets `on`, an `OnCluster` or None."""
 
-    @click.option(
-        "--cluster",
-        type=Parsed("cluster", Address.parse),
-        metavar="ADDRESS",
-        help=f"Compute on the workers of a Dask cluster: {EXPECTED}. local starts as many processes on this machine, "
+    @option(
+        "--cluster ADDRESS",
+        Parsed("cluster", Address.parse),
+        f"Compute on the workers of a Dask cluster: {EXPECTED}. local starts as many processes on this machine, "
         "by default one per core. Needs the extra `cluster`.",
     )
-    @click.option(
-        "--cluster-timeout",
-        type=click_type(Real(0.1)),
-        metavar="SECONDS",
-        help=f"How long the cluster may be without a scheduler or a worker. Default: {OnCluster.timeout:g}.",
+    @option(
+        "--cluster-timeout SECONDS",
+        Real(0.1),
+        f"How long the cluster may be without a scheduler or a worker. Default: {OnCluster.timeout:g}.",
     )
     @wraps(function)
     def command(*args: Any, cluster: Address | None, cluster_timeout: float | None, **kwargs: Any) -> Any:
@@ -245,7 +260,7 @@ def shards_option(function: Callable) -> Callable:
     """Add ``--shards`` to a command with `cluster_options`; it becomes part of its `on`."""
     declared = options_of(OnCluster)["shards"]
 
-    @click.option("--shards", type=click_type(declared.kind), help=f"{declared.help} Default: {declared.default}.")
+    @option("--shards", declared.kind, f"{declared.help} Default: {declared.default}.")
     @wraps(function)
     def command(*args: Any, shards: int | None, on: OnCluster | None, **kwargs: Any) -> Any:
         _refuse_idle(on, "--shards", shards)
@@ -280,17 +295,10 @@ def refuse_sources(sources: "Sources", **values: Any) -> None:
 MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit numbers
 
 
-max_line_bytes_option = click.option(
-    "--max-line-bytes",
-    type=click_type(Whole(1, MOST_LINE_BYTES)),
-    default=MAX_LINE_BYTES,
-    show_default=True,
-    metavar="N",
-    help="Longest line that is accepted, in bytes.",
+max_line_bytes_option = option(
+    "--max-line-bytes N", Whole(1, MOST_LINE_BYTES), "Longest line that is accepted, in bytes.", default=MAX_LINE_BYTES
 )
-numbers_option = click.option(
-    "--numbers", "by_number", is_flag=True, help="Print numbers of labels, even if they have names."
-)
+numbers_option = option("--numbers", bool, "Print numbers of labels, even if they have names.", name="by_number")
 
 
 def reading_options(function: Callable) -> Callable:
@@ -300,10 +308,10 @@ def reading_options(function: Callable) -> Callable:
     def command(*args, implicit_values: bool, max_line_bytes: int, **kwargs):
         return function(*args, reading=Reading(implicit_values, max_line_bytes), **kwargs)
 
-    implicit_values = click.option(
+    implicit_values = option(
         "--implicit-values",
-        is_flag=True,
-        help="Read a feature index without a colon as a feature with value 1. Without this option it is an error.",
+        bool,
+        "Read a feature index without a colon as a feature with value 1. Without this option it is an error.",
     )
     return implicit_values(max_line_bytes_option(command))
 
@@ -317,18 +325,15 @@ def names_option(function: Callable, *, older: str | None = None) -> Callable:
 
         return function(*args, naming=Naming(labels, zero_based), **kwargs)
 
-    file = file_option(
-        "--labels",
-        *([older] if older else []),
-        "labels",
-        metavar="NAMES",
-        help="The names of labels: a text file whose line k names label k, or with lines `number<TAB>name`; further "
+    file = option(
+        f"--labels, {older} NAMES" if older else "--labels NAMES",
+        FILE,
+        "The names of labels: a text file whose line k names label k, or with lines `number<TAB>name`; further "
         "names of a label come after tabs. Default: news.text/labels or news.labels beside the data news.svm, if it "
         "exists.",
+        name="labels",
     )
-    first = click.option(
-        "--zero-based", is_flag=True, help="Line 1 names label 0. Default: if the data have a label 0."
-    )
+    first = option("--zero-based", bool, "Line 1 names label 0. Default: if the data have a label 0.")
     return file(first(command))
 
 
@@ -341,35 +346,28 @@ def suggestible_options(function: Callable) -> Callable:
 
         return function(*args, suggestible=Suggestible(only, exclude), **kwargs)
 
-    only = file_option(
-        "--only",
-        metavar="LABELS",
-        help="Suggest these labels alone: a text file with a label on each line, by number, name or URI. Probabilities "
+    only = option(
+        "--only LABELS",
+        FILE,
+        "Suggest these labels alone: a text file with a label on each line, by number, name or URI. Probabilities "
         "do not change.",
     )
-    exclude = file_option("--exclude", metavar="LABELS", help="Do not suggest these labels: a file as for --only.")
+    exclude = option("--exclude LABELS", FILE, "Do not suggest these labels: a file as for --only.")
     return only(exclude(command))
-
-
-_READABLE = click.Path(allow_dash=True)
 
 
 def reviewed_options(purpose: str) -> Callable:
     """Add ``--reviewed`` with this help, and ``--on-conflict``."""
 
     def options(function: Callable) -> Callable:
-        files = file_option(
-            "--reviewed",
-            metavar="CHECKED.tsv",
-            multiple=True,
-            help=f"{purpose} Can be repeated, as for the files of two people.",
+        files = option(
+            "--reviewed CHECKED.tsv", FILE, f"{purpose} Can be repeated, as for the files of two people.", multiple=True
         )
-        on_conflict = click.option(
+        on_conflict = option(
             "--on-conflict",
-            type=click.Choice(["undecided", "error"]),
+            ("undecided", "error"),
+            "Where two --reviewed files contradict each other, leave the label undecided, or stop.",
             default="undecided",
-            show_default=True,
-            help="Where two --reviewed files contradict each other, leave the label undecided, or stop.",
         )
         return files(on_conflict(function))
 
@@ -400,57 +398,53 @@ def training_files(function: Callable) -> Callable:
         return function(*args, sources=sources, **kwargs)
 
     options = (
-        click.argument("file", metavar="FILE...", nargs=-1, required=True, type=_READABLE),
+        click.argument("file", metavar="FILE...", nargs=-1, required=True, type=FILE),
         reviewed_options("Verified labels of FILE: decisions of people, as the page of `mpu review` exports them."),
-        click.option(
+        option(
             "--reviewed-wins",
-            is_flag=True,
-            help="If a review says no to an annotated label, the review wins. Otherwise this is an error.",
+            bool,
+            "If a review says no to an annotated label, the review wins. Otherwise this is an error.",
         ),
-        file_option(
-            "--complete",
-            metavar="MORE.svm",
-            multiple=True,  # so that a second one is refused
-            help="Learn from these instances too. Their label sets are complete.",
+        option(
+            "--complete MORE.svm", FILE, "Learn from these instances too. Their label sets are complete.", multiple=True
         ),
-        file_option(
-            "--groups",
-            metavar="GROUPS",
-            help="Estimate c for each group of instances, such as those of one source, year or department: a text file "
+        option(
+            "--groups GROUPS",
+            FILE,
+            "Estimate c for each group of instances, such as those of one source, year or department: a text file "
             "whose line k names the group of instance k.",
         ),
-        file_option(
-            "--implied",
-            metavar="RULES",
-            help="Labels that imply others: a text file with two columns, a narrower and a broader label. Implied "
+        option(
+            "--implied RULES",
+            FILE,
+            "Labels that imply others: a text file with two columns, a narrower and a broader label. Implied "
             "labels are not suggested as missing; where they have been filled in, they do not raise c.  "
             "[default: those of the thesaurus that `mpu vectorize --labels` has read]",
         ),
-        click.option(
-            "--cache",
-            type=click.Path(file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="Keep the parsed data in DIR. Next time they are loaded from there, unless FILE has changed.",
+        option(
+            "--cache DIR",
+            click.Path(file_okay=False, path_type=Path),
+            "Keep the parsed data in DIR. Next time they are loaded from there, unless FILE has changed.",
         ),
     )
     command: Callable = with_sources
-    for option in reversed(options):
-        command = option(command)
+    for add in reversed(options):
+        command = add(command)
     return command
 
 
 # Of commands with `training_files`.
-label_features_option = file_option(
-    "--label-features",
-    metavar="LABELS.svm",
-    help="Features of labels, such as the words of their names: a file with one line `number index:value ...` per "
+label_features_option = option(
+    "--label-features LABELS.svm",
+    FILE,
+    "Features of labels, such as the words of their names: a file with one line `number index:value ...` per "
     "label, whose features are numbered as those of FILE. Default: the words of the names of labels, if FILE "
     "was made by `mpu vectorize`.",
 )
-scores_option = file_option(
-    "--scores",
-    metavar="OOF",
-    help="Out-of-fold scores of FILE by any other classifier, in place of learning one: a line `label:score ...` "
+scores_option = option(
+    "--scores OOF",
+    FILE,
+    "Out-of-fold scores of FILE by any other classifier, in place of learning one: a line `label:score ...` "
     "per instance, from 0 to 1, as `mpu predict --format scores` writes them. No instance may be scored by a model "
     "that has seen it.",
 )

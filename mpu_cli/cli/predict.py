@@ -10,10 +10,11 @@ import click
 
 from mpu_cli.cli.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.options import (
-    click_type,
+    FILE,
+    PATH,
     cluster_options,
-    file_option,
     numbers_option,
+    option,
     reading_options,
     run_options,
     suggestible_options,
@@ -31,74 +32,70 @@ if TYPE_CHECKING:
 
 
 @click.command("predict")
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("sources", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
-@click.option(
-    "--text",
-    "texts",
-    metavar="TEXT",
+@click.argument("model", type=PATH)
+@click.argument("sources", metavar="[FILE]...", nargs=-1, type=FILE)
+@option(
+    "--text TEXT",
+    str,
+    "Predict the labels of this text in place of FILE. Can be repeated.",
+    name="texts",
     multiple=True,
-    help="Predict the labels of this text in place of FILE. Can be repeated.",
 )
-@click.option(
+@option(
     "--text-format",
-    "text_form",
-    type=click.Choice(FORMATS),
-    help="FILE has texts, in this format. Default: by the suffix of its name; with another one, it has vectors.",
+    FORMATS,
+    "FILE has texts, in this format. Default: by the suffix of its name; with another one, it has vectors.",
+    name="text_form",
 )
-@file_option(
-    "-o",
-    "--output",
-    default="-",
-    metavar="OUT",
-    help="Output file. Default: standard output. Of several FILEs, or if it ends in /, a directory, in which the "
+@option(
+    "-o, --output OUT",
+    FILE,
+    "Output file. Default: standard output. Of several FILEs, or if it ends in /, a directory, in which the "
     "predictions of each FILE get its name.",
+    default="-",
+    show_default=False,
 )
-@click.option(
+@option(
     "--format",
-    "form",
-    type=click.Choice(["labels", "scores", "both", "jsonl", "tsv"]),
-    default="labels",
-    show_default=True,
-    help="labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first; the "
+    ("labels", "scores", "both", "jsonl", "tsv"),
+    "labels: lines such as 3,7. scores: lines such as 3:0.91 7:0.5, most probable label first; the "
     "first one ends in the thresholds of the model, # threshold 0.31, for `mpu evaluate`. both: the labels, "
     "then the scores of all, 3 3:0.91 7:0.5, from which `mpu evaluate` has all of its metrics. jsonl: objects with "
     "id, labels by name and probabilities, most probable first. tsv: a table with a line for each label.",
+    name="form",
+    default="labels",
 )
 @top_k_options(
     "Write at most this many labels per instance, the most probable ones.",
     "With --top-k K: write the K labels that MODEL was trained to choose for this aim (`mpu train --top-k K "
     "--for AIM`), in place of the most probable ones. For --format labels, jsonl and tsv.",
 )
-@click.option(
+@option(
     "--threshold",
-    type=click_type(PROBABILITY),
-    help="Write labels with at least this probability. Default: the thresholds of the model; for scores and both, and "
+    PROBABILITY,
+    "Write labels with at least this probability. Default: the thresholds of the model; for scores and both, and "
     "for jsonl and tsv with --top-k, all labels; of more than 500 labels, the 20 most probable ones of an instance "
     "(more if instances have many).",
 )
-@click.option(
+@option(
     "--rank-by",
-    type=click.Choice(["probability", "psp"]),
-    default="probability",
-    show_default=True,
-    help="For --format scores: which scores are written, the largest first. psp: probability by propensity (Jain et "
+    ("probability", "psp"),
+    "For --format scores: which scores are written, the largest first. psp: probability by propensity (Jain et "
     "al. 2016, from the annotations that MODEL was trained on, as `mpu evaluate --training` does), which puts rare "
     "labels further up and is best for propensity-scored precision. These scores are no probabilities.",
+    default="probability",
 )
-@click.option(
+@option(
     "--line-buffered",
-    is_flag=True,
-    help="Answer each line of FILE as soon as it comes, for a program at the other end of a pipe. This takes some "
+    bool,
+    "Answer each line of FILE as soon as it comes, for a program at the other end of a pipe. This takes some "
     "25 times as long per line as a whole file does, and one thread.",
 )
-@click.option(
-    "--why", is_flag=True, help="With --format jsonl: the features that speak most for each label, by name, as `why`."
-)
-@click.option(
+@option("--why", bool, "With --format jsonl: the features that speak most for each label, by name, as `why`.")
+@option(
     "--fill-implied",
-    is_flag=True,
-    help="Also write the broader labels that those of an instance imply, as probable as these, beyond --top-k: by the "
+    bool,
+    "Also write the broader labels that those of an instance imply, as probable as these, beyond --top-k: by the "
     "thesaurus of the training data, or its --implied RULES. For --format labels, jsonl and tsv.",
 )
 @suggestible_options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mpu_cli.cli.messages import info, verbosity_options
-from mpu_cli.cli.options import click_type, run_options, scores_option, training_files
+from mpu_cli.cli.options import PATH, option, run_options, scores_option, training_files
 from mpu_cli.cli.reports import give, json_option
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 
@@ -18,22 +18,14 @@ if TYPE_CHECKING:
 
 
 @click.command("report")
-@click.option("-o", "--output", metavar="PAGE.html", required=True, type=click.Path(path_type=Path), help="The page.")
-@click.option(
-    "--csv",
-    "table",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Also write the numbers of the page as a table: of all labels together, of each group, and of every label.",
+@option("-o, --output PAGE.html", PATH, "The page.", required=True)
+@option(
+    "--csv FILE",
+    PATH,
+    "Also write the numbers of the page as a table: of all labels together, of each group, and of every label.",
+    name="table",
 )
-@click.option(
-    "--top",
-    type=click_type(Whole(1, MOST_INSTANCES)),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="List the N most probable missing labels.",
-)
+@option("--top N", Whole(1, MOST_INSTANCES), "List the N most probable missing labels.", default=50)
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
 @scores_option

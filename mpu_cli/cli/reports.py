@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli import messages
+from mpu_cli.cli.options import option
 from mpu_cli.errors import counted, one_line
 from mpu_cli.runtime.report import as_json
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from mpu_cli.core.frequency.estimators import GroupRow
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
+json_option = option("--json", bool, "Print the report as one JSON object.", name="as_json")
 
 
 def print_json(report: Any) -> None:

@@ -6,10 +6,10 @@ import click
 
 from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.options import (
-    click_type,
-    file_option,
+    FILE,
     names_option,
     numbers_option,
+    option,
     reading_options,
     run_options,
     suggestible_options,
@@ -23,58 +23,47 @@ if TYPE_CHECKING:
 
 
 @click.command("review")
-@click.argument("source", metavar="[FILE]", type=click.Path(allow_dash=True), required=False)
-@file_option(
-    "-o",
-    "--output",
-    metavar="PAGE",
-    required=True,
-    help="Write the page, the tasks (--export) or the decisions (--import) here.",
+@click.argument("source", metavar="[FILE]", type=FILE, required=False)
+@option(
+    "-o, --output PAGE", FILE, "Write the page, the tasks (--export) or the decisions (--import) here.", required=True
 )
-@click.option(
-    "--sample",
-    metavar="N",
-    type=click_type(Whole(1, MOST_INSTANCES)),
-    help="Review N instances drawn at random, and mark the decisions so: the label frequency can be estimated from "
+@option(
+    "--sample N",
+    Whole(1, MOST_INSTANCES),
+    "Review N instances drawn at random, and mark the decisions so: the label frequency can be estimated from "
     "them. A larger N keeps the instances of a smaller one.",
 )
-@file_option(
-    "--suggestions",
-    metavar="MISSING.tsv",
-    help="Show these labels that may be missing. Without --sample, the instances in this file are reviewed.",
+@option(
+    "--suggestions MISSING.tsv",
+    FILE,
+    "Show these labels that may be missing. Without --sample, the instances in this file are reviewed.",
 )
-@file_option(
-    "--text",
-    metavar="TEXTS",
-    help="Show the text of each instance: a file with one on each line, or .jsonl, .csv or .tsv with --text-field; "
+@option(
+    "--text TEXTS",
+    FILE,
+    "Show the text of each instance: a file with one on each line, or .jsonl, .csv or .tsv with --text-field; "
     "also compressed. Default: the texts that `mpu vectorize` made FILE of. Without texts, an instance is shown by its "
     "heaviest features.",
 )
-@click.option(
-    "--text-field",
-    "text_fields",
-    metavar="NAME",
-    multiple=True,
-    help="Field of a .jsonl, or column of a .csv or .tsv, with the text. Of several, the first one is the title.  "
+@option(
+    "--text-field NAME",
+    str,
+    "Field of a .jsonl, or column of a .csv or .tsv, with the text. Of several, the first one is the title.  "
     "[default: the fields that `mpu vectorize` read]",
+    name="text_fields",
+    multiple=True,
 )
-@click.option(
-    "--link", metavar="URL", help="Link each instance to its record: https://... with {id} in place of the record's id."
-)
+@option("--link URL", str, "Link each instance to its record: https://... with {id} in place of the record's id.")
 @names_option
 @suggestible_options
 @numbers_option
-@file_option("--features", metavar="NAMES", help="Show features by name: a text file whose line k names feature k.")
-@click.option(
-    "--export",
-    type=click.Choice(["label-studio"]),
-    help="Write tasks for Label Studio, with pre-annotations, in place of the page.",
-)
-@file_option(
-    "--import",
-    "imported",
-    metavar="EXPORT.json",
-    help="Write the decisions made in Label Studio, from its export in the format JSON, without FILE.",
+@option("--features NAMES", FILE, "Show features by name: a text file whose line k names feature k.")
+@option("--export", ("label-studio",), "Write tasks for Label Studio, with pre-annotations, in place of the page.")
+@option(
+    "--import EXPORT.json",
+    FILE,
+    "Write the decisions made in Label Studio, from its export in the format JSON, without FILE.",
+    name="imported",
 )
 @run_options("seed", "jobs", "kernel")
 @reading_options

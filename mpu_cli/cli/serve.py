@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mpu_cli.cli.messages import info, verbosity_options
-from mpu_cli.cli.options import click_type, options_as_one, run_options
+from mpu_cli.cli.options import PATH, option, options_as_one, run_options
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.options import Whole
 from mpu_cli.serve import Limits
@@ -16,19 +16,14 @@ if TYPE_CHECKING:
 
 
 @click.command("serve")
-@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path))
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0 is all of this machine."
-)
-@click.option(
-    "--port", type=click_type(Whole(0, 65535)), default=8000, show_default=True, help="Port; 0 takes one that is free."
-)
-@click.option(
-    "--socket",
-    "path",
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="Listen at this socket file, for a proxy on this machine, in place of an address and a port.",
+@click.argument("model", metavar="MODEL", type=PATH)
+@option("--host", str, "Address to listen at; 0.0.0.0 is all of this machine.", default="127.0.0.1")
+@option("--port", Whole(0, 65535), "Port; 0 takes one that is free.", default=8000)
+@option(
+    "--socket PATH",
+    PATH,
+    "Listen at this socket file, for a proxy on this machine, in place of an address and a port.",
+    name="path",
 )
 @options_as_one(Limits)
 @run_options("jobs", "kernel")

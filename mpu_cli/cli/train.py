@@ -12,10 +12,12 @@ from click.core import ParameterSource
 from mpu_cli import methods
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options
 from mpu_cli.cli.options import (
+    FILE,
+    PATH,
     click_option,
     cluster_options,
-    file_option,
     label_features_option,
+    option,
     options_from,
     refuse_sources,
     run_options,
@@ -58,8 +60,8 @@ def training_options(function: Callable) -> Callable:
         return function(*args, method=method, options=options, **kwargs)
 
     command: Callable = with_options
-    for option in reversed(declared.values()):
-        command = click_option(option)(command)
+    for one in reversed(declared.values()):
+        command = click_option(one)(command)
     return command
 
 
@@ -78,10 +80,10 @@ def acceptance_options(function: Callable) -> Callable:
     """Add ``--accept-on`` and what `Acceptance` declares; the command gets `acceptance`, one of these or None."""
     declared = options_of(Acceptance)
 
-    @file_option(
-        "--accept-on",
-        metavar="TEST.svm",
-        help="Replace the model only if the new one is not worse on TEST.svm, whose labels are complete and which is "
+    @option(
+        "--accept-on TEST.svm",
+        FILE,
+        "Replace the model only if the new one is not worse on TEST.svm, whose labels are complete and which is "
         "not trained on. Otherwise the present one stays, and the exit status is 3. See `mpu versions`.",
     )
     @options_from(Acceptance)
@@ -162,25 +164,18 @@ file of --label-features. Labels that have a name there, and are never annotated
 
 
 @click.command("train", cls=GroupedCommand, common=_COMMON, groups=_GROUPS, epilog=_EPILOG)
-@click.option(
-    "-o",
-    "--output",
-    metavar="MODEL",
-    type=click.Path(path_type=Path),
-    help="The model, a directory. Default: the name of a single FILE with the suffix .mpu.",
-)
+@option("-o, --output MODEL", PATH, "The model, a directory. Default: the name of a single FILE with the suffix .mpu.")
 @training_options
-@click.option(
-    "--warm-start",
-    metavar="MODEL",
-    type=click.Path(path_type=Path),
-    help="Start from the weights of an earlier model, with its C, step size and prior. Labels and features may have "
+@option(
+    "--warm-start MODEL",
+    PATH,
+    "Start from the weights of an earlier model, with its C, step size and prior. Labels and features may have "
     "been added or removed since.",
 )
-@click.option(
+@option(
     "--resume",
-    is_flag=True,
-    help="Save a checkpoint of each finished step in MODEL.resume until the model is saved, and load those of an "
+    bool,
+    "Save a checkpoint of each finished step in MODEL.resume until the model is saved, and load those of an "
     "interrupted training of the same data and options.",
 )
 @wait_option
@@ -190,19 +185,17 @@ file of --label-features. Labels that have a name there, and are never annotated
     "macro-F1, or of coverage, the share of labels that are predicted rightly at least once. All instances are "
     "predicted out of fold, as for --oof.",
 )
-@click.option(
-    "--oof",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Also write out-of-fold predictions to FILE, of each instance by a model that has not seen it: labels and "
+@option(
+    "--oof FILE",
+    PATH,
+    "Also write out-of-fold predictions to FILE, of each instance by a model that has not seen it: labels and "
     "scores, as `mpu predict --format both` writes them. With more than --sample instances, all are then predicted, "
     "which takes longer, and the thresholds are chosen on all.",
 )
-@click.option(
-    "--history",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Add a line about this training to FILE, a JSON object. `mpu info --history FILE` lists and draws them.",
+@option(
+    "--history FILE",
+    PATH,
+    "Add a line about this training to FILE, a JSON object. `mpu info --history FILE` lists and draws them.",
 )
 @acceptance_options
 @cluster_options

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli.messages import info, verbosity_options, warn
-from mpu_cli.cli.options import file_option, max_line_bytes_option, options_from
+from mpu_cli.cli.options import FILE, max_line_bytes_option, option, options_from
 from mpu_cli.cli.progress import progress
 from mpu_cli.cli.reports import json_option, print_json
 from mpu_cli.errors import counted
@@ -18,66 +18,61 @@ if TYPE_CHECKING:
 
 
 @click.command("vectorize")
-@click.argument("file", metavar="TEXTS", type=click.Path(allow_dash=True))
-@file_option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    required=True,
-    help="Write the data file here, compressed if it ends in .gz, .bz2 or .xz. The vectoriser, names and ids "
+@click.argument("file", metavar="TEXTS", type=FILE)
+@option(
+    "-o, --output FILE",
+    FILE,
+    "Write the data file here, compressed if it ends in .gz, .bz2 or .xz. The vectoriser, names and ids "
     "go to a directory beside it: news.text beside news.svm.",
+    required=True,
 )
-@click.option(
+@option(
     "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    help="Format of TEXTS; annif: a document corpus of Annif (TSV, CSV or JSON lines, by its suffix; a directory is "
+    FORMATS,
+    "Format of TEXTS; annif: a document corpus of Annif (TSV, CSV or JSON lines, by its suffix; a directory is "
     "always one). Default: by the suffix of its name.",
+    name="form",
 )
-@click.option(
-    "--text",
-    metavar="FIELD",
+@option(
+    "--text FIELD",
+    str,
+    f"Field that has the text. Can be repeated: the texts of several fields are joined.  [default: {TEXT}]",
     multiple=True,
-    help=f"Field that has the text. Can be repeated: the texts of several fields are joined.  [default: {TEXT}]",
 )
-@click.option(
-    "--tags",
-    metavar="FIELD",
-    help=f"Field that has the tags: a list of them, or one text.  [default: {TAGS}, if there is one]",
+@option(
+    "--tags FIELD", str, f"Field that has the tags: a list of them, or one text.  [default: {TAGS}, if there is one]"
 )
-@click.option("--id", metavar="FIELD", help=f"Field that has the id.  [default: {ID}, if there is one]")
-@click.option(
-    "--group",
-    metavar="FIELD",
-    help="Field that has the name of a group of records, such as their source, year or department: "
+@option("--id FIELD", str, f"Field that has the id.  [default: {ID}, if there is one]")
+@option(
+    "--group FIELD",
+    str,
+    "Field that has the name of a group of records, such as their source, year or department: "
     "news.text/groups beside news.svm is then a file for --groups.",
 )
-@click.option("--separator", metavar="TEXT", help=f"Separator of tags that are one text.  [default: {SEPARATOR}]")
-@file_option(
-    "--labels",
-    metavar="NAMES",
-    help="Number the labels by this file: line k has the name of label k, perhaps with further names and a URI after "
+@option("--separator TEXT", str, f"Separator of tags that are one text.  [default: {SEPARATOR}]")
+@option(
+    "--labels NAMES",
+    FILE,
+    "Number the labels by this file: line k has the name of label k, perhaps with further names and a URI after "
     "tabs; or a thesaurus: SKOS (.ttl, .rdf, .nt, .jsonld; extra skos), or a table of Annif (.csv). It may have labels "
     "without records. Tags that are not in it get the numbers after these.",
 )
-@click.option(
-    "--language",
-    metavar="CODE",
-    help="Language of the names in a thesaurus, such as en; of several, such as en,de, the first is that of the main "
+@option(
+    "--language CODE",
+    str,
+    "Language of the names in a thesaurus, such as en; of several, such as en,de, the first is that of the main "
     "names, and the others are of further names.  [default: that of most names]",
 )
-@click.option(
-    "--language-field",
-    metavar="FIELD",
-    help="Field that has the language of the text, such as de, ger or german.  [default: its function words tell]",
+@option(
+    "--language-field FIELD",
+    str,
+    "Field that has the language of the text, such as de, ger or german.  [default: its function words tell]",
 )
-@file_option(
-    "--like",
-    metavar="DATA",
-    help="Use the features, the labels and the fields of this data file, which mpu vectorize wrote.",
+@option(
+    "--like DATA", FILE, "Use the features, the labels and the fields of this data file, which mpu vectorize wrote."
 )
 @options_from(TextOptions)
-@click.option("--skip-bad", is_flag=True, help="Leave bad records out, and list them, instead of ending with an error.")
+@option("--skip-bad", bool, "Leave bad records out, and list them, instead of ending with an error.")
 @max_line_bytes_option
 @json_option
 @verbosity_options

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli.messages import info, verbosity_options
-from mpu_cli.cli.options import click_type, wait_option
+from mpu_cli.cli.options import PATH, click_type, option, wait_option
 from mpu_cli.cli.reports import json_option, print_json, print_table
 from mpu_cli.runtime.options import Whole
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @click.command("versions")
-@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path))
-@click.option("--restore", is_flag=True, help="Put VERSION back in the place of MODEL: by default, the one before it.")
+@click.argument("model", metavar="MODEL", type=PATH)
+@option("--restore", bool, "Put VERSION back in the place of MODEL: by default, the one before it.")
 @click.argument("version", metavar="[VERSION]", type=click_type(Whole(1)), required=False)
 @wait_option
 @json_option
