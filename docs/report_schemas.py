@@ -2,7 +2,9 @@
 
 import inspect
 import json
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import reduce
 from operator import or_
@@ -104,7 +106,7 @@ def _without_none(kind: Any) -> Any:
 
 
 def _descriptions(kind: type) -> dict[str, str]:
-    """Return what a docstring says of each attribute, on one line."""
+    """Return what is said of each attribute, on one line: in comments with ``#:``, or in the docstring."""
     texts: dict[str, str] = {}
     names: list[str] = []
     for line in (inspect.getdoc(kind) or "").partition("Attributes\n----------\n")[2].splitlines():
@@ -112,6 +114,24 @@ def _descriptions(kind: type) -> dict[str, str]:
             texts |= {name: f"{texts.get(name, '')} {line.strip()}".strip() for name in names}
         else:
             names = line.partition(" : ")[0].split(", ")
+    return texts | _comments(kind)
+
+
+def _comments(kind: type) -> dict[str, str]:
+    """Return the comments on attributes: after one, or above it; or above several, whose names come first then."""
+    texts: dict[str, str] = {}
+    above = ""
+    with suppress(OSError):  # of a typed dictionary that is made by a call
+        for line in map(str.strip, inspect.getsource(kind).splitlines()):
+            if line.startswith("#:"):
+                above += line.removeprefix("#:")
+                continue
+            if (name := line.partition(":")[0]).isidentifier():
+                text = line.partition("  #: ")[2] or above.strip()
+                several = re.match(r"((?:`\w+`(?:, )?)+): ", text)
+                names = re.findall(r"\w+", several[1]) if several else [name]
+                texts |= dict.fromkeys(names if text else (), text[several.end() :] if several else text)
+            above = ""
     return texts
 
 

@@ -174,23 +174,15 @@ class ListedDraw:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The result of `corrupt`.
+    """The result of `corrupt`."""
 
-    Attributes
-    ----------
-    instances, labels, removed : int
-        Numbers of instances and labels of the file, before the removal, and of removed labels.
-    emptied : int
-        Number of instances that have lost all their labels.
-    c_of_labels : dict of int to float
-        Share of the instances of each label that have kept it.
-    """
-
+    #: `instances`, `labels`, `removed`: Numbers of instances and labels of the file, before the removal, and of removed
+    #: labels.
     instances: int
     labels: int
     removed: int
-    emptied: int
-    c_of_labels: dict[int, float]
+    emptied: int  #: Number of instances that have lost all their labels.
+    c_of_labels: dict[int, float]  #: Share of the instances of each label that have kept it.
 
     def write_frequencies(self, target: str | Path) -> None:
         """Write these shares, but those that are 0, as `training.side_tables` reads them."""

@@ -48,56 +48,35 @@ class LinkWeight:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelReport:
-    """What a model has for one label.
-
-    Attributes
-    ----------
-    name : str or None
-        None without names, or where numbers were requested.
-    c : float or None
-        Label frequency; None where the method knows none.
-    annotated : int or None
-        Annotations in training; None where that was not recorded.
-    true : float or None
-        Estimated number of true labels in training; None also where the method knows no label frequency.
-    features_for, features_against : list of FeatureWeight or None
-        The heaviest weights of each sign. None where the model has no weight for a feature.
-    own : float or None
-        Weight of its own prediction by the levels before; None where there is one level.
-    leans_on, leaned_on_by : list of LinkWeight or None
-        The heaviest links to other labels, of either sign. None: one level.
-    """
+    """What a model has for one label."""
 
     label: Count
-    name: str | None
-    c: float | None
+    name: str | None  #: None without names, or where numbers were requested.
+    c: float | None  #: Label frequency; None where the method knows none.
     threshold: Share
-    annotated: Count | None
+    annotated: Count | None  #: Annotations in training; None where that was not recorded.
+    #: Estimated number of true labels in training; None also where the method knows no label frequency.
     true: float | None
+    #: `features_for`, `features_against`: The heaviest weights of each sign. None where the model has no weight for a
+    #: feature.
     features_for: list[FeatureWeight] | None = field(default=None, metadata=NULL)
     features_against: list[FeatureWeight] | None = field(default=None, metadata=NULL)
+    #: Weight of its own prediction by the levels before; None where there is one level.
     own: float | None = field(default=None, metadata=NULL)
+    #: `leans_on`, `leaned_on_by`: The heaviest links to other labels, of either sign. None: one level.
     leans_on: list[LinkWeight] | None = field(default=None, metadata=NULL)
     leaned_on_by: list[LinkWeight] | None = field(default=None, metadata=NULL)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyReport:
-    """The label frequencies of a model.
-
-    Attributes
-    ----------
-    estimated : bool
-        Whether c was estimated, and not set by the user.
-    interval : list of float or None
-        Of 90 %, if there is one.
-    """
+    """The label frequencies of a model."""
 
     lowest: float
     mean: float
     highest: float
-    estimated: bool
-    interval: list[float] | None
+    estimated: bool  #: Whether c was estimated, and not set by the user.
+    interval: list[float] | None  #: Of 90 %, if there is one.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,46 +89,23 @@ class Thresholds:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a model says of itself.
-
-    Attributes
-    ----------
-    levels : int or None
-        None where the model has no levels.
-    named : int
-        How many of them have names.
-    never_annotated : int or None
-        Number of labels without annotations, which have names or features alone; None if that was not recorded.
-    features : int
-        Features that occurred in training.
-    weights : int
-        Weights that are not zero.
-    knows_texts : bool
-        Whether it keeps the vectoriser that made its data of texts.
-    c : FrequencyReport or None
-        None where the method has no label frequency.
-    options : dict
-        Further records of its training: options and results.
-    origin : Origin or None
-        How it was trained; None where that was not recorded.
-    of_labels : list of LabelReport
-        Of the labels that were asked for.
-    """
+    """What a model says of itself."""
 
     model: str
     method: str
-    levels: Count | None
+    levels: Count | None  #: None where the model has no levels.
     labels: Count
-    named: Count
+    named: Count  #: How many of them have names.
+    #: Number of labels without annotations, which have names or features alone; None if that was not recorded.
     never_annotated: Count | None
-    features: Count
-    weights: Count
-    knows_texts: bool
-    c: FrequencyReport | None
+    features: Count  #: Features that occurred in training.
+    weights: Count  #: Weights that are not zero.
+    knows_texts: bool  #: Whether it keeps the vectoriser that made its data of texts.
+    c: FrequencyReport | None  #: None where the method has no label frequency.
     thresholds: Thresholds
-    options: dict[str, Any]
-    origin: Origin | None
-    of_labels: list[LabelReport] = field(default_factory=list)
+    options: dict[str, Any]  #: Further records of its training: options and results.
+    origin: Origin | None  #: How it was trained; None where that was not recorded.
+    of_labels: list[LabelReport] = field(default_factory=list)  #: Of the labels that were asked for.
 
 
 def describe(

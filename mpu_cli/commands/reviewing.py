@@ -30,14 +30,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Counts of what is to be reviewed.
+    """Counts of what is to be reviewed."""
 
-    Attributes
-    ----------
-    instances, suggestions, labels : int
-        Instances to review, labels that are suggested for them, and labels to choose from.
-    """
-
+    #: `instances`, `suggestions`, `labels`: Instances to review, labels that are suggested for them, and labels to
+    #: choose from.
     instances: int
     suggestions: int
     labels: int

@@ -43,25 +43,14 @@ class Accepted:
 
 @dataclass(kw_only=True)
 class Report:
-    """What `apply` did.
+    """What `apply` did."""
 
-    Attributes
-    ----------
-    records : int
-        Records written.
-    changed : int
-        Those with other tags than before.
-    added, removed : int
-        Tags.
-    absent : int
-        Instances of the data with accepted or rejected labels that no record has the id of.
-    """
-
-    records: Count = 0
-    changed: Count = 0
+    records: Count = 0  #: Records written.
+    changed: Count = 0  #: Those with other tags than before.
+    #: `added`, `removed`: Tags.
     added: Count = 0
     removed: Count = 0
-    absent: Count = 0
+    absent: Count = 0  #: Instances of the data with accepted or rejected labels that no record has the id of.
     warnings: list[str] = field(default_factory=list)
 
 

@@ -79,41 +79,20 @@ class Source:
 
 @dataclass(kw_only=True)
 class Report:
-    """The result of `vectorize`.
-
-    Attributes
-    ----------
-    annotations : int
-        Labels of all instances.
-    labels, features : int
-        How many there are, also those that occur in no instance.
-    stem : str
-        The languages of the stems, with commas between them, or "none".
-    languages : dict of str to int
-        How many texts are in each language, of those whose language is clear.
-    empty : int
-        Texts that are empty.
-    unknown : int
-        Other texts without a feature.
-    bad : int
-        Bad records that were left out.
-    listed : list of Bad
-        The first of them.
-    cautions : list of str
-        Warnings.
-    """
+    """The result of `vectorize`."""
 
     instances: Count
-    annotations: Count
+    annotations: Count  #: Labels of all instances.
+    #: `labels`, `features`: How many there are, also those that occur in no instance.
     labels: Count
     features: Count
-    stem: str
-    languages: dict[str, Count]
-    empty: Count
-    unknown: Count
-    bad: Count
-    listed: list[Bad] = field(metadata=HIDDEN)
-    cautions: list[str] = field(metadata=HIDDEN)
+    stem: str  #: The languages of the stems, with commas between them, or "none".
+    languages: dict[str, Count]  #: How many texts are in each language, of those whose language is clear.
+    empty: Count  #: Texts that are empty.
+    unknown: Count  #: Other texts without a feature.
+    bad: Count  #: Bad records that were left out.
+    listed: list[Bad] = field(metadata=HIDDEN)  #: The first of them.
+    cautions: list[str] = field(metadata=HIDDEN)  #: Warnings.
 
 
 def vectorize(

@@ -42,66 +42,34 @@ class MissingOfLabel:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What `complete` did. Counts are expected ones, with 90 % intervals that hold if c is right, or are by answers.
+    """What `complete` did. Counts are expected ones, with 90 % intervals that hold if c is right, or are by answers."""
 
-    Attributes
-    ----------
-    missing : float
-        How many labels are missing.
-    listed : int
-        How many are listed, or were to be filled in.
-    listed_never_annotated : int
-        How many of those are of labels that are never annotated.
-    right : float
-        How many of those listed are right.
-    worth_filling_in : int
-        How many of them, the first ones, to fill in for the largest expected F1.
-    filled_in : int or None
-        How many labels were written into the copy of the data; None where suggestions were listed.
-    expected_f1_before : float
-        The expected micro-F1 of the labels of the data.
-    expected_f1_after : float
-        The same with those that are worth filling in.
-    review : ReviewCounts or None
-        Counts of the decisions in review files.
-    judged : Judged or None
-        What was decided of single cells, by which the probabilities of those listed are corrected.
-    answers : int or None
-        Answers to questions, by which c is, and the probabilities and intervals are; None where there are none.
-    ids, annotations : ndarray of int, shape (q,)
-        The labels, as written in files, and how many instances have each.
-    cells : Cells
-        Those listed, or to be filled in; columns are places in `ids`.
-    record_ids : RecordIds or None
-        The ids of instances, where they have some.
-    names : LabelNames or None
-        By which labels are shown.
-    warnings : tuple of str
-        What the user should know before trusting this.
-    """
-
-    missing: float
+    missing: float  #: How many labels are missing.
     missing_low: float
     missing_high: float
-    listed: Count
-    listed_never_annotated: Count
-    right: float
+    listed: Count  #: How many are listed, or were to be filled in.
+    listed_never_annotated: Count  #: How many of those are of labels that are never annotated.
+    right: float  #: How many of those listed are right.
     right_low: float
     right_high: float
-    worth_filling_in: Count
+    worth_filling_in: Count  #: How many of them, the first ones, to fill in for the largest expected F1.
+    #: How many labels were written into the copy of the data; None where suggestions were listed.
     filled_in: Count | None
-    expected_f1_before: float
-    expected_f1_after: float
-    review: ReviewCounts | None = None
+    expected_f1_before: float  #: The expected micro-F1 of the labels of the data.
+    expected_f1_after: float  #: The same with those that are worth filling in.
+    review: ReviewCounts | None = None  #: Counts of the decisions in review files.
+    #: What was decided of single cells, by which the probabilities of those listed are corrected.
     judged: Judged | None = None
+    #: Answers to questions, by which c is, and the probabilities and intervals are; None where there are none.
     answers: Annotated[int, ("minimum", 1)] | None = None
     per_label: dict[int, MissingOfLabel]
+    #: `ids`, `annotations`: The labels, as written in files, and how many instances have each.
     ids: np.ndarray = field(metadata=HIDDEN)
     annotations: np.ndarray = field(metadata=HIDDEN)
-    cells: Cells = field(metadata=HIDDEN)
-    record_ids: RecordIds | None = field(metadata=HIDDEN)
-    names: LabelNames | None = field(metadata=HIDDEN)
-    warnings: tuple[str, ...]
+    cells: Cells = field(metadata=HIDDEN)  #: Those listed, or to be filled in; columns are places in `ids`.
+    record_ids: RecordIds | None = field(metadata=HIDDEN)  #: The ids of instances, where they have some.
+    names: LabelNames | None = field(metadata=HIDDEN)  #: By which labels are shown.
+    warnings: tuple[str, ...]  #: What the user should know before trusting this.
 
 
 @dataclass(frozen=True, kw_only=True)

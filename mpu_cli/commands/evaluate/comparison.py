@@ -35,43 +35,25 @@ class Evaluated:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """One of the predictions minus another.
-
-    Attributes
-    ----------
-    verdict : str
-        In words.
-    differences : dict of str to Difference
-        Of metrics, with 95 % intervals.
-    """
+    """One of the predictions minus another."""
 
     name: str
     compared_with: str
-    verdict: str
-    differences: dict[str, Difference]
+    verdict: str  #: In words.
+    differences: dict[str, Difference]  #: Of metrics, with 95 % intervals.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What several predictions of the same instances are worth.
-
-    Attributes
-    ----------
-    labels : int
-        Labels that are true for at least one instance.
-    c : float or None
-        Label frequency of the true labels, where they are incomplete: metrics are estimates on complete labels.
-    compared : list of Compared
-        Each but the first, with the first.
-    cut : list of str
-        Predictions that are scores alone, so that their label sets rest on a threshold that nobody chose.
-    """
+    """What several predictions of the same instances are worth."""
 
     instances: Count
-    labels: Count
+    labels: Count  #: Labels that are true for at least one instance.
+    #: Label frequency of the true labels, where they are incomplete: metrics are estimates on complete labels.
     c: Frequency | None = None
     evaluated: list[Evaluated]
-    compared: list[Compared]
+    compared: list[Compared]  #: Each but the first, with the first.
+    #: Predictions that are scores alone, so that their label sets rest on a threshold that nobody chose.
     cut: list[str] = field(metadata=HIDDEN)
 
 

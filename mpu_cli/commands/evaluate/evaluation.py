@@ -68,60 +68,35 @@ class Quality(TypedDict):
 
 
 class LabelMetrics(Quality):
-    """The metrics of one label.
-
-    Attributes
-    ----------
-    support : int
-        Instances that have it.
-    corrected : Quality
-        Estimates on complete labels, with --c.
-    """
+    """The metrics of one label."""
 
     label: Count
     name: NotRequired[str]
-    support: Count
+    support: Count  #: Instances that have it.
     predicted: Count
-    corrected: NotRequired[Quality]
+    corrected: NotRequired[Quality]  #: Estimates on complete labels, with --c.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The metrics of a file of predictions.
-
-    Attributes
-    ----------
-    labels : int
-        Labels that occur in a true or predicted set.
-    true_labels : int
-        Sum over instances of the number of true labels.
-    threshold : float or None
-        Scores from here on made the label sets; None where the predictions are label lists.
-    c : float or None
-        Label frequency of the true labels, where they are incomplete; of all together, where each has its own.
-    metrics : dict of str to float
-        In the order asked for.
-    intervals : dict or None
-        90 % intervals of micro-averaged metrics, where the instances are a random sample.
-    corrected : dict or None
-        With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see
-        `evaluation.incomplete.estimates`).
-    calibration : Calibration or None
-        How well scores are probabilities; None where that was not asked for.
-    per_label : list of LabelMetrics or None
-        In ascending order of labels; None where that was not asked for.
-    """
+    """The metrics of a file of predictions."""
 
     instances: Count
-    labels: Count
-    true_labels: int = field(metadata=HIDDEN)
+    labels: Count  #: Labels that occur in a true or predicted set.
+    true_labels: int = field(metadata=HIDDEN)  #: Sum over instances of the number of true labels.
+    #: Scores from here on made the label sets; None where the predictions are label lists.
     threshold: float | None = None
+    #: Label frequency of the true labels, where they are incomplete; of all together, where each has its own.
     c: Frequency | None = None
+    #: In the order asked for.
     metrics: Annotated[dict[str, float], ("$ref", "common.schema.json#/$defs/metrics")] = field(metadata=INLINE)
+    #: 90 % intervals of micro-averaged metrics, where the instances are a random sample.
     intervals: dict[str, Interval] | None = None
+    #: With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see
+    #: `evaluation.incomplete.estimates`).
     corrected: Annotated[dict[str, Any], ("$ref", "common.schema.json#/$defs/corrected")] | None = None
-    calibration: Calibration | None = None
-    per_label: list[LabelMetrics] | None = None
+    calibration: Calibration | None = None  #: How well scores are probabilities; None where that was not asked for.
+    per_label: list[LabelMetrics] | None = None  #: In ascending order of labels; None where that was not asked for.
 
     @property
     def uses_label_sets(self) -> bool:

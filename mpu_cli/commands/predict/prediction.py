@@ -86,19 +86,11 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The result of `predict`.
-
-    Attributes
-    ----------
-    labels : int
-        Labels or scores written.
-    fitness : Fitness
-        Whether the data are like those of the training.
-    """
+    """The result of `predict`."""
 
     instances: int = 0
-    labels: int = 0
-    fitness: Fitness = field(default_factory=Fitness)
+    labels: int = 0  #: Labels or scores written.
+    fitness: Fitness = field(default_factory=Fitness)  #: Whether the data are like those of the training.
 
     def __add__(self, other: "Report") -> "Report":
         """Add the numbers of two parts of a file."""

@@ -263,21 +263,12 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The versions of a model.
-
-    Attributes
-    ----------
-    in_use : int or None
-        The version that is the model itself; None where it is none of them, or missing.
-    kept : list of int
-        The versions that are there.
-    versions : list of dict
-        A line for each training that was judged and for each version that was put back; oldest first.
-    """
+    """The versions of a model."""
 
     model: str
-    in_use: Count | None
-    kept: list[Count]
+    in_use: Count | None  #: The version that is the model itself; None where it is none of them, or missing.
+    kept: list[Count]  #: The versions that are there.
+    #: A line for each training that was judged and for each version that was put back; oldest first.
     versions: list[Annotated[dict[str, Any], ("$ref", "common.schema.json#/$defs/version_line")]]
 
 
