@@ -10,7 +10,7 @@ from mpu_cli.cli.options import (
     cluster_options,
     numbers_option,
     option,
-    options_from,
+    options_as_one,
     refuse_sources,
     run_options,
     scores_option,
@@ -58,7 +58,7 @@ def _widths(text: str) -> tuple[float, ...]:
     flag_value="0.2,0.1,0.05,0.02",
     default=(),
 )
-@options_from(Validation)
+@options_as_one(Validation)
 @numbers_option
 @cluster_options
 @run_options("seed", "jobs", "kernel", "memory")
@@ -70,8 +70,7 @@ def estimate_c(
     sources: "Sources",
     output: str | None,
     method: str,
-    folds: int | None,
-    sample: int,
+    options: Validation,
     on: "OnCluster | None",
     run: "Run",
     as_json: bool,
@@ -122,7 +121,7 @@ def estimate_c(
         refuse_sources(sources)
     report = estimation.estimate(
         sources,
-        estimation.Estimator(method=method, folds=folds, sample=sample),
+        estimation.Estimator(method=method, **vars(options)),
         on=on,
         output=output,
         run=run,

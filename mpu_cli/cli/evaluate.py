@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from mpu_cli.cli.messages import verbosity_options, warn
 from mpu_cli.cli.options import (
     FILE,
     Parsed,
     cluster_options,
-    names_option,
+    is_set,
+    names_options,
     numbers_option,
     option,
     reading_options,
@@ -75,7 +74,7 @@ def _cutoffs(text: str) -> tuple[int, ...]:
 )
 @option("--metrics NAMES", str, "Report only these metrics, separated by commas. Their names are those in the report.")
 @option("--per-label", bool, "Also report precision, recall and F1 of each label.")
-@partial(names_option, older="--label-names")
+@names_options("--label-names")
 @numbers_option
 @option(
     "--c",
@@ -220,7 +219,7 @@ def evaluate(
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
     if training and frequencies:
         raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
-    if not training and (constants := [name for name in ("propensity_a", "propensity_b") if not _by_default(name)]):
+    if not training and (constants := [name for name in ("propensity_a", "propensity_b") if is_set(name)]):
         raise click.UsageError(f"--{constants[0].replace('_', '-')} needs --training.")
     if naming.file is not None and not details["per_label"] and not reviewed and not isinstance(c, Path):
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
@@ -232,7 +231,7 @@ def evaluate(
     if on is not None:
         refuse_with_cluster((*truths, *predictions), reviewed=reviewed)
 
-    least = None if _by_default("threshold") else threshold
+    least = threshold if is_set("threshold") else None
     wanted: dict[str, Any] = {"names": names, "c": c, "naming": naming, "ks": ks, "threshold": least}
     if several:
         with _collecting(on, len(truths) * len(predictions)) as where:
@@ -252,7 +251,7 @@ def evaluate(
     detailed = evaluation.DetailedMetrics(propensities=propensities, reviewed=reviewed, **wanted, **details)
     with _collecting(on, len(truths)) as where:
         report = evaluation.evaluate(truth, predictions[0], detailed, reading=reading, run=run, **where)
-    if report.threshold is not None and report.uses_label_sets and _by_default("threshold"):
+    if report.threshold is not None and report.uses_label_sets and not is_set("threshold"):
         warn(_CUT.format(threshold))
     if not report.true_labels:
         warn("TRUTH has no labels")
@@ -285,14 +284,10 @@ def _named(predictions: tuple[str, ...]) -> dict[str, str]:
 
 def _refuse_for_several(truths: tuple[str, ...]) -> None:
     for name in _FOR_ONE:
-        if not _by_default(name):
+        if is_set(name):
             raise click.UsageError(f"--{name.replace('_', '-')} is for one PREDICTIONS, not for several.")
     if any(truth == STANDARD_STREAM or Path(truth).is_fifo() for truth in truths):
         raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
-
-
-def _by_default(name: str) -> bool:
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT
 
 
 def _print_report(report: "Report") -> None:

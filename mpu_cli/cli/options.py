@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from mpu_cli.cli.progress import progress
 from mpu_cli.cluster.address import EXPECTED, Address, OnCluster
@@ -28,6 +29,8 @@ from mpu_cli.runtime.options import (
 from mpu_cli.svmlight.grammar import MAX_ID, MAX_LINE_BYTES, Reading
 
 if TYPE_CHECKING:
+    from mpu_cli.names import Naming, Suggestible
+    from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
 
@@ -141,31 +144,37 @@ def click_option(declared: Option) -> Callable[[Callable], Callable]:
     return option(short + long, declared.kind, declared.help, name=declared.name, default=declared.written_default)
 
 
-def options_from(declaration: type) -> Callable[[Callable], Callable]:
-    """Add the options that a dataclass declares; the command gets each as a keyword."""
+def is_set(name: str) -> bool:
+    """Whether the user has set this parameter of the command."""
+    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
+
+
+def as_one(name: str, make: Callable[..., Any], *options: Callable[[Callable], Callable]) -> Callable:
+    """Add options that are one argument of the command: what `make` returns for their values, by their names."""
+
+    def probe() -> None:
+        """Take the options, whose names it has then."""
+
+    for add in reversed(options):
+        add(probe)
+    names = [param.name for param in probe.__click_params__]  # type: ignore[attr-defined]
 
     def decorate(function: Callable) -> Callable:
-        for declared in reversed(options_of(declaration).values()):
-            function = click_option(declared)(function)
-        return function
-
-    return decorate
-
-
-def options_as_one(declaration: type) -> Callable[[Callable], Callable]:
-    """Add the options that a dataclass declares; the command gets them as `options`, an instance of it."""
-    declared = options_of(declaration)
-
-    def decorate(function: Callable) -> Callable:
-        @options_from(declaration)
         @wraps(function)
         def command(*args: Any, **kwargs: Any) -> Any:
-            options = declaration(**{name: kwargs.pop(name) for name in declared})
-            return function(*args, options=options, **kwargs)
+            made = make(**{of: kwargs.pop(of) for of in names})
+            return function(*args, **{name: made}, **kwargs)
 
+        for add in reversed(options):
+            command = add(command)
         return command
 
     return decorate
+
+
+def options_as_one(declaration: type) -> Callable:
+    """Add the options that a dataclass declares; the command gets them as `options`, an instance of it."""
+    return as_one("options", declaration, *map(click_option, options_of(declaration).values()))
 
 
 wait_option = option(
@@ -199,61 +208,48 @@ _MEMORY_OPTION = option(
 )
 
 
-def run_options(*names: str, **helps: str) -> Callable[[Callable], Callable]:
+def run_options(*names: str, **helps: str) -> Callable:
     """Add some of ``--seed``, ``--jobs``, ``--kernel`` and ``--memory``; the command gets `run`, a `Run`.
 
     `helps`: of an option that means something else here.
     """
     declared = options_of(RunOptions)
-
-    def decorate(function: Callable) -> Callable:
-        @wraps(function)
-        def with_run(*args, **kwargs):
-            from mpu_cli.runtime.run import Run
-
-            options = {name: kwargs.pop(name) for name in names}
-            if "memory" in options:
-                options["empty"] = _workspace(options.pop("memory"))
-            return function(*args, run=Run(**options, observe=progress), **kwargs)
-
-        command: Callable = with_run
-        for name in reversed(names):
-            if name == "memory":
-                command = _MEMORY_OPTION(command)
-            else:
-                command = click_option(replace(declared[name], help=helps.get(name, declared[name].help)))(command)
-        return command
-
-    return decorate
+    options = {name: replace(of, help=helps.get(name, of.help)) for name, of in declared.items()}
+    return as_one("run", _run, *(_MEMORY_OPTION if name == "memory" else click_option(options[name]) for name in names))
 
 
-def _workspace(memory: int | None) -> Callable:
-    from mpu_cli.runtime.storage import Workspace, available_memory
+def _run(**chosen: Any) -> "Run":
+    from mpu_cli.runtime.run import Run
 
-    return Workspace(available_memory() // 2 if memory is None else memory).empty
+    if "memory" in chosen:
+        from mpu_cli.runtime.storage import Workspace, available_memory
+
+        memory = chosen.pop("memory")
+        chosen["empty"] = Workspace(available_memory() // 2 if memory is None else memory).empty
+    return Run(**chosen, observe=progress)
 
 
-def cluster_options(function: Callable) -> Callable:
-    """Add ``--cluster`` and ``--cluster-timeout``; the command gets `on`, an `OnCluster` or None."""
+def _on_cluster(cluster: Address | None, cluster_timeout: float | None) -> OnCluster | None:
+    _refuse_idle(cluster, "--cluster-timeout", cluster_timeout)
+    return None if cluster is None else OnCluster(cluster, cluster_timeout or OnCluster.timeout)
 
-    @option(
+
+# The command gets `on`.
+cluster_options = as_one(
+    "on",
+    _on_cluster,
+    option(
         "--cluster ADDRESS",
         Parsed("cluster", Address.parse),
         f"Compute on the workers of a Dask cluster: {EXPECTED}. local starts as many processes on this machine, "
         "by default one per core. Needs the extra `cluster`.",
-    )
-    @option(
+    ),
+    option(
         "--cluster-timeout SECONDS",
         Real(0.1),
         f"How long the cluster may be without a scheduler or a worker. Default: {OnCluster.timeout:g}.",
-    )
-    @wraps(function)
-    def command(*args: Any, cluster: Address | None, cluster_timeout: float | None, **kwargs: Any) -> Any:
-        _refuse_idle(cluster, "--cluster-timeout", cluster_timeout)
-        on = None if cluster is None else OnCluster(cluster, cluster_timeout or OnCluster.timeout)
-        return function(*args, on=on, **kwargs)
-
-    return command
+    ),
+)
 
 
 def shards_option(function: Callable) -> Callable:
@@ -301,59 +297,60 @@ max_line_bytes_option = option(
 numbers_option = option("--numbers", bool, "Print numbers of labels, even if they have names.", name="by_number")
 
 
-def reading_options(function: Callable) -> Callable:
-    """``--implicit-values`` and ``--max-line-bytes N``. The command gets them as one `Reading`."""
-
-    @wraps(function)
-    def command(*args, implicit_values: bool, max_line_bytes: int, **kwargs):
-        return function(*args, reading=Reading(implicit_values, max_line_bytes), **kwargs)
-
-    implicit_values = option(
+# The command gets `reading`.
+reading_options = as_one(
+    "reading",
+    Reading,
+    option(
         "--implicit-values",
         bool,
         "Read a feature index without a colon as a feature with value 1. Without this option it is an error.",
+    ),
+    max_line_bytes_option,
+)
+
+
+def names_options(*older: str) -> Callable:
+    """Add ``--labels``, perhaps with older names, and ``--zero-based``; the command gets a `Naming` as `naming`."""
+    return as_one(
+        "naming",
+        _naming,
+        option(
+            f"{', '.join(('--labels', *older))} NAMES",
+            FILE,
+            "The names of labels: a text file whose line k names label k, or with lines `number<TAB>name`; further "
+            "names of a label come after tabs. Default: news.text/labels or news.labels beside the data news.svm, if "
+            "it exists.",
+            name="labels",
+        ),
+        option("--zero-based", bool, "Line 1 names label 0. Default: if the data have a label 0."),
     )
-    return implicit_values(max_line_bytes_option(command))
 
 
-def names_option(function: Callable, *, older: str | None = None) -> Callable:
-    """Add ``--labels``, perhaps with an older name, and ``--zero-based``; the command gets a `Naming` as `naming`."""
+def _naming(labels: str | None, zero_based: bool) -> "Naming":
+    from mpu_cli.names import Naming
 
-    @wraps(function)
-    def command(*args: Any, labels: str | None, zero_based: bool, **kwargs: Any) -> Any:
-        from mpu_cli.names import Naming
-
-        return function(*args, naming=Naming(labels, zero_based), **kwargs)
-
-    file = option(
-        f"--labels, {older} NAMES" if older else "--labels NAMES",
-        FILE,
-        "The names of labels: a text file whose line k names label k, or with lines `number<TAB>name`; further "
-        "names of a label come after tabs. Default: news.text/labels or news.labels beside the data news.svm, if it "
-        "exists.",
-        name="labels",
-    )
-    first = option("--zero-based", bool, "Line 1 names label 0. Default: if the data have a label 0.")
-    return file(first(command))
+    return Naming(labels, zero_based)
 
 
-def suggestible_options(function: Callable) -> Callable:
-    """``--only FILE`` and ``--exclude FILE``: the command gets a `Suggestible` as `suggestible`."""
+def _suggestible(**files: Any) -> "Suggestible":
+    from mpu_cli.names import Suggestible
 
-    @wraps(function)
-    def command(*args: Any, only: str | None, exclude: str | None, **kwargs: Any) -> Any:
-        from mpu_cli.names import Suggestible
+    return Suggestible(**files)
 
-        return function(*args, suggestible=Suggestible(only, exclude), **kwargs)
 
-    only = option(
+# The command gets `suggestible`.
+suggestible_options = as_one(
+    "suggestible",
+    _suggestible,
+    option(
         "--only LABELS",
         FILE,
         "Suggest these labels alone: a text file with a label on each line, by number, name or URI. Probabilities "
         "do not change.",
-    )
-    exclude = option("--exclude LABELS", FILE, "Do not suggest these labels: a file as for --only.")
-    return only(exclude(command))
+    ),
+    option("--exclude LABELS", FILE, "Do not suggest these labels: a file as for --only."),
+)
 
 
 def reviewed_options(purpose: str) -> Callable:
@@ -380,7 +377,7 @@ def training_files(function: Callable) -> Callable:
     The command gets them as `sources`, with other options that fill a field of `Sources`.
     """
 
-    @names_option
+    @names_options()
     @reading_options
     @wraps(function)
     def with_sources(*args: Any, file: tuple[str, ...], complete: tuple[str, ...], **kwargs: Any) -> Any:

@@ -7,7 +7,7 @@ import click
 from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.options import (
     FILE,
-    names_option,
+    names_options,
     numbers_option,
     option,
     reading_options,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     multiple=True,
 )
 @option("--link URL", str, "Link each instance to its record: https://... with {id} in place of the record's id.")
-@names_option
+@names_options()
 @suggestible_options
 @numbers_option
 @option("--features NAMES", FILE, "Show features by name: a text file whose line k names feature k.")

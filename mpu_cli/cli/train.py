@@ -1,24 +1,23 @@
 """``mpu train``: the options of all methods, ``--accept-on``, and the help that lists them in groups."""
 
 import re
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from mpu_cli import methods
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options
 from mpu_cli.cli.options import (
     FILE,
     PATH,
+    as_one,
     click_option,
     cluster_options,
+    is_set,
     label_features_option,
     option,
-    options_from,
     refuse_sources,
     run_options,
     shards_option,
@@ -39,67 +38,27 @@ if TYPE_CHECKING:
     from mpu_cli.training.training_data import Sources
 
 
-def training_options(function: Callable) -> Callable:
-    """Add ``--method NAME`` and the options of all methods.
-
-    The command gets `method`, and `options`, an instance of that method's options. An option of another method is wrong
-    usage.
-    """
-    declared = methods.options()
-
-    @wraps(function)
-    def with_options(*args: Any, **kwargs: Any) -> Any:
-        values = {name: kwargs.pop(name) for name in declared}
-        ctx = click.get_current_context()
-        method = values["method"]
-        if _is_set(ctx, "estimator") and not _is_set(ctx, "method"):
-            (method,) = methods.owners("estimator")
-        _refuse_others(ctx, method)
-        declaration = methods.METHODS[method].options
-        options = declaration(**{name: values[name] for name in options_of(declaration)})
-        return function(*args, method=method, options=options, **kwargs)
-
-    command: Callable = with_options
-    for one in reversed(declared.values()):
-        command = click_option(one)(command)
-    return command
-
-
-def _is_set(ctx: click.Context, name: str) -> bool:
-    return ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
-
-
-def _refuse_others(ctx: click.Context, method: str) -> None:
-    for param in ctx.command.params:
-        if _is_set(ctx, param.name) and method not in methods.owners(param.name):
+def _of_method(**values: Any) -> tuple[str, Any]:
+    """Return a method and its options; those of another method are wrong usage."""
+    method = values["method"]
+    if is_set("estimator") and not is_set("method"):
+        (method,) = methods.owners("estimator")
+    for param in click.get_current_context().command.params:
+        if is_set(param.name) and method not in methods.owners(param.name):
             owners = " and ".join(methods.owners(param.name))
             raise click.UsageError(f"{param.opts[-1]} is an option of {owners}, not of {method}.")
+    declaration = methods.METHODS[method].options
+    return method, declaration(**{name: values[name] for name in options_of(declaration)})
 
 
-def acceptance_options(function: Callable) -> Callable:
-    """Add ``--accept-on`` and what `Acceptance` declares; the command gets `acceptance`, one of these or None."""
-    declared = options_of(Acceptance)
-
-    @option(
-        "--accept-on TEST.svm",
-        FILE,
-        "Replace the model only if the new one is not worse on TEST.svm, whose labels are complete and which is "
-        "not trained on. Otherwise the present one stays, and the exit status is 3. See `mpu versions`.",
-    )
-    @options_from(Acceptance)
-    @wraps(function)
-    def command(*args: Any, accept_on: str | None, **kwargs: Any) -> Any:
-        values = {name: kwargs.pop(name) for name in declared}
-        ctx = click.get_current_context()
-        chosen = [name for name in declared if _is_set(ctx, name)]
-        if accept_on is None and chosen:
+def _acceptance(accept_on: str | None, **values: Any) -> Acceptance | None:
+    if accept_on is None:
+        if chosen := [name for name in values if is_set(name)]:
             raise click.UsageError(f"--{chosen[0].replace('_', '-')} needs --accept-on TEST.svm.")
-        if accept_on is not None and (accept_on == STANDARD_STREAM or Path(accept_on).is_fifo()):
-            raise click.UsageError("--accept-on is read again for each model: it must be a file.")
-        acceptance = None if accept_on is None else Acceptance(test=accept_on, **values)
-        return function(*args, acceptance=acceptance, **kwargs)
-
-    return command
+        return None
+    if accept_on == STANDARD_STREAM or Path(accept_on).is_fifo():
+        raise click.UsageError("--accept-on is read again for each model: it must be a file.")
+    return Acceptance(test=accept_on, **values)
 
 
 _COMMON_TITLE = "Common options"
@@ -165,7 +124,7 @@ file of --label-features. Labels that have a name there, and are never annotated
 
 @click.command("train", cls=GroupedCommand, common=_COMMON, groups=_GROUPS, epilog=_EPILOG)
 @option("-o, --output MODEL", PATH, "The model, a directory. Default: the name of a single FILE with the suffix .mpu.")
-@training_options
+@as_one("learning", _of_method, *map(click_option, methods.options().values()))
 @option(
     "--warm-start MODEL",
     PATH,
@@ -197,7 +156,17 @@ file of --label-features. Labels that have a name there, and are never annotated
     PATH,
     "Add a line about this training to FILE, a JSON object. `mpu info --history FILE` lists and draws them.",
 )
-@acceptance_options
+@as_one(
+    "acceptance",
+    _acceptance,
+    option(
+        "--accept-on TEST.svm",
+        FILE,
+        "Replace the model only if the new one is not worse on TEST.svm, whose labels are complete and which is "
+        "not trained on. Otherwise the present one stays, and the exit status is 3. See `mpu versions`.",
+    ),
+    *map(click_option, options_of(Acceptance).values()),
+)
 @cluster_options
 @shards_option
 @run_options("seed", "jobs", "kernel", "memory")
@@ -208,8 +177,7 @@ file of --label-features. Labels that have a name there, and are never annotated
 def train(
     sources: "Sources",
     output: Path | None,
-    method: str,
-    options: Any,
+    learning: tuple[str, Any],
     warm_start: Path | None,
     oof: Path | None,
     on: "OnCluster | None",
@@ -245,6 +213,7 @@ def train(
         output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
+    method, options = learning
     saving = training.Saving(out_of_fold=oof, **of_saving)
     if "-" in map(str, (saving.out_of_fold, saving.history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")

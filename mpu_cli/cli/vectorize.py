@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli.messages import info, verbosity_options, warn
-from mpu_cli.cli.options import FILE, max_line_bytes_option, option, options_from
+from mpu_cli.cli.options import FILE, is_set, max_line_bytes_option, option, options_as_one
 from mpu_cli.cli.progress import progress
 from mpu_cli.cli.reports import json_option, print_json
 from mpu_cli.errors import counted
@@ -71,13 +71,19 @@ if TYPE_CHECKING:
 @option(
     "--like DATA", FILE, "Use the features, the labels and the fields of this data file, which mpu vectorize wrote."
 )
-@options_from(TextOptions)
+@options_as_one(TextOptions)
 @option("--skip-bad", bool, "Leave bad records out, and list them, instead of ending with an error.")
 @max_line_bytes_option
 @json_option
 @verbosity_options
 def vectorize(
-    output: str, labels: str | None, language: str | None, like: str | None, as_json: bool, **values: Any
+    output: str,
+    labels: str | None,
+    language: str | None,
+    like: str | None,
+    options: TextOptions,
+    as_json: bool,
+    **of_source: Any,
 ) -> None:
     """Make a data file of TEXTS with tags, for other commands.
 
@@ -103,8 +109,7 @@ def vectorize(
     from mpu_cli.runtime.run import Run
     from mpu_cli.text.sidecars import directory_of
 
-    options = {name: values.pop(name) for name in options_of(TextOptions)}
-    source = command.Source(**values)
+    source = command.Source(**of_source)
     if source.group is not None and directory_of(output) is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
@@ -113,7 +118,7 @@ def vectorize(
         raise click.UsageError(
             "-o needs a file: the vectoriser, names and ids are written beside it. (With --like, - is possible.)"
         )
-    if options["hashing"] is not None and (options["min_df"], options["max_features"]) != (None, None):
+    if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
     beside = None if directory_of(output) is None else str(directory_of(output))
     inputs = {"TEXTS": source.file, "--labels": labels, "--like": like}
@@ -121,7 +126,7 @@ def vectorize(
     done = command.vectorize(
         source,
         output,
-        options=None if like is not None else TextOptions(**options),
+        options=None if like is not None else options,
         labels=labels,
         language=language,
         like=like,
@@ -158,12 +163,7 @@ def _stems(done: "Report") -> str:
 
 def _refuse_with_like(others: dict[str, str | None]) -> None:
     """Refuse options that are those of the earlier file."""
-    context = click.get_current_context()
     refused = [name for name, value in others.items() if value is not None]
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if name in TextOptions.__dataclass_fields__:
-            source = context.get_parameter_source(name)
-            refused += [parameter.opts[-1]] if source is not click.core.ParameterSource.DEFAULT else []
+    refused += [f"--{name.replace('_', '-')}" for name in options_of(TextOptions) if is_set(name)]
     if refused:
         raise click.UsageError(f"--like decides that already; leave {refused[0]} out.")
