@@ -12,8 +12,7 @@ from benchmarks.report import MEGABYTE
 from mpu_cli import bundle
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 
 WEIGHTS = (20, 100)  # of a label at each level, from and to
 STACKED_WEIGHTS = 4  # of a label, for the predictions of others; one more is for its own

@@ -24,7 +24,7 @@ from mpu_cli.core.train import parts
 from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.mixing import Mixing, rounds_of
 from mpu_cli.core.train.parts import PartRows
-from mpu_cli.core.validate.validation import Plan, Selection
+from mpu_cli.core.validation import Plan, Selection
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.reader import read

@@ -12,7 +12,7 @@ from itertools import accumulate, count
 from typing import Any
 
 from mpu_cli.cluster.dask_executor import size_of
-from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.mixing import shards_of
 from mpu_cli.core.train.parts import Selection

@@ -19,8 +19,7 @@ from mpu_cli import bundle, methods
 from mpu_cli.api import arrays, cluster_learning, learning, parameters
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.runtime.options import FREQUENCY, checked, options_of

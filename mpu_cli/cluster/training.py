@@ -17,13 +17,13 @@ from mpu_cli.core.data.problem import LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelCounts
 from mpu_cli.core.model.rbf_features import AnyModel
+from mpu_cli.core.negative_sampling import is_worthwhile
 from mpu_cli.core.options import FEW_SHARDS, RBF, Options
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.side.negative_sampling import is_worthwhile
 from mpu_cli.core.train.algorithm import Report, train, train_on_parts
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import shards_of
-from mpu_cli.core.validate.validation import default_folds
+from mpu_cli.core.validation import default_folds
 from mpu_cli.errors import DataError, InputError
 from mpu_cli.runtime.parallel import Executor, Handle
 from mpu_cli.runtime.run import Run

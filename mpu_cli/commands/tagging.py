@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.core.side.implications import Implications
+from mpu_cli.core.data.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames, RecordIds
 from mpu_cli.names.naming import folder_of, ids_file

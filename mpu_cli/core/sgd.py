@@ -17,8 +17,8 @@ from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.kernels import SIMD, descent, kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled
 from mpu_cli.core.loss import DEFAULT, DUAL, loss_named
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
+from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -53,7 +53,7 @@ class Settings:
     epochs : int or None
         Passes over the data; None: `default_epochs`.
     prior : float
-        a, the length of the mean of a label's weights (`core.side.information`), in units of 1 / sqrt(mean ||x||^2).
+        a, the length of the mean of a label's weights (`core.side_information`), in units of 1 / sqrt(mean ||x||^2).
     thin : bool
         Whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`).
     loss : str

@@ -25,7 +25,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import pooled_threshold
 from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import Sample
-from mpu_cli.core.validate.validation import deal
+from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.design import OWN, TUNED, Cell, Design, Method
 from mpu_cli.experiment.results import Row, measure

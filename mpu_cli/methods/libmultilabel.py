@@ -55,8 +55,7 @@ def fit(task: Task, trainer: str) -> Fitted:
     from scipy.sparse import csr_matrix
 
     from mpu_cli.core.data.limits import refuse_large_weights
-    from mpu_cli.core.model.linear import LinearModel
-    from mpu_cli.core.model.stacking import StackedModel
+    from mpu_cli.core.model.stacking import LinearModel, StackedModel
 
     linear = _linear()
     D, q = task.problem.features.shape[1], task.problem.labels.shape[1]

@@ -12,12 +12,12 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli import methods
 from mpu_cli.core.data.features import Columns, with_width
+from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.problem import LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.methods import Fitted
 from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds

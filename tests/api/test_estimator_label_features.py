@@ -6,7 +6,7 @@ import pytest
 from mpu_cli import MPUClassifier, MpuWarning, load
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.writer import write_instances
-from tests.core.side.test_prior import named_problem
+from tests.core.test_prior import named_problem
 
 QUICK = {"c": 0.5, "C": 30, "eta0": 4.0, "epochs": 2, "levels": 1, "prior": 15.0}
 

@@ -16,8 +16,7 @@ from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.model.calibration import Calibration, StratifiedCalibration
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from tests.hypotheses import examples
 
 D, Q = 4, 3

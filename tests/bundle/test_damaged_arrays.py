@@ -8,8 +8,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.core.data.features import Columns
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.errors import ModelError
 from tests.bundle.models import (
     Q,

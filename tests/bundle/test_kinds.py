@@ -9,8 +9,7 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from mpu_cli import bundle
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.errors import ModelError
 from mpu_cli.methods.m3l.rbf import KernelModel
 from tests.bundle.models import KNOWN, THRESHOLDS, D, Q, edit, npz, of_model

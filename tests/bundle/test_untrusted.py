@@ -19,8 +19,7 @@ from mpu_cli.bundle import model_files
 from mpu_cli.bundle.manifest import MOST_BYTES, digest
 from mpu_cli.bundle.model_files import read_arrays
 from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.errors import ModelError, TooLargeError
 from tests.bundle.models import (
     KNOWN,

@@ -10,7 +10,7 @@ from distributed import Client, LocalCluster
 from distributed.core import Status
 
 from mpu_cli.cluster.connection import borrowed
-from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.errors import ClusterError, InputError
 from tests.cluster.processes import Processes
 

@@ -9,8 +9,8 @@ import pytest
 from mpu_cli import bundle
 from mpu_cli.cluster.training import DistributedProblem, learn, read_files
 from mpu_cli.commands.train.training import Saving, train
+from mpu_cli.core import negative_sampling
 from mpu_cli.core.options import Options
-from mpu_cli.core.side import negative_sampling
 from mpu_cli.runtime.checkpoint_files import folder_of
 from mpu_cli.runtime.parallel import InProcess
 from mpu_cli.runtime.run import DEFAULT_RUN

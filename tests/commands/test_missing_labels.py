@@ -7,10 +7,10 @@ from scipy.sparse import csr_array
 from mpu_cli import methods
 from mpu_cli.commands.complete import missing_labels
 from mpu_cli.core.complete.suggestions import Choice
+from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.options import Options
-from mpu_cli.core.side.implications import Implications
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.naming import read_implications

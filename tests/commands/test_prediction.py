@@ -12,10 +12,9 @@ from mpu_cli.commands.predict import prediction
 from mpu_cli.commands.predict.prediction import Output, predict, select, with_implied
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.features import Columns
+from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.core.side.implications import Implications
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import Reading

@@ -13,7 +13,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
-from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.sgd import (
     Settings,
     TrainingSet,

@@ -8,7 +8,7 @@ from mpu_cli import jain_propensities, ranking_metrics
 from mpu_cli.commands.evaluate.evaluation import metric_names
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import pooled_threshold
-from mpu_cli.core.validate.validation import deal
+from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.cell import fit_and_predict, tune
 from mpu_cli.experiment.design import Design

@@ -27,7 +27,7 @@ def fit(task: Task) -> Fitted:
     import numpy as np
     from scipy.special import logit
 
-    from mpu_cli.core.model.linear import LinearModel
+    from mpu_cli.core.model.stacking import LinearModel
     from mpu_cli.core.model.stacking import StackedModel
 
     q, D = task.problem.labels.shape[1], task.problem.features.shape[1]

@@ -12,11 +12,11 @@ from mpu_cli.core.complete.by_answers import Corrections
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.complete.posterior import posterior_at
 from mpu_cli.core.complete.suggestions import Cells, Choice, Count, FillingIn, Judged
+from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import Verdict
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.side.implications import Implications
 from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import STANDARD_STREAM, InputError
 from mpu_cli.names import LabelNames, RecordIds

@@ -106,7 +106,7 @@ class LabelInformation:
         Groups of instances that have a label frequency of their own.
     label_features : csr_array of float32, shape (q, any), or None
         A vector for each label, zero where there is none: the direction of the mean of the prior of its weights
-        (`core.side.information`).
+        (`core.side_information`).
     """
 
     verified: VerifiedLabels | None = None

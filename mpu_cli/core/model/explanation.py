@@ -12,8 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.predictions import values_at
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 
 # Features that are named beside a label, at most.
 MOST_REASONS = 5

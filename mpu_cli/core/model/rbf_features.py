@@ -12,8 +12,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import with_width
 from mpu_cli.core.model.calibration import AnyCalibration
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

@@ -27,7 +27,7 @@ from mpu_cli.core.select.sample import Drawable, Sample, draw_labels, usual_fold
 from mpu_cli.core.select.trials import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
 from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
 from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_settings
-from mpu_cli.core.validate.validation import judges_of, leading, out_of_fold
+from mpu_cli.core.validation import judges_of, leading, out_of_fold
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.checkpoints import Checkpoint
 from mpu_cli.runtime.run import Run

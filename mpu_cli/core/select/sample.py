@@ -21,8 +21,8 @@ from mpu_cli.core.frequency.questions import draw as draw_cells
 from mpu_cli.core.frequency.review_frequency import Answered
 from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.options import Validation
-from mpu_cli.core.side.information import Prior, SideInformation
-from mpu_cli.core.validate.validation import Fold, deal, default_folds, out_of_fold, split
+from mpu_cli.core.side_information import Prior, SideInformation
+from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -122,7 +122,7 @@ class Sample:
     drawn : DrawnLabels, optional
         Some of the labels. Default: all.
     label_features : csr_array, shape (q, D), optional
-        What the mean of the weights may be; see `core.side.information`.
+        What the mean of the weights may be; see `core.side_information`.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ from mpu_cli.core.model.calibration import BinnedCells, calibrate_strata
 from mpu_cli.core.model.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.options import MACRO_F1, PU_F1
 from mpu_cli.core.sgd import COSTS
-from mpu_cli.core.validate.validation import Fold, judges_of, out_of_fold, predict
+from mpu_cli.core.validation import Fold, judges_of, out_of_fold, predict
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

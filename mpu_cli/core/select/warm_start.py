@@ -6,8 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Columns
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.core.sgd import Settings
 
 

@@ -16,15 +16,14 @@ from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top, count_positi
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.estimators import FrequencyEstimate, GroupFrequencies
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
-from mpu_cli.core.model.linear import LinearModel
 from mpu_cli.core.model.rbf_features import AnyModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.negative_sampling import NegativeSample, is_worthwhile
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.select.hyper_parameters import Estimates, HyperParameters, choose_hyper_parameters
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings
-from mpu_cli.core.side.information import Prior, SideInformation
-from mpu_cli.core.side.negative_sampling import NegativeSample, is_worthwhile
+from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.core.train.groups import GroupedLevel
@@ -33,7 +32,7 @@ from mpu_cli.core.train.levels import Level, OnePart, Stack
 from mpu_cli.core.train.mixing import Shards
 from mpu_cli.core.train.parts import PartRows
 from mpu_cli.core.train.sample_negatives import sample_negatives
-from mpu_cli.core.validate.validation import EVERYTHING
+from mpu_cli.core.validation import EVERYTHING
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.checkpoints import Checkpoint
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -15,15 +15,245 @@ from dataclasses import dataclass, fields, replace
 from operator import add, getitem
 
 import numpy as np
+from scipy.sparse import csc_array, csr_array, hstack, vstack
 
 from mpu_cli.core import sgd
-from mpu_cli.core.side.negative_sampling import INSTANCES, SIZE, directions_of, labels_to_group
-from mpu_cli.core.train import group_units, parts
-from mpu_cli.core.train.group_units import Whole
+from mpu_cli.core.data.features import Features, unit_rows
+from mpu_cli.core.data.predictions import Block
+from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.level import through
+from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.negative_sampling import (
+    INSTANCES,
+    SIZE,
+    LabelGroups,
+    NegativeSample,
+    directions_of,
+    labels_to_group,
+    sums_of_instances,
+)
+from mpu_cli.core.sgd import Settings, TrainingSet
+from mpu_cli.core.side_information import NO_SIDE_INFORMATION, Prior, SideInformation
+from mpu_cli.core.train import parts
 from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.mixing import Shards, arrays_of, models_of, pruned_model
-from mpu_cli.core.validate.validation import EVERYTHING, Plan
+from mpu_cli.core.train.parts import PartRows, seed_of
+from mpu_cli.core.train.sample_negatives import sample_instances
+from mpu_cli.core.validation import EVERYTHING, Plan, Selection
 from mpu_cli.runtime.parallel import Handle, reduced
+from mpu_cli.runtime.run import Run
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The instances of a part that some groups are learned from.
+
+    Attributes
+    ----------
+    features : Features, m instances
+    labels : csr_array of bool, shape (m, k)
+        Annotated labels of these groups, group by group.
+    instances : csr_array of bool, shape (groups, m)
+        Where a group is learned from an instance.
+    selected : ndarray of bool, shape (selections, m)
+        Which of them are in each of some selections.
+    vectors : csc_array of float32, shape (D, k), or None
+        Where the weights are drawn to (`core.side_information`).
+    """
+
+    features: Features
+    labels: csr_array
+    instances: csr_array
+    selected: np.ndarray
+    verified: VerifiedLabels | None = None
+    vectors: csc_array | None = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All instances of a selection, of which a group is learned from some.
+
+    Attributes
+    ----------
+    start : LinearModel
+        Where the labels of the groups start.
+    """
+
+    size: int
+    mean_squared_norm: float
+    settings: Settings
+    start: LinearModel
+
+    def of_labels(self, labels: np.ndarray) -> "Whole":
+        """Return the same for some of the labels."""
+        return replace(self, start=self.start.of_labels(labels))
+
+
+def count_positives(part: PartRows) -> np.ndarray:
+    """Return of how many instances each label is true, as far as is verified."""
+    return count_annotations(part.positives)
+
+
+def sums_of_labels(part: PartRows, labels: np.ndarray, most: int) -> csr_array:
+    """Sum up at most so many instances of each of some labels, of unit length each."""
+    return sums_of_instances(part.features, part.positives[:, labels], most)
+
+
+def group(
+    directions: list[csr_array], grouped: np.ndarray, q: int, seed: int, label_features: csr_array | None = None
+) -> LabelGroups:
+    """Group labels by their directions, which come in blocks of labels, and by their features."""
+    stacked = csr_array(vstack(directions, format="csr"))
+    if label_features is not None:
+        stacked = unit_rows(stacked + unit_rows(label_features)[grouped])
+    return LabelGroups.of(stacked, grouped, q, seed)
+
+
+def group_of(groups: LabelGroups) -> np.ndarray:
+    """Return the group of each label."""
+    return groups.group_of
+
+
+def annotated_groups(part: PartRows, groups: LabelGroups) -> PartRows:
+    """Return a part with groups in place of labels, but for that of the most annotated labels."""
+    return replace(part, labels=groups.annotated(part.positives)[:, 1:], verified=None, side=NO_SIDE_INFORMATION)
+
+
+def of_labels(part: PartRows, labels: Block) -> PartRows:
+    """Return a part with a block of its labels."""
+    return replace(part, labels=part.labels[:, labels])
+
+
+def listed(part: PartRows, groups: LabelGroups, model: LinearModel, n: int, run: Run) -> PartRows:
+    """Return a part with the instances that each group is learned from; there are n in all parts."""
+    rng = np.random.default_rng(seed_of(run.seed, part.number)) if part.number else groups.generator()
+    negatives = sample_instances(part.features, part.positives, groups, model, n, rng, run, part.verified)
+    return replace(part, side=replace(part.side, negatives=negatives))
+
+
+def negatives_of(part: PartRows) -> NegativeSample:
+    """Return the instances that each group is learned from."""
+    if part.side.negatives is None:
+        raise ValueError("a part without a negative sample")
+    return part.side.negatives
+
+
+def sample_sizes(part: PartRows) -> np.ndarray:
+    """Return from how many instances each group is learned."""
+    return np.diff(negatives_of(part).instances.indptr)
+
+
+def of_first_group(part: PartRows, labels: np.ndarray) -> PartRows:
+    """Return a part with the labels of the first group, which is learned from all instances."""
+    every = NegativeSample(np.zeros(len(labels), np.int32), csr_array(np.ones((1, len(part)), bool)))
+    prior = part.side.prior and part.side.prior.block(labels)
+    verified = part.verified and part.verified.block(labels)
+    return replace(part, labels=part.labels[:, labels], verified=verified, side=SideInformation(prior, every))
+
+
+def pick_groups(
+    part: PartRows, first: int, end: int, labels: np.ndarray, selections: Sequence[Selection], seed: int
+) -> Picked:
+    """Return the instances that the groups from one up to another, with these labels, are learned from."""
+    instances = negatives_of(part).instances[first:end]
+    rows = np.unique(instances.indices)
+    places = np.searchsorted(rows, instances.indices).astype(np.int32)
+    selected = np.zeros((len(selections), len(part)), bool)
+    for of_selection, selection in zip(selected, selections, strict=True):
+        of_selection[part.rows(selection, seed)] = True
+    return Picked(
+        part.features[rows],
+        part.labels[rows][:, labels],
+        csr_array((instances.data, places, instances.indptr), shape=(end - first, len(rows))),
+        selected[:, rows],
+        part.verified and part.verified.rows(rows).block(labels),
+        part.side.prior and part.side.prior.block(labels).vectors,
+    )
+
+
+class _SampledTrainingSet(TrainingSet):
+    """Instances that some groups are learned from, of all of a selection."""
+
+    def __init__(
+        self, features: Features, labels: csr_array, rows: np.ndarray, run: Run, side: SideInformation, whole: Whole
+    ) -> None:
+        super().__init__(features, labels, rows, run, side)
+        self.size, self.mean_squared_norm = whole.size, whole.mean_squared_norm
+
+
+def learn_groups(
+    picked: list[Picked],
+    sizes: np.ndarray,
+    wholes: list[Whole],
+    rates: np.ndarray,
+    prune: float,
+    run: Run,
+    in_turn: bool = False,
+) -> list[LinearModel]:
+    """Learn some groups of k labels from each of some selections, or, in turn, from the first one and both.
+
+    Parameters
+    ----------
+    picked : list of Picked
+        Of each part.
+    sizes : ndarray of int
+        How many labels each group has.
+    wholes : list of Whole
+        The selections.
+    prune : float
+        Weights below this are dropped, so that those of the models, (D, k), are sparse.
+    in_turn : bool
+        Whether one model learns from two selections, one after the other, in one pass.
+    """
+    sets = _training_sets(picked, sizes, wholes, run)
+    frequency = LabelFrequency.of(rates, sets[0].labels.shape, joined_verified([part.verified for part in picked]))
+    if not in_turn:
+        return [
+            sgd.train_linear(data, frequency, whole.settings, whole.start, prune=prune)
+            for data, whole in zip(sets, wholes, strict=True)
+        ]
+    begun: list[tuple[LinearModel, np.ndarray]] = []
+
+    def look(block: Block, model: LinearModel) -> None:
+        begun.append((pruned_model(model, prune), np.arange(len(rates))[block]))
+
+    def learn(block: Block) -> LinearModel:
+        return through(sets, block, frequency, wholes[0].settings, wholes[0].start.block(block), look)
+
+    model = sgd.by_blocks(sets[-1], learn, prune, lambda: None)
+    return [LinearModel.of_blocks(*zip(*begun, strict=True)), model]
+
+
+def _training_sets(picked: list[Picked], sizes: np.ndarray, wholes: list[Whole], run: Run) -> list[_SampledTrainingSet]:
+    features = _side_by_side([part.features for part in picked])
+    labels = csr_array(vstack([part.labels for part in picked], format="csr"))
+    instances = csr_array(hstack([part.instances for part in picked], format="csr"))
+    vectors = picked[0].vectors
+    prior = None if vectors is None else Prior(vectors, features.as_sparse().tocsc())
+    side = SideInformation(prior, NegativeSample(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), instances))
+    selected = np.concatenate([part.selected for part in picked], axis=1)
+    return [
+        _SampledTrainingSet(features, labels, np.flatnonzero(rows), run, side, whole)
+        for rows, whole in zip(selected, wholes, strict=True)
+    ]
+
+
+def _side_by_side(parts: list[Features]) -> Features:
+    """Return the instances of all; dense features where all have them."""
+    if len({part.dense.shape[1] for part in parts}) > 1:
+        parts = [Features(part.as_sparse(), np.empty((len(part), 0), np.float32)) for part in parts]
+    sparse = csr_array(vstack([part.sparse for part in parts], format="csr"))
+    return Features(sparse, np.concatenate([part.dense for part in parts]))
+
+
+def side_by_side(models: list[LinearModel], labels: list[np.ndarray] | None = None) -> LinearModel:
+    """Put models of blocks of labels together; without the labels of each, these are side by side."""
+    if labels is None:
+        ends = np.cumsum([len(model.bias) for model in models])
+        labels = np.split(np.arange(ends[-1]), ends[:-1])
+    return LinearModel.of_blocks(models, labels)
+
 
 # Labels whose instances are summed up at a time.
 _LABELS = 4096
@@ -54,9 +284,9 @@ class GroupedLevel(Shards):
     def at_first(cls, level: Shards, prune: float) -> "GroupedLevel":
         """Return how level 0 is learned: find the groups, and the instances of each part to learn each from."""
         lists, groups = _negative_samples(level, prune)
-        group_of = level.executor.gather([level.executor.submit(group_units.group_of, groups)])[0]
-        order = np.argsort(group_of, kind="stable")
-        labels = np.split(order, np.cumsum(np.bincount(group_of))[:-1])
+        group_of_label = level.executor.gather([level.executor.submit(group_of, groups)])[0]
+        order = np.argsort(group_of_label, kind="stable")
+        labels = np.split(order, np.cumsum(np.bincount(group_of_label))[:-1])
         inherited = {field.name: getattr(level, field.name) for field in fields(level)}
         return cls(**inherited | {"parts": lists, "groups": labels, "prune": prune})
 
@@ -81,8 +311,7 @@ class GroupedLevel(Shards):
             executor.wait(submitted, tick)
             labels = [self.groups[0], *(np.concatenate(self.groups[start:end]) for start, end in pieces)]
             models = [
-                executor.submit(group_units.side_by_side, list(of_model), labels)
-                for of_model in zip(first, *others, strict=True)
+                executor.submit(side_by_side, list(of_model), labels) for of_model in zip(first, *others, strict=True)
             ]
             self.run.checkpoints.save(step, lambda: arrays_of(executor.gather(models)))
             executor.wait(models)
@@ -101,7 +330,7 @@ class GroupedLevel(Shards):
     ) -> list[Handle]:
         """Learn the most annotated labels, from all instances."""
         labels = self.groups[0]
-        of_group = [self.executor.submit(group_units.of_first_group, part, labels) for part in self.parts]
+        of_group = [self.executor.submit(of_first_group, part, labels) for part in self.parts]
         chains = [selected] if in_turn else [[one] for one in selected]
         models: list[Handle] = []
         for chain, whole in zip(chains, wholes, strict=False):
@@ -122,14 +351,14 @@ class GroupedLevel(Shards):
 
         def pick(start: int, end: int) -> list[Handle]:
             arguments = start, end, np.concatenate(self.groups[start:end]), selections, self.run.seed
-            return [executor.submit(group_units.pick_groups, part, *arguments) for part in self.parts]
+            return [executor.submit(pick_groups, part, *arguments) for part in self.parts]
 
         def learn(start: int, end: int, picked: list[Handle]) -> Handle:
             groups = self.groups[start:end]
             sizes, labels = np.array([len(group) for group in groups]), np.concatenate(groups)
             of_labels = [whole.of_labels(labels) for whole in wholes]
             arguments = picked, sizes, of_labels, self.chosen.rates[labels], self.prune, self.unit_run, in_turn
-            return executor.submit(group_units.learn_groups, *arguments)
+            return executor.submit(learn_groups, *arguments)
 
         under_way = max(executor.threads, 1)
         # Picked before what is learned, lest a worker waits for it.
@@ -149,7 +378,7 @@ class GroupedLevel(Shards):
     def _pieces(self) -> Iterator[tuple[int, int]]:
         """Part the groups but the first into ranges that are learned together."""
         executor, n = self.executor, len(self.instances)
-        sizes = sum(executor.gather([executor.submit(group_units.sample_sizes, part) for part in self.parts]))
+        sizes = sum(executor.gather([executor.submit(sample_sizes, part) for part in self.parts]))
         most = -(-(len(sizes) - 1) // (_PIECES * max(executor.threads, 1)))
         start, on_none = 1, 1.0  # the share of the instances that no group is learned from, were they independent
         for group in range(1, len(sizes)):
@@ -178,34 +407,32 @@ def _negative_samples(level: Shards, prune: float) -> tuple[Sequence[Handle], Ha
         Of `negative_sampling.LabelGroups`.
     """
     instances, executor, level_parts, unit_run = level.instances, level.executor, level.parts, level.unit_run
-    counts = executor.gather([executor.submit(group_units.count_positives, part) for part in level_parts])
+    counts = executor.gather([executor.submit(count_positives, part) for part in level_parts])
     grouped = labels_to_group(np.sum(counts, axis=0))
     n_groups = -(-len(grouped) // SIZE)
     blocks = sgd.label_blocks(n_groups, level.run)
     submitted: list[Handle] = []
     mixing = level.mixing(np.ones(n_groups), level.chosen.settings, submitted.append)
-    of_labels = executor.keep(instances.label_features) if level.chosen.settings.prior else None
+    label_features = executor.keep(instances.label_features) if level.chosen.settings.prior else None
     with level.run.step("shortlist", len(level_parts) * (len(blocks) * mixing.rounds(len(level_parts)) + 1)) as tick:
         most = max(-(-INSTANCES // len(level_parts)), _FEWEST)
         directions = []
         for start in range(0, len(grouped), _LABELS):
             labels = grouped[start : start + _LABELS]
-            of_parts = [executor.submit(group_units.sums_of_labels, part, labels, most) for part in level_parts]
+            of_parts = [executor.submit(sums_of_labels, part, labels, most) for part in level_parts]
             directions.append(executor.submit(directions_of, reduced(executor, add, of_parts)))
-        arguments = directions, grouped, len(instances.annotations), level.run.seed, of_labels
-        groups = executor.submit(group_units.group, *arguments)
+        arguments = directions, grouped, len(instances.annotations), level.run.seed, label_features
+        groups = executor.submit(group, *arguments)
 
-        annotated = [executor.submit(group_units.annotated_groups, part, groups) for part in level_parts]
+        annotated = [executor.submit(annotated_groups, part, groups) for part in level_parts]
         selected = replace(instances, parts=annotated).count(EVERYTHING, level.run)
         models = []
         for block in blocks:
-            of_block = [executor.submit(group_units.of_labels, part, block) for part in annotated]
+            of_block = [executor.submit(of_labels, part, block) for part in annotated]
             of_groups = replace(selected, counts=selected.counts.block(block))
             model = replace(mixing, rates=mixing.rates[block]).learn(of_block, of_groups, len(instances))
             models.append(executor.submit(pruned_model, model, prune))
-        model = executor.submit(group_units.side_by_side, models)
-        lists = [
-            executor.submit(group_units.listed, part, groups, model, len(instances), unit_run) for part in level_parts
-        ]
+        model = executor.submit(side_by_side, models)
+        lists = [executor.submit(listed, part, groups, model, len(instances), unit_run) for part in level_parts]
         executor.wait([*submitted, *lists], tick)
     return lists, groups

@@ -14,22 +14,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import HeldOut, Judges, Predictions, Top
 from mpu_cli.core.data.verified_labels import joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.calibration import (
-    AnyCalibration,
-    BinnedCells,
-    Calibration,
-    calibrate,
-    calibrate_binned,
-    calibrate_strata,
-)
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import stack
-from mpu_cli.core.model.thresholds import Decision, Evidence, best_threshold, decide
-from mpu_cli.core.select.hyper_parameters import HyperParameters
-from mpu_cli.core.train import parts
-from mpu_cli.core.train.instances import Instances
-from mpu_cli.core.train.parts import PartRows
-from mpu_cli.core.validate.level import (
+from mpu_cli.core.level import (
     Learned,
     LevelTask,
     is_worthwhile,
@@ -39,7 +24,21 @@ from mpu_cli.core.validate.level import (
     predict_out_of_fold,
     rows_of,
 )
-from mpu_cli.core.validate.validation import Chain, Plan, Selection, deal, default_folds, leading
+from mpu_cli.core.model.calibration import (
+    AnyCalibration,
+    BinnedCells,
+    Calibration,
+    calibrate,
+    calibrate_binned,
+    calibrate_strata,
+)
+from mpu_cli.core.model.stacking import LinearModel, stack
+from mpu_cli.core.model.thresholds import Decision, Evidence, best_threshold, decide
+from mpu_cli.core.select.hyper_parameters import HyperParameters
+from mpu_cli.core.train import parts
+from mpu_cli.core.train.instances import Instances
+from mpu_cli.core.train.parts import PartRows
+from mpu_cli.core.validation import Chain, Plan, Selection, deal, default_folds, leading
 from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
 from mpu_cli.runtime.parallel import Executor, Handle, reduced
 from mpu_cli.runtime.run import Run
@@ -254,7 +253,7 @@ class OnePart(Level):
         """Return what gives the features of level 1 where a fold is held out, for an honest estimate of its worth.
 
         They come from predictions that know nothing of the fold. None where the out-of-fold predictions serve for all
-        folds (`core.validate.level`).
+        folds (`core.level`).
         """
         if not isinstance(out_of_fold, np.ndarray):
             return None

@@ -14,14 +14,13 @@ from mpu_cli.core.data.predictions import HeldOut, Judges, Top, collector, count
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
+from mpu_cli.core.level import rows_of
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.calibration import BinnedCells, Calibration
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import stack
+from mpu_cli.core.model.stacking import LinearModel, stack
 from mpu_cli.core.model.thresholds import Evidence
-from mpu_cli.core.side.information import NO_SIDE_INFORMATION, Prior, SideInformation
-from mpu_cli.core.validate.level import rows_of
-from mpu_cli.core.validate.validation import EVERYTHING, Chain, Selection, predict, predict_top
+from mpu_cli.core.side_information import NO_SIDE_INFORMATION, Prior, SideInformation
+from mpu_cli.core.validation import EVERYTHING, Chain, Selection, predict, predict_top
 from mpu_cli.runtime.run import Run
 
 

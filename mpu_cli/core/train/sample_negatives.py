@@ -8,10 +8,8 @@ from mpu_cli.core.data.predictions import LEAST, Top
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.side.information import Prior
-from mpu_cli.core.side.negative_sampling import (
+from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.negative_sampling import (
     LabelGroups,
     NegativeSample,
     centroids,
@@ -19,6 +17,8 @@ from mpu_cli.core.side.negative_sampling import (
     labels_to_group,
     rows_of,
 )
+from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.side_information import Prior
 from mpu_cli.runtime.run import Run
 
 # The share of the groups that an instance is near to, times the square root of the number of instances; and random

@@ -22,7 +22,7 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.core.select.trials import Trial, choose_settings
 from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_settings, train_linear
-from mpu_cli.core.validate.validation import deal, default_folds, out_of_fold, split
+from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
 from mpu_cli.methods.elkan08 import Options
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

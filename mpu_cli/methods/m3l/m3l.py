@@ -29,8 +29,7 @@ from scipy.special import expit
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_beyond_free
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.core.select.sample import draw
 from mpu_cli.core.select.trials import WORTHWHILE
 from mpu_cli.methods.m3l import LinearOptions, RbfOptions

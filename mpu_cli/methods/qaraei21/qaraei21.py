@@ -45,8 +45,7 @@ from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.calibration import Calibration
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.core.select.sample import Sample, draw
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.methods.qaraei21 import Options

@@ -17,7 +17,7 @@ from mpu_cli.core.model.thresholds import Decision
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.sample import usual_folds
 from mpu_cli.core.train.evidence import Evidence, calibrated_by
-from mpu_cli.core.validate.validation import default_folds
+from mpu_cli.core.validation import default_folds
 from mpu_cli.errors import DataError
 from mpu_cli.methods.scikit_learn import NEGATIVE, SEEDS, WEIGHTED
 from mpu_cli.methods.scikit_learn.classifiers import held_out, learned, scores, suited, weight_parameter

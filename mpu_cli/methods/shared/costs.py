@@ -10,7 +10,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import estimated_f1
 from mpu_cli.core.select.trials import climb
 from mpu_cli.core.sgd import COSTS
-from mpu_cli.core.validate.validation import deal, default_folds, leading
+from mpu_cli.core.validation import deal, default_folds, leading
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import Run
 

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import OverflowingError

@@ -13,7 +13,7 @@ from scipy.special import expit
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import LEAST, Top
 from mpu_cli.core.data.weights import WeightRows
-from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.runtime.kernels import NAMES
 from mpu_cli.runtime.run import Run
 from tests.hypotheses import examples

@@ -6,8 +6,7 @@ from scipy.sparse import csr_array
 from scipy.special import logit
 
 from mpu_cli.core.model.explanation import explain, strongest_links
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 
 D, Q = 5, 3
 

@@ -8,8 +8,7 @@ from sklearn.metrics import f1_score
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel, stack
+from mpu_cli.core.model.stacking import LinearModel, StackedModel, stack
 from mpu_cli.core.train.algorithm import Options, train
 from tests.core.simulated import as_features, hide, read_digits
 from tests.slow import slow

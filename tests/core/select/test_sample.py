@@ -7,7 +7,7 @@ from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.core.sgd import Settings
-from mpu_cli.core.validate.validation import out_of_fold
+from mpu_cli.core.validation import out_of_fold
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem
 

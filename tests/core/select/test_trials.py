@@ -10,7 +10,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import estimated_macro_f1, pooled_threshold
 from mpu_cli.core.select.trials import COSTS, STEPS, Trial, choose_settings
 from mpu_cli.core.sgd import Settings
-from mpu_cli.core.validate.validation import deal, out_of_fold, split
+from mpu_cli.core.validation import deal, out_of_fold, split
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 

@@ -9,12 +9,11 @@ from mpu_cli.core.data.features import Columns, Features
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings, default_epochs, initial_bias
 from mpu_cli.core.train.algorithm import Options, train
-from mpu_cli.core.validate.validation import deal
+from mpu_cli.core.validation import deal
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
 from tests.core.train.test_training import as_bytes

@@ -17,7 +17,7 @@ from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.core.train.parts import PartRows, seed_of
-from mpu_cli.core.validate.validation import EVERYTHING, Selection
+from mpu_cli.core.validation import EVERYTHING, Selection
 from mpu_cli.runtime.checkpoints import packed
 from mpu_cli.runtime.parallel import InProcess, reduced
 from mpu_cli.runtime.run import Run

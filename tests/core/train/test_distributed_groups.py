@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from mpu_cli.core import negative_sampling
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.side import negative_sampling
 from mpu_cli.core.train import groups as of_groups
 from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.errors import DataError

@@ -12,11 +12,10 @@ from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.model.calibration import BinnedCells, Calibration, StratifiedCalibration, calibrate, calibrate_strata
-from mpu_cli.core.model.linear import LinearModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.train.algorithm import train, train_on_parts
-from mpu_cli.core.validate.validation import deal
+from mpu_cli.core.validation import deal
 from mpu_cli.runtime.run import DEFAULT_RUN
 from tests.core.train.test_distributed import in_parts_of
 

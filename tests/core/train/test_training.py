@@ -12,6 +12,7 @@ from mpu_cli.core.data.problem import Problem, Rows
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.level import LevelTask, learn
 from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.model.thresholds import estimated_f1, pooled_threshold
@@ -20,8 +21,7 @@ from mpu_cli.core.select.sample import Sample
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import default_epochs, default_step
 from mpu_cli.core.train.algorithm import Options, train
-from mpu_cli.core.validate.level import LevelTask, learn
-from mpu_cli.core.validate.validation import Chain, deal
+from mpu_cli.core.validation import Chain, deal
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits

@@ -12,16 +12,16 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS, Top
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.level import LevelTask, learn
 from mpu_cli.core.model.calibration import StratifiedCalibration
-from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.negative_sampling import NegativeSample
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.side.information import Prior, SideInformation, times_named, unannotated_bias
-from mpu_cli.core.side.negative_sampling import NegativeSample
+from mpu_cli.core.side_information import Prior, SideInformation, times_named, unannotated_bias
 from mpu_cli.core.train.algorithm import train
-from mpu_cli.core.validate.level import LevelTask, learn
-from mpu_cli.core.validate.validation import Chain
+from mpu_cli.core.validation import Chain
 
 # Words are names; that of the last label is in no instance. Labels from USED on are never annotated.
 N, WORDS, USED = 400, 700, 300

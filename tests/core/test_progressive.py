@@ -5,9 +5,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.level import LevelTask, learn
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.validate.level import LevelTask, learn
-from mpu_cli.core.validate.validation import Chain
+from mpu_cli.core.validation import Chain
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 

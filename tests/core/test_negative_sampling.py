@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from mpu_cli.core import negative_sampling
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import Top, TopPredictions
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.level import LevelTask, learn
+from mpu_cli.core.negative_sampling import NegativeSample
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
-from mpu_cli.core.side import negative_sampling as module
-from mpu_cli.core.side.information import Prior, SideInformation
-from mpu_cli.core.side.negative_sampling import NegativeSample
+from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.train.sample_negatives import sample_negatives
-from mpu_cli.core.validate.level import LevelTask, learn
-from mpu_cli.core.validate.validation import Chain, predict_folds, split
+from mpu_cli.core.validation import Chain, predict_folds, split
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.storage import Workspace
 from tests.core.train.test_many_labels import Kept, Q, as_arrays, micro_f1, problem
@@ -34,7 +34,7 @@ def drawn():
 
 @pytest.fixture
 def of_few_instances(monkeypatch):
-    monkeypatch.setattr(module, "_FEWEST_INSTANCES", 100)
+    monkeypatch.setattr(negative_sampling, "_FEWEST_INSTANCES", 100)
 
 
 def of_all_instances(n: int) -> NegativeSample:
@@ -146,7 +146,7 @@ def test_it_is_about_as_good_as_all_instances(monkeypatch):
     test, _, truth = problem(seed=1, n=1000)
     f1 = []
     for fewest in (N + 1, 100):
-        monkeypatch.setattr(module, "_FEWEST_INSTANCES", fewest)
+        monkeypatch.setattr(negative_sampling, "_FEWEST_INSTANCES", fewest)
         model, report = train(Problem(matrix, annotated), Options(**QUICK))
         assert ("shortlist" in report.seconds) == (fewest == 100)
         f1.append(micro_f1(csr_array(model.probabilities(test) >= model.thresholds), truth))

@@ -13,7 +13,7 @@ from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.select.sample import draw_labels
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.side.information import Prior, SideInformation
+from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem

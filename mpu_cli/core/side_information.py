@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 
 from mpu_cli.core.data.features import Columns, Features, unit_rows
 from mpu_cli.core.data.predictions import STACKED_FROM, Block, Predictions, at_least, count_positives
-from mpu_cli.core.side.negative_sampling import NegativeSample
+from mpu_cli.core.negative_sampling import NegativeSample
 
 # Instances that tell how many labels without annotations are to be expected, and bins of their scores.
 _DRAWN, _BINS = 500, 4_096

@@ -11,11 +11,11 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.level import LevelTask, learn
 from mpu_cli.core.options import Options
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.train.algorithm import train
-from mpu_cli.core.validate.level import LevelTask, learn
-from mpu_cli.core.validate.validation import LARGER_STEPS, Chain, deal
+from mpu_cli.core.validation import LARGER_STEPS, Chain, deal
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.storage import Workspace
 from tests.core.simulated import as_features, as_labels, hide, linear_problem

@@ -15,10 +15,10 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS, Block, DensePredictions, HeldOut, Top, collector
 from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.sgd import Settings, TrainingSet
-from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
-from mpu_cli.core.validate.validation import (
+from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation
+from mpu_cli.core.validation import (
     Chain,
     Fold,
     predict,

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from mpu_cli.core import negative_sampling
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.side import negative_sampling
-from mpu_cli.core.side.negative_sampling import centroids, cluster
+from mpu_cli.core.negative_sampling import centroids, cluster
 
 
 def blobs(groups: int, size: int, seed: int = 0) -> tuple[csr_array, np.ndarray]:

@@ -26,9 +26,9 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, Judges, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.model.linear import LinearModel
+from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.sgd import Settings
-from mpu_cli.core.side.information import NO_SIDE_INFORMATION, SideInformation
+from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

@@ -8,7 +8,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.validate.validation import deal, fold_of, leading, out_of_fold, split
+from mpu_cli.core.validation import deal, fold_of, leading, out_of_fold, split
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem
 

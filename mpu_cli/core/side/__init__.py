@@ -1,1 +1,0 @@
-"""Side information about labels: features of their own, similar labels, labels that imply others."""

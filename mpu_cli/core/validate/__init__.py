@@ -1,1 +1,0 @@
-"""Held-out predictions: cross-validation, nested cross-validation, halves, progressive validation."""
