@@ -1,6 +1,7 @@
 """Fixtures: the command line in process, the bundled digits, the shared real sets."""
 
 import fcntl
+import gc
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from mpu_cli.__main__ import OBJECTS
 from mpu_cli.cli import mpu
 from mpu_cli.runtime.run import Run
 from tests.kernels import NUMBA
@@ -24,10 +26,28 @@ ROOT = Path(__file__).parent.parent
 DIGITS = ROOT / "data" / "digits-train.svm", ROOT / "data" / "digits-test.svm"
 SHARED = ROOT.parent / "shared" / "data"
 
+# Fixtures whose tests run before all others.
+FIRST = ("chromium", "_processes", "shell")
+
 # How long an example takes says nothing where other tests run at the same time. `make test` takes the second profile.
 settings.register_profile("full", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=25)
 settings.load_profile("full")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes a browser or a cluster, which one process then starts for all, and with pages of commands.
+
+    A page takes half a minute: as the last test, it would keep one processor busy when the others have no more to do.
+    """
+    items.sort(key=lambda item: next((i for i, name in enumerate(FIRST) if name in item.fixturenames), len(FIRST)))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage as seldom as ``mpu`` does, and never among what was imported."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(OBJECTS)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,7 +19,8 @@ from distributed import Client
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "20",
-    # A cluster that waits for the next test is to leave the processor to others.
+    # A cluster that waits for the next test is to leave the processor to others; a profile takes samples all the time.
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
 }

@@ -97,8 +97,9 @@ class Page:
         return [one["request"]["url"] for one in sent if one["request"]["url"].startswith(("http", "ws"))]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium(tmp_path_factory):
+    """A browser, which ends as soon as no test wants it, since it is never idle."""
     browser.skip_where_there_is_none()
     folder = tmp_path_factory.mktemp("chromium")
     driver = browser.start(folder)
@@ -125,8 +126,7 @@ def open_page(run, chromium, tmp_path):
         driver, downloads = chromium
         page = Page(driver, path, downloads)
         page.messages(), page.requests()
-        page.open()
-        page.run("localStorage.clear()")
+        page.run("location.protocol === 'file:' && localStorage.clear()")  # of the page before, and of all from files
         page.open()
         return page
 
