@@ -36,7 +36,7 @@ from mpu_cli.text.records import FORMATS
     "--data FILE",
     FILE,
     "The data file that `mpu vectorize` made of RECORDS, which the decisions number.  [default: the one beside "
-    "RECORDS with the same name: news.svm for news.jsonl]",
+    "RECORDS]",
 )
 @option("--format", FORMATS, "Format of RECORDS.  [default: by its name]", name="form")
 @option("--added FIELD", str, "Field, or column, that lists the tags that are new; '' for none.", default="added")

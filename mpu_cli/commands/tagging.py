@@ -10,6 +10,7 @@ import numpy as np
 from mpu_cli.core.data.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames, RecordIds
+from mpu_cli.names.name_files import is_uri
 from mpu_cli.names.naming import folder_of, ids_file
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
@@ -93,7 +94,7 @@ def apply(
     if accepted.fill_implied and not broader:
         raise InputError(str(folder_of(data)), None, "nothing says which labels imply others, so none can be filled in")
     rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
-    by_uri = is_corpus(vectorization.fields)
+    by_uri = is_corpus(chosen, vectorization.fields)
     rewriter = Rewriter(chosen, vectorization.fields, added_field)
     with open_records(source) as stream, open_output(target) as out:
         rows = read_rows_and_records(stream, str(source), chosen, vectorization.fields, reading.max_line_bytes)
@@ -129,12 +130,19 @@ def apply(
 
 
 def _data_beside(source: str | Path) -> Path:
-    there = [path for suffix in _DATA_SUFFIXES if (path := Path(source).parent / f"{stem(source)}{suffix}").is_file()]
-    if len(there) != 1 or not folder_of(there[0]).is_dir():
-        raise InputError(
-            str(source), None, "there is no one data file beside it that mpu vectorize made of it; name it by --data"
-        )
+    """Return the data file beside records that has their name or, where none has, the one that was made of them."""
+    there = [path for path in Path(source).parent.glob("*.svm*") if path.name.endswith(_DATA_SUFFIXES)]
+    there = [path for path in there if folder_of(path).is_dir()]
+    there = [path for path in there if stem(path) == stem(source)] or [path for path in there if _made_of(path, source)]
+    if len(there) != 1:
+        made = f"{counted(len(there), 'data file')} beside it {'is' if len(there) == 1 else 'are'} of these records"
+        raise InputError(str(source), None, f"{made}, by mpu vectorize; name the one that is meant by --data")
     return there[0]
+
+
+def _made_of(data: Path, source: str | Path) -> bool:
+    records = Sidecars(data).records()
+    return records is not None and Path(records.file).resolve() == Path(source).resolve()
 
 
 def _changes(
@@ -196,6 +204,7 @@ def _retagged(
         new += sorted(implied - there - change.refused)
     if nameless := [label for label in new if label not in names.by_number]:
         raise ValueError(f"label {nameless[0]} is to be added here, and has no name; leave it out of the decisions")
+    by_uri |= bool(record.tags) and all(map(is_uri, record.tags))
     added = ((names.uri(label) if by_uri else None) or names.name(label) for label in new)
     removed = frozenset(tag for tag, label in of_label.items() if label in unwanted)
     return Retagged(tuple(tag for tag in added if tag not in record.tags), removed)

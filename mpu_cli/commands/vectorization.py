@@ -28,7 +28,7 @@ from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
 from mpu_cli.text.annif import form_and_fields, open_records
 from mpu_cli.text.labels import Labels, confusable, is_thesaurus, read_labels, read_thesaurus
 from mpu_cli.text.languages import languages_of, of_collection, strangers
-from mpu_cli.text.records import DEFAULT_FIELDS, Bad, Fields, Record, read_records
+from mpu_cli.text.records import DEFAULT_FIELDS, Bad, Fields, Record, field_list, read_rows_and_records
 from mpu_cli.text.sidecars import (
     Vectorization,
     check_target,
@@ -159,6 +159,8 @@ def vectorize(
                 write_directory(work, vectorization.vectorizer, vectorization.labels, fields, writer.content(), records)
         if put is not None:
             put()
+    if like is None:
+        cautions += _without_tags(reader, writer)
     report = _report(reader, writer, vectorization, labels if like is None else like, n_numbered)
     return replace(report, cautions=[*cautions, *report.cautions])
 
@@ -280,14 +282,18 @@ class _Reader:
         self.good = self.bad = 0
         self.content: Content | None = None
         self.listed: list[Bad] = []
+        self.names: list[str] = []  # of the fields of a record
 
     def records(self, stream: ReadableLines) -> Iterator[Record]:
         """Read a stream from the start. InputError at the first bad record, unless those are skipped."""
         self.good, self.bad, self.listed = 0, 0, []
         counted = Counted(stream)
-        for record in read_records(counted, self.name, self._form, self.fields, self._source.max_line_bytes):
+        limit = self._source.max_line_bytes
+        for row, record in read_rows_and_records(counted, self.name, self._form, self.fields, limit):
             if isinstance(record, Record):
+                assert not isinstance(row, Bad)  # of which there would be no record
                 self.good += 1
+                self.names = self.names or list(row.fields)
                 yield record
             elif self._source.skip_bad:
                 self.bad += 1
@@ -344,6 +350,14 @@ def _report(
         listed=reader.listed,
         cautions=list(_cautions(writer, vectorization, numbered, n_numbered)),
     )
+
+
+def _without_tags(reader: _Reader, writer: VectorWriter) -> Iterator[str]:
+    if not writer.annotations and reader.fields.tags not in reader.names:
+        yield (
+            f"no record has tags, so there is nothing to learn: there is no field {reader.fields.tags!r}, and --tags "
+            f"names the one that has them; {field_list(reader.names)}"
+        )
 
 
 def _cautions(

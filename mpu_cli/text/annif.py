@@ -33,9 +33,10 @@ def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tu
     return (form, _TABLE if form == "csv" else _OTHERS) if form in ("csv", "jsonl") else (ANNIF, _OTHERS)
 
 
-def is_corpus(fields: Fields) -> bool:
-    """Whether these are the fields of a corpus, whose tags are URIs."""
-    return fields.tags in (_TABLE.tags, _OTHERS.tags)
+def is_corpus(form: str, fields: Fields) -> bool:
+    """Whether a file of this format with these fields is a corpus, whose tags are URIs."""
+    of_corpus = _TABLE if form == "csv" else _OTHERS
+    return (fields.tags, fields.separator) == (of_corpus.tags, of_corpus.separator)
 
 
 def open_records(source: str | Path) -> AbstractContextManager[ReadableLines]:

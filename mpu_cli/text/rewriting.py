@@ -5,7 +5,6 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mpu_cli.names.name_files import is_uri
 from mpu_cli.text.annif import is_corpus
@@ -38,7 +37,8 @@ class Rewriter:
     def __init__(self, form: str, fields: Fields, added: str) -> None:
         self._form = form
         self._fields = fields
-        self._added = "" if is_corpus(fields) and form != "csv" else added
+        self._is_corpus = is_corpus(form, fields)
+        self._added = "" if self._is_corpus and form != "csv" else added
         self._names: list[str] | None = None
 
     def text(self, row: Row, change: Retagged) -> str:
@@ -87,21 +87,16 @@ class Rewriter:
         """Return the tags of a row in the form that it has them: a list, or one text."""
         tags = row.fields.get(self._fields.tags)
         if isinstance(tags, list):
-            return [*(tag for tag in tags if clean(str(subject(tag))) not in change.removed), *self._new(change)]
+            kept = [tag for tag in tags if clean(str(subject(tag))) not in change.removed]
+            are_objects = any(isinstance(tag, dict) for tag in tags) if tags else self._is_corpus
+            return [*kept, *(_objects(change) if are_objects else change.added)]
         if tags is None and isinstance(row.written, str):
-            return self._new(change)
+            return _objects(change) if self._is_corpus else list(change.added)
         parts = str(tags or "").split(self._fields.separator)
-        kept = [part for part in parts if clean(part) not in change.removed and part.strip()]
+        texts = [part.strip() for part in parts if clean(part) not in change.removed and part.strip()]
         blank = " " if all(part.startswith(" ") for part in parts[1:]) and len(parts) > 1 else ""
-        return self._joined([*(part.strip() for part in kept), *self._new(change)], blank)
-
-    def _new(self, change: Retagged) -> list[Any]:
-        """Return the tags that are added as the file has them: URIs of a corpus of Annif as objects or in brackets."""
-        if not is_corpus(self._fields):
-            return list(change.added)
-        if self._form == "jsonl":
-            return [{"uri" if is_uri(tag) else "label": tag} for tag in change.added]
-        return [f"<{tag}>" for tag in change.added]
+        new = [f"<{tag}>" for tag in change.added] if self._is_corpus else change.added
+        return self._joined([*texts, *new], blank)
 
     def _joined(self, tags: Iterable[str], blank: str = "") -> str:
         tags = list(tags)
@@ -112,6 +107,11 @@ class Rewriter:
                     "read as two"
                 )
         return f"{self._fields.separator}{blank}".join(tags)
+
+
+def _objects(change: Retagged) -> list[object]:
+    """Return the tags that are added as a corpus of Annif has them in JSON."""
+    return [{"uri" if is_uri(tag) else "label": tag} for tag in change.added]
 
 
 def _with_value(line: str, name: str, value: str) -> str:

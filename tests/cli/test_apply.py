@@ -79,6 +79,30 @@ def test_rejected_tags_are_removed_where_that_is_asked(run, collection, decided,
     assert not any("added" in row for row in objects(new))
 
 
+def test_a_field_called_subjects_is_no_corpus_of_annif(run, decided, tmp_path):
+    books, new = tmp_path / "books.jsonl", tmp_path / "new.jsonl"
+    rows = [{"text": text, "subjects": tags} for text, tags in TOPICS.items()]
+    books.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = tmp_path / "data.svm"  # its name says nothing: that it was made of the records is enough
+    result = run("vectorize", books, "--tags", "subjects", "-o", data, "-q", "--min-df", 1)
+    assert result.exit_code == 0, result.stderr
+    assert run("apply", books, "--reviewed", decided("1 car yes"), "-o", new).exit_code == 0
+    assert objects(new)[0] == rows[0] | {"subjects": ["fruit", "food", "car"], "added": ["car"]}
+    assert objects(new)[1:] == rows[1:]
+
+
+def test_uris_as_tags_get_uris(run, decided, tmp_path):
+    books, new, names = tmp_path / "books.jsonl", tmp_path / "new.jsonl", tmp_path / "names.tsv"
+    names.write_text("car\thttp://e.org/c\nfood\thttp://e.org/f\nfruit\thttp://e.org/r\n")
+    uris = {"car": "http://e.org/c", "food": "http://e.org/f", "fruit": "http://e.org/r"}
+    rows = [{"text": text, "tags": [uris[tag] for tag in tags]} for text, tags in TOPICS.items()]
+    books.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run("vectorize", books, "--labels", names, "-o", tmp_path / "books.svm", "-q", "--min-df", 1)
+    assert result.exit_code == 0, result.stderr
+    assert run("apply", books, "--reviewed", decided("1 car yes"), "-o", new).exit_code == 0
+    assert objects(new)[0]["tags"] == [uris["fruit"], uris["food"], uris["car"]]
+
+
 @pytest.mark.parametrize("form", ["csv", "tsv"])
 def test_a_table_keeps_its_values(run, collection, decided, tmp_path, form):
     books, new = collection(form), tmp_path / f"new.{form}"

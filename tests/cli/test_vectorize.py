@@ -47,6 +47,20 @@ def test_the_report(run, news, tmp_path):
     assert (report["instances"], report["labels"], report["stem"], report["bad"]) == (80, 2, "english", 0)
 
 
+def test_records_without_the_field_of_tags(run, news, tmp_path):
+    news.write_text(news.read_text().replace('"tags"', '"subjects"'))
+    result = run("vectorize", news, "-o", tmp_path / "news.svm")
+    assert "nothing to learn: there is no field 'tags', and --tags names the one that has them" in result.stderr
+    assert "there are 'id', 'text', 'subjects'" in result.stderr
+    assert run("vectorize", news, "--tags", "subjects", "-o", tmp_path / "news.svm").stderr.count("warning") == 0
+    assert (
+        "nothing to learn"
+        not in run(
+            "vectorize", news, "--like", tmp_path / "news.svm", "--tags", "text", "-o", tmp_path / "new.svm"
+        ).stderr
+    )
+
+
 def test_bad_records_are_listed(run, news, tmp_path):
     with news.open("a") as file:
         file.write("{}\n" + "what\n" * 30)
