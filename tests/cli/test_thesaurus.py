@@ -151,6 +151,9 @@ def test_a_list_of_annif(run, vectors, tmp_path):
     assert [line.split(" ")[0] for line in lines[:4]] == ["1", "1", "2", "2"]
 
 
+NUT = "https://example.org/nut"
+
+
 def test_records_get_the_broader_tags_that_theirs_imply(run, vectors, tmp_path):
     """Not where they are decided no, or the record is closed."""
     (tmp_path / "checked.tsv").write_text(
@@ -160,8 +163,8 @@ def test_records_get_the_broader_tags_that_theirs_imply(run, vectors, tmp_path):
     assert run(*args, "--reviewed", tmp_path / "checked.tsv", "--remove-rejected").exit_code == 0
     rows = [json.loads(line) for line in (tmp_path / "new.jsonl").read_text().splitlines()]
     added = [row.get("added", []) for row in rows]
-    assert added[:8] == [["Fruit"], [], [], ["Fruit"], ["Apple", "Fruit"], [], ["Fruit"], ["Nuss"]]
-    assert rows[7]["tags"] == ["Nuss"]
+    assert added[:8] == [["Fruit"], [], [], ["Fruit"], ["Apple", "Fruit"], [], ["Fruit"], [NUT]]
+    assert rows[7]["tags"] == [NUT]  # its own tag was a URI, too
     assert run(*args).exit_code == 0
     assert sum('"Fruit"' in line for line in (tmp_path / "new.jsonl").read_text().splitlines()) == 40
 
