@@ -12,9 +12,7 @@ with harness.instrumented():
     from mpu_cli.commands import corruption
     from mpu_cli.commands.evaluate import evaluation
     from mpu_cli.commands.predict import prediction
-    from mpu_cli.methods.elkan08 import elkan08
-    from mpu_cli.methods.m3l import m3l
-    from mpu_cli.methods.well import well
+    from mpu_cli.methods.baselines import elkan08, m3l, well
     from tests import kernels
     from tests.cli.corpus import replay
 

@@ -74,10 +74,10 @@ def compiled():
         )
         model.probabilities(features)
 
-        from mpu_cli.methods.m3l import LinearOptions, m3l
-        from mpu_cli.methods.m3l.dual import kernel
+        from mpu_cli.methods.baselines import M3lLinearOptions, m3l
+        from mpu_cli.methods.baselines.dual import kernel
 
-        m3l.train_linear(data.features, data.labels, LinearOptions(cost=1.0))
+        m3l.train_linear(data.features, data.labels, M3lLinearOptions(cost=1.0))
         one = np.ones((1, 1), np.float32)
         kernel(Run()).ascend_batch(one.copy(), one, one.astype(bool), one.copy(), one, 1.0)
 

@@ -1,10 +1,14 @@
-"""mpu: PU-SGD for all labels at once, stacked for label correlations (Kong et al. 2014)."""
+"""mpu: PU-SGD for all labels at once, stacked for label correlations (Kong et al. 2014).
+
+br is the same with c = 1 and one level: binary relevance by logistic regression, which treats missing labels as
+negatives.
+"""
 
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.options import Options
+from mpu_cli.core.options import LINEAR, Descent, Options
 from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
 
 if TYPE_CHECKING:
@@ -74,5 +78,21 @@ def findings_of(c: "np.ndarray", estimates: "Estimates") -> dict[str, Any]:
     return findings
 
 
+def _fit_br(task: Task) -> Fitted:
+    """Train with c = 1, one level, and threshold 0.5, that of a logistic regression."""
+    values = asdict(task.options)
+    options = Options(**values, loss="pu-logistic", levels=1, c=1.0, threshold=0.5, features=LINEAR)
+    return fit(replace(task, options=options), calibrated=False)
+
+
 _TAKES = ("warm_start", "resume", "reviewed", "reviewed_wins", "complete", "label_features", "oof", "top_k", "aim")
-METHODS = (Method("mpu", "Kong et al. 2014.", Options, fit, _TAKES),)
+METHODS = (
+    Method("mpu", "Kong et al. 2014.", Options, fit, _TAKES),
+    Method(
+        "br",
+        "one logistic regression per label, with missing labels treated as negatives.",
+        Descent,
+        _fit_br,
+        ("resume", "oof", "top_k", "aim"),
+    ),
+)

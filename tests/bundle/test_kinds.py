@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, random_array
 from mpu_cli import bundle
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.errors import ModelError
-from mpu_cli.methods.m3l.rbf import KernelModel
+from mpu_cli.methods.baselines.rbf import KernelModel
 from tests.bundle.models import KNOWN, THRESHOLDS, D, Q, edit, npz, of_model
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from mpu_cli import IncompleteLabelClassifier, MPUClassifier, bundle, load
 from mpu_cli.errors import ModelError
-from mpu_cli.methods.scikit_learn.stored import packed, unpacked
+from mpu_cli.methods.scikit_learn.classifiers import packed, unpacked
 from tests.core.simulated import hide, linear_problem
 from tests.svm import lines
 

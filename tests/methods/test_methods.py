@@ -11,7 +11,7 @@ from mpu_cli import methods
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import DataError, MpuError
-from mpu_cli.methods import elkan08
+from mpu_cli.methods.baselines import Elkan08Options
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, hide, linear_problem
 
@@ -176,5 +176,5 @@ def test_steps_are_observed(problem):
 
         return no_observer(step, ticks)
 
-    fitted = methods.fit("elkan08", Problem(matrix, labels), elkan08.Options(epochs=2), Run(observe=observe))
+    fitted = methods.fit("elkan08", Problem(matrix, labels), Elkan08Options(epochs=2), Run(observe=observe))
     assert observed == list(fitted.seconds) == ["choose C", "train"]

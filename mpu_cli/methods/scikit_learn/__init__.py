@@ -274,7 +274,7 @@ def fit_incomplete(task: Task) -> Fitted:
 
 
 def _refuse_unsaved(options: IncompleteOptions) -> None:
-    from mpu_cli.methods.scikit_learn.stored import refuse_unsaved
+    from mpu_cli.methods.scikit_learn.classifiers import refuse_unsaved
 
     refuse_unsaved(options.made(seed=0))
 

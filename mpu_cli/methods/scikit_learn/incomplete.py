@@ -20,8 +20,7 @@ from mpu_cli.core.train.evidence import Evidence, calibrated_by
 from mpu_cli.core.validation import default_folds
 from mpu_cli.errors import DataError
 from mpu_cli.methods.scikit_learn import NEGATIVE, SEEDS, WEIGHTED
-from mpu_cli.methods.scikit_learn.classifiers import held_out, learned, scores, suited, weight_parameter
-from mpu_cli.methods.scikit_learn.stored import packed
+from mpu_cli.methods.scikit_learn.classifiers import held_out, learned, packed, scores, suited, weight_parameter
 from mpu_cli.runtime.run import Run
 
 

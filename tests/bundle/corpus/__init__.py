@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, random_array
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import MANIFEST, digest
 from mpu_cli.errors import MpuError
-from mpu_cli.methods.m3l.rbf import KernelModel
+from mpu_cli.methods.baselines.rbf import KernelModel
 from tests.bundle.models import TOP, D, Q, contents, make_model, make_model_in_strata, make_sparse_model
 
 Files = dict[str, bytes]

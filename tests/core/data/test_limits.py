@@ -10,8 +10,8 @@ from mpu_cli.core.data import limits
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import TooLargeError
-from mpu_cli.methods.elkan08 import Options as ElkanOptions
-from mpu_cli.methods.elkan08 import elkan08
+from mpu_cli.methods.baselines import Elkan08Options as ElkanOptions
+from mpu_cli.methods.baselines import elkan08
 
 Q = 600
 QUICK = Options(c=1.0, cost=1.0, eta0=1.0, epochs=1, folds=2)

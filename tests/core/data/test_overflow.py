@@ -12,7 +12,7 @@ from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import OverflowingError
-from mpu_cli.methods.m3l.rbf import KernelModel
+from mpu_cli.methods.baselines.rbf import KernelModel
 from tests import kernels
 from tests.core.simulated import as_features, as_labels, linear_problem
 

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from mpu_cli.methods.m3l import rbf
-from mpu_cli.methods.m3l.rbf import KernelModel, mean_squared_distance, rbf_kernel
+from mpu_cli.methods.baselines import rbf
+from mpu_cli.methods.baselines.rbf import KernelModel, mean_squared_distance, rbf_kernel
 from tests.core.simulated import as_features
 
 

@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from sklearn.metrics import f1_score
 
 from mpu_cli.errors import DataError
-from mpu_cli.methods.qaraei21 import Options
-from mpu_cli.methods.qaraei21.qaraei21 import train
+from mpu_cli.methods.baselines import Qaraei21Options
+from mpu_cli.methods.baselines.qaraei21 import train
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
@@ -42,7 +42,7 @@ def probability(z: np.ndarray, c: float, loss: str) -> np.ndarray:
 @pytest.mark.parametrize(("c", "cost"), [(0.3, 0.5), (0.7, 5.0), (1.0, 1.0)])
 def test_the_model_is_the_minimum_of_the_definition(c, cost, loss):
     X, Y = linear_problem(150, 5, 3)
-    model, report = train(as_features(X), as_labels(Y), Options(c=c, cost=cost, bounded_loss=loss))
+    model, report = train(as_features(X), as_labels(Y), Qaraei21Options(c=c, cost=cost, bounded_loss=loss))
     assert (report.cost, report.f1, report.caution) == (cost, None, None)
     expected = np.column_stack([probability(by_definition(X, s, c, cost, loss), c, loss) for s in Y.T])
     assert_allclose(model.probabilities(as_features(X)), expected, atol=3e-3)
@@ -61,7 +61,9 @@ def test_probabilities_are_those_of_the_true_label(c, loss):
     for g, share in enumerate(shares):
         annotated[np.flatnonzero(group == g)[: round(20_000 * c * share)]] = True
     model, _ = train(
-        as_features(np.eye(6)[group]), as_labels(annotated[:, None]), Options(c=c, cost=100.0, bounded_loss=loss)
+        as_features(np.eye(6)[group]),
+        as_labels(annotated[:, None]),
+        Qaraei21Options(c=c, cost=100.0, bounded_loss=loss),
     )
     assert_allclose(model.probabilities(as_features(np.eye(6)))[:, 0], shares, atol=0.005)
 
@@ -70,7 +72,9 @@ def test_probabilities_are_those_of_the_true_label(c, loss):
 def test_missing_labels_cost_less_than_taken_for_negatives(loss):
     X, Y = linear_problem(900, 6, 4)
     S = hide(Y[:600], 0.6)
-    aware, naive = (train(as_features(X[:600]), S, Options(c=c, bounded_loss=loss), Run(jobs=1))[0] for c in (0.4, 1.0))
+    aware, naive = (
+        train(as_features(X[:600]), S, Qaraei21Options(c=c, bounded_loss=loss), Run(jobs=1))[0] for c in (0.4, 1.0)
+    )
     f1 = [
         f1_score(Y[600:], model.probabilities(as_features(X[600:])) >= 0.5, average="micro") for model in (aware, naive)
     ]
@@ -79,7 +83,7 @@ def test_missing_labels_cost_less_than_taken_for_negatives(loss):
 
 def test_c_and_cost_are_chosen_and_the_micro_f1_is_told():
     X, Y = linear_problem(3000, 6, 4, slope=8)
-    model, report = train(as_features(X[:2000]), hide(Y[:2000], 0.4), Options(), Run(jobs=1))
+    model, report = train(as_features(X[:2000]), hide(Y[:2000], 0.4), Qaraei21Options(), Run(jobs=1))
     assert report.c == pytest.approx(np.full(4, 0.6), abs=0.08)
     reached = f1_score(Y[2000:], model.probabilities(as_features(X[2000:])) >= model.thresholds, average="micro")
     assert report.f1 == pytest.approx(reached, abs=0.06)
@@ -88,25 +92,25 @@ def test_c_and_cost_are_chosen_and_the_micro_f1_is_told():
 def test_one_frequency_for_each_label():
     X, Y = linear_problem(150, 5, 3)
     c = np.array([0.2, 0.5, 0.9])
-    model, _ = train(as_features(X), as_labels(Y), Options(c=c, cost=1.0, bounded_loss="logistic"))
+    model, _ = train(as_features(X), as_labels(Y), Qaraei21Options(c=c, cost=1.0, bounded_loss="logistic"))
     expected = np.column_stack(
         [probability(by_definition(X, s, ck, 1.0, "logistic"), ck, "logistic") for s, ck in zip(Y.T, c, strict=True)]
     )
     assert_allclose(model.probabilities(as_features(X)), expected, atol=3e-3)
     with pytest.raises(DataError, match="the squared hinge takes one c"):
-        train(as_features(X), as_labels(Y), Options(c=c, cost=1.0))
+        train(as_features(X), as_labels(Y), Qaraei21Options(c=c, cost=1.0))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_label_that_all_have(loss):
     X, Y = linear_problem(40, 3, 2)
-    model, _ = train(as_features(X), as_labels(Y | [True, False]), Options(c=0.5, bounded_loss=loss, folds=2))
+    model, _ = train(as_features(X), as_labels(Y | [True, False]), Qaraei21Options(c=0.5, bounded_loss=loss, folds=2))
     assert (model.probabilities(as_features(X))[:, 0] > 0.5).all()
 
 
 def test_scores_beyond_one_do_not_tie():
     X = np.linspace(-2, 2, 41)[:, None]
-    model, _ = train(as_features(X), as_labels(X > 0), Options(c=0.5, cost=1.0))
+    model, _ = train(as_features(X), as_labels(X > 0), Qaraei21Options(c=0.5, cost=1.0))
     scores = X[:, 0] * model.levels[0].weights[0, 0] + model.levels[0].bias[0]
     assert np.abs(scores).max() > 1.5
     assert (np.diff(model.probabilities(as_features(X))[:, 0]) > 0).all()

@@ -47,9 +47,9 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.core.select.sample import Sample, draw
+from mpu_cli.core.select.trials import choose_cost, out_of_fold_f1
 from mpu_cli.errors import DataError, OverflowingError
-from mpu_cli.methods.qaraei21 import Options
-from mpu_cli.methods.shared.costs import choose_cost, out_of_fold_f1
+from mpu_cli.methods.baselines import Qaraei21Options
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -81,7 +81,7 @@ class Report:
 
 
 def train(
-    matrix: csr_array, labels: csr_array, options: Options, run: Run = DEFAULT_RUN
+    matrix: csr_array, labels: csr_array, options: Qaraei21Options, run: Run = DEFAULT_RUN
 ) -> tuple[StackedModel, Report]:
     """Train a linear classifier for each label, each of which is annotated at least once.
 

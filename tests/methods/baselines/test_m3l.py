@@ -13,17 +13,17 @@ from mpu_cli.core.data import limits
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import estimated_f1
 from mpu_cli.errors import TooLargeError
-from mpu_cli.methods.m3l import LinearOptions, RbfOptions, m3l
+from mpu_cli.methods.baselines import M3lLinearOptions, M3lRbfOptions, m3l
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
 
 
 def train_linear(matrix, labels, *, tolerance=m3l.TOLERANCE, run=DEFAULT_RUN, **options):
-    return m3l.train_linear(matrix, labels, LinearOptions(**options), tolerance=tolerance, run=run)
+    return m3l.train_linear(matrix, labels, M3lLinearOptions(**options), tolerance=tolerance, run=run)
 
 
 def train_rbf(matrix, labels, *, tolerance=m3l.TOLERANCE, run=DEFAULT_RUN, **options):
-    return m3l.train_rbf(matrix, labels, RbfOptions(**options), tolerance=tolerance, run=run)
+    return m3l.train_rbf(matrix, labels, M3lRbfOptions(**options), tolerance=tolerance, run=run)
 
 
 TRAIN = [train_linear, train_rbf]

@@ -9,10 +9,9 @@ from sklearn.neighbors import kneighbors_graph
 
 from mpu_cli.core.data import limits
 from mpu_cli.errors import MpuError, TooLargeError
-from mpu_cli.methods.m3l.m3l import cosine_similarity
-from mpu_cli.methods.well import Options, well
-from mpu_cli.methods.well import graph as graphs
-from mpu_cli.methods.well.graph import Graph, choose_gamma, nearest_neighbours
+from mpu_cli.methods.baselines import WellOptions, well
+from mpu_cli.methods.baselines.m3l import cosine_similarity
+from mpu_cli.methods.baselines.well import Graph, choose_gamma, nearest_neighbours
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide
 from tests.slow import slow
@@ -45,7 +44,7 @@ def gradient(f, L, s, alpha, beta):
 @pytest.mark.parametrize("sparse_below", [0, *slow(1)])
 @pytest.mark.parametrize(("alpha", "beta"), [(100.0, 10.0), (1.0, 10.0), (0.1, 0.4), (10.0, 1000.0)])
 def test_the_solution_is_that_of_an_exact_solver(alpha, beta, sparse_below, monkeypatch):
-    monkeypatch.setattr(graphs, "_SPARSE_BELOW", sparse_below)
+    monkeypatch.setattr(well, "_SPARSE_BELOW", sparse_below)
     monkeypatch.setattr(well, "TOLERANCE", 1e-6)
     graph, laplacians, S = problem()
     f, _, residual = well.solve(graph, slice(0, 3), alpha, beta)
@@ -86,7 +85,7 @@ def test_blocks_of_labels_are_independent(monkeypatch):
 @pytest.mark.parametrize(("alpha", "beta"), [(100.0, 10.0), (1.0, 10.0), (0.5, 100.0)])
 @pytest.mark.parametrize("rows", [7, 256])
 def test_the_best_cut_is_that_of_trying_all(rows, alpha, beta, monkeypatch):
-    monkeypatch.setattr(graphs, "_ROWS", rows)
+    monkeypatch.setattr(well, "_ROWS", rows)
     graph, laplacians, S = problem(seed=2)
     for k in range(3):
         f = np.round(np.random.default_rng(k).random(40), 1).astype(np.float32) * 0.9
@@ -123,7 +122,7 @@ def clusters(n=600, seed=0):
 def test_labels_spread_over_clusters(missing, reading, least):
     X, Y = clusters()
     S = hide(Y[:500], missing)
-    model, report = well.train(as_features(X[:500]), S, as_features(X[500:]), Options(**reading), run=Run(jobs=1))
+    model, report = well.train(as_features(X[:500]), S, as_features(X[500:]), WellOptions(**reading), run=Run(jobs=1))
     predicted = model.probabilities(as_features(X[500:])) >= model.thresholds
     assert f1_score(Y[500:], predicted, average="micro") > least
     assert report.empty_labels == (~predicted.any(axis=0)).sum()
@@ -132,7 +131,7 @@ def test_labels_spread_over_clusters(missing, reading, least):
 
 @pytest.mark.parametrize("rows", [7, 256])
 def test_neighbours_are_those_of_scikit_learn(rows, monkeypatch):
-    monkeypatch.setattr(graphs, "_ROWS", rows)
+    monkeypatch.setattr(well, "_ROWS", rows)
     X = np.abs(clusters(60)[0])
     nearest = kneighbors_graph(X, 4, mode="distance", metric="cosine").toarray()
     expected = np.where(nearest > 0, 1 - nearest, 0)
@@ -172,7 +171,7 @@ def test_instances_of_unequal_width():
     """Unlabelled instances may have features that training ones have not, and the other way round."""
     X, Y = clusters(120)
     wide = csr_array(np.hstack([X[100:], np.ones((20, 3))]).astype(np.float32))
-    model, _ = well.train(as_features(X[:100]), as_labels(Y[:100]), wide, Options(), run=Run(jobs=1))
+    model, _ = well.train(as_features(X[:100]), as_labels(Y[:100]), wide, WellOptions(), run=Run(jobs=1))
     assert model.n_features == 9
     assert model.probabilities(wide).shape == (20, 7)
     with pytest.raises(MpuError, match="and no others"):
@@ -183,7 +182,7 @@ def test_any_number_of_threads_is_the_same_model(monkeypatch):
     monkeypatch.setattr(well, "_BLOCK_SIZE", 2)
     X, Y = clusters()
     one, two = (
-        well.train(as_features(X[:500]), as_labels(Y[:500]), as_features(X[500:]), Options(), run=Run(jobs=jobs))
+        well.train(as_features(X[:500]), as_labels(Y[:500]), as_features(X[500:]), WellOptions(), run=Run(jobs=jobs))
         for jobs in (1, 2)
     )
     assert_array_equal(one[0].values, two[0].values)
@@ -196,14 +195,14 @@ def test_too_many_instances_are_refused(monkeypatch):
     X, Y = clusters(3000)
     problem = as_features(X[:2000]), as_labels(Y[:2000]), as_features(X[2000:])
     with pytest.raises(TooLargeError, match=r"3,000 x 3,000 instances.* take 72,168,000 bytes.*train on fewer"):
-        well.train(*problem, Options(graph="cosine"))
+        well.train(*problem, WellOptions(graph="cosine"))
     with pytest.raises(TooLargeError, match=r"3,000 x 2,000 instances.* take 48,168,000 bytes"):
-        well.train(*problem, Options(neighbours=500))
+        well.train(*problem, WellOptions(neighbours=500))
 
 
 def test_a_single_instance():
     one = as_features([[1.0]])
-    model, report = well.train(one, as_labels([[True]]), one, Options(), run=Run(jobs=1))
+    model, report = well.train(one, as_labels([[True]]), one, WellOptions(), run=Run(jobs=1))
     assert (model.probabilities(one) >= model.thresholds).all()
     assert report.gamma is None
 
@@ -215,7 +214,7 @@ def test_odd_features_and_options(X, reading, alpha, beta):
     """It is refused in words, or there are values between 0 and 1."""
     S = as_labels(np.eye(6, dtype=bool)[:, :2])
     try:
-        options = Options(**reading, alpha=alpha, beta=beta)
+        options = WellOptions(**reading, alpha=alpha, beta=beta)
         model, _ = well.train(as_features(X), S, as_features(X), options, run=Run(jobs=1))
     except MpuError:
         return

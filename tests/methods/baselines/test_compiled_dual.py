@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array, random_array
 
-from mpu_cli.methods.m3l import numpy_kernel
+from mpu_cli.methods.baselines import reference_dual
 
 pytest.importorskip("numba")
-from mpu_cli.methods.m3l import numba_kernel
+from mpu_cli.methods.baselines import compiled_dual
 from tests.hypotheses import examples
 
-KERNELS = (numpy_kernel, numba_kernel)
+KERNELS = (reference_dual, compiled_dual)
 
 
 def problem(seed: int, n: int, D: int, q: int) -> tuple[csr_array, np.ndarray, np.ndarray, np.random.Generator]:

@@ -10,11 +10,11 @@ from scipy.special import expit
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import LARGEST_SUM
 from mpu_cli.errors import OverflowingError
-from mpu_cli.methods.m3l.dual import kernel
+from mpu_cli.methods.baselines.dual import kernel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 if TYPE_CHECKING:
-    from mpu_cli.methods.m3l.dual import Dual
+    from mpu_cli.methods.baselines.dual import Dual
 
 # Kernel values of a prediction in memory at a time: 64 MB.
 _SLICE = 1 << 24

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 from sklearn.svm import SVC, LinearSVC
 
 from mpu_cli.errors import MpuError
-from mpu_cli.methods.m3l.dual import Dual, LinearSpace, duality_gap, solve
-from mpu_cli.methods.m3l.m3l import correlation_prior
-from mpu_cli.methods.m3l.rbf import RbfSpace, rbf_kernel
+from mpu_cli.methods.baselines.dual import Dual, LinearSpace, duality_gap, solve
+from mpu_cli.methods.baselines.m3l import correlation_prior
+from mpu_cli.methods.baselines.rbf import RbfSpace, rbf_kernel
 from tests import kernels
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.methods.exact import primal_objective, solve_dual

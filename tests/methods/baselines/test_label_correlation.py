@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import cosine_similarity as cosines
 
-from mpu_cli.methods.m3l.m3l import correlation_prior, cosine_similarity, pearson_correlation
+from mpu_cli.methods.baselines.m3l import correlation_prior, cosine_similarity, pearson_correlation
 from tests.core.simulated import as_labels
 
 

@@ -31,11 +31,10 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_beyond_free
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.core.select.sample import draw
-from mpu_cli.core.select.trials import WORTHWHILE
-from mpu_cli.methods.m3l import LinearOptions, RbfOptions
-from mpu_cli.methods.m3l.dual import Dual, LinearSpace, Space, solve
-from mpu_cli.methods.m3l.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
-from mpu_cli.methods.shared.costs import choose_cost, out_of_fold_f1
+from mpu_cli.core.select.trials import WORTHWHILE, choose_cost, out_of_fold_f1
+from mpu_cli.methods.baselines import M3lLinearOptions, M3lRbfOptions
+from mpu_cli.methods.baselines.dual import Dual, LinearSpace, Space, solve
+from mpu_cli.methods.baselines.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -84,7 +83,7 @@ class Report:
 def train_linear(
     matrix: csr_array,
     labels: csr_array,
-    options: LinearOptions,
+    options: M3lLinearOptions,
     *,
     tolerance: float = TOLERANCE,
     run: Run = DEFAULT_RUN,
@@ -137,7 +136,12 @@ def train_linear(
 
 
 def train_rbf(
-    matrix: csr_array, labels: csr_array, options: RbfOptions, *, tolerance: float = TOLERANCE, run: Run = DEFAULT_RUN
+    matrix: csr_array,
+    labels: csr_array,
+    options: M3lRbfOptions,
+    *,
+    tolerance: float = TOLERANCE,
+    run: Run = DEFAULT_RUN,
 ) -> tuple[KernelModel, Report]:
     """Train all labels with the RBF kernel, <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + bias^2, as `train_linear`.
 
@@ -173,13 +177,13 @@ def train_rbf(
     return model, Report(bound / _HAMMING, gamma, options.label_correlation, solution.epochs, solution.relative_gap, f1)
 
 
-def _prior(labels: csr_array, options: LinearOptions) -> np.ndarray:
+def _prior(labels: csr_array, options: M3lLinearOptions) -> np.ndarray:
     """Return R."""
     return correlation_prior(labels, options.label_correlation, options.likeness)
 
 
 def _evaluator(
-    space: Space, labels: csr_array, options: LinearOptions, run: Run, tick: Callable[[], None]
+    space: Space, labels: csr_array, options: M3lLinearOptions, run: Run, tick: Callable[[], None]
 ) -> Callable[[float], float]:
     """Return the function from C to the micro-F1 of out-of-fold predictions on the annotated labels.
 
@@ -203,7 +207,12 @@ class _Chosen(NamedTuple):
 
 
 def _choose_width_and_cost(
-    matrix: csr_array, labels: csr_array, widths: list[float], options: RbfOptions, run: Run, tick: Callable[[], None]
+    matrix: csr_array,
+    labels: csr_array,
+    widths: list[float],
+    options: M3lRbfOptions,
+    run: Run,
+    tick: Callable[[], None],
 ) -> _Chosen:
     """Choose C at the first gamma, then go on to the next gamma as long as the micro-F1 rises.
 

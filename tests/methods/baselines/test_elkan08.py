@@ -11,10 +11,10 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.methods.elkan08 import Options, elkan08
+from mpu_cli.methods.baselines import Elkan08Options, elkan08
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
-QUICK = Options(cost=100.0, epochs=10)
+QUICK = Elkan08Options(cost=100.0, epochs=10)
 
 
 def separable(n: int, missing: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -29,7 +29,7 @@ def separable(n: int, missing: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
 def test_c_of_separable_labels_is_found(missing, method):
     X, _, S = separable(3000, missing)
-    _, report = elkan08.train(as_features(X), as_labels(S), Options(cost=1.0, c_method=method))
+    _, report = elkan08.train(as_features(X), as_labels(S), Elkan08Options(cost=1.0, c_method=method))
     assert_allclose(report.c, 1 - missing, atol=0.05)
     assert report.own == 3
 
@@ -119,7 +119,7 @@ def test_a_sample_without_some_labels(variant):
     X, Y = linear_problem(400, 5, 3)
     Y[1:, 2] = False
     Y[0, 2] = True
-    options = Options(cost=10.0, epochs=2, sample=50, elkan_variant=variant)
+    options = Elkan08Options(cost=10.0, epochs=2, sample=50, elkan_variant=variant)
     model, report = elkan08.train(as_features(X), as_labels(Y), options)
     assert ((report.c > 0) & (report.c <= 1)).all()
     assert np.isfinite(model.levels[0].weights).all()
@@ -127,5 +127,5 @@ def test_a_sample_without_some_labels(variant):
 
 def test_cost_is_chosen():
     X, Y = linear_problem(300, 5, 2)
-    _, report = elkan08.train(as_features(X), as_labels(Y), Options(epochs=2))
+    _, report = elkan08.train(as_features(X), as_labels(Y), Elkan08Options(epochs=2))
     assert report.settings.cost > 0

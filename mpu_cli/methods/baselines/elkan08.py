@@ -23,7 +23,7 @@ from mpu_cli.core.select.sample import Sample
 from mpu_cli.core.select.trials import Trial, choose_settings
 from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_settings, train_linear
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
-from mpu_cli.methods.elkan08 import Options
+from mpu_cli.methods.baselines import Elkan08Options
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
@@ -47,7 +47,7 @@ class Report:
 
 
 def train(
-    matrix: csr_array, labels: csr_array, options: Options, run: Run = DEFAULT_RUN
+    matrix: csr_array, labels: csr_array, options: Elkan08Options, run: Run = DEFAULT_RUN
 ) -> tuple[StackedModel, Report]:
     """Train a classifier for each label, each of which is annotated at least once.
 

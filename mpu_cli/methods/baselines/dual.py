@@ -1,6 +1,6 @@
 """Dual coordinate ascent for M3L: the loop over epochs, its stopping rule, and the linear feature space.
 
-The formulation is in `methods.m3l.m3l`.
+The formulation is in `methods.baselines.m3l`.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import largest, refuse_overflow
 from mpu_cli.core.kernels import kernel as core_kernel
 from mpu_cli.errors import OverflowingError
-from mpu_cli.methods.m3l import numpy_kernel
+from mpu_cli.methods.baselines import reference_dual
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -25,8 +25,8 @@ _ROWS = 1 << 14
 
 
 def kernel(run: Run) -> ModuleType:
-    """Return the module with the inner loops of a run: `numpy_kernel`, the reference, or `numba_kernel`, compiled."""
-    return run.choose(numpy_kernel, "mpu_cli.methods.m3l.numba_kernel")
+    """Return the module with the inner loops of a run: `reference_dual`, or `compiled_dual`."""
+    return run.choose(reference_dual, "mpu_cli.methods.baselines.compiled_dual")
 
 
 class Space(Protocol):
@@ -39,7 +39,7 @@ class Space(Protocol):
         """<z_l, phi(x_i)> for the instances `rows`: float32, len(rows) x q."""
 
     def ascend(self, dual: "Dual", order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Visit instances in an order; arguments and result as in `numpy_kernel.ascend_linear`.
+        """Visit instances in an order; arguments and result as in `reference_dual.ascend_linear`.
 
         The prior of the dual is of float32 here.
         """
