@@ -254,7 +254,7 @@ def read_skos(data: bytes, form: str, source: str) -> Iterator[Concept]:
     try:
         from rdflib import OWL, RDF, SKOS, Graph, Literal, URIRef
     except ImportError:
-        raise MpuError(f"{source}: reading RDF needs rdflib: pip install 'mpu-cli[skos]'") from None
+        raise MpuError(f"{source}: reading RDF needs rdflib; install it with: pip install rdflib") from None
     graph = _parsed(Graph(), data, form, source)
     concepts = {*graph.subjects(RDF.type, SKOS.Concept), *graph.subjects(SKOS.prefLabel, None)}
     for concept in concepts:

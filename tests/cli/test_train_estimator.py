@@ -122,7 +122,7 @@ def test_what_cannot_be_is_told(folder, run, tmp_path, options, message):
 def test_without_skops_it_is_told_before_training(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     result = run("train", tmp_path / "nowhere.svm", "--estimator", "LogisticRegression")
-    assert (result.exit_code, "pip install 'mpu-cli[skops]'" in result.stderr) == (1, True)
+    assert (result.exit_code, "pip install skops" in result.stderr) == (1, True)
 
 
 def test_options_of_other_methods_are_wrong_usage(folder, run):

@@ -133,7 +133,7 @@ def _skops() -> Any:
     try:
         import skops.io
     except ImportError:
-        raise MpuError("models of scikit-learn are saved by skops: pip install 'mpu-cli[skops]'") from None
+        raise MpuError("models of scikit-learn are saved by skops; install it with: pip install skops") from None
     return skops.io
 
 
