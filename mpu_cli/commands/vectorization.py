@@ -195,6 +195,7 @@ class VectorWriter:
     `empty`, `unknown`: texts that are empty, and others without a feature.
     `languages`: how many texts are in each language.
     `mended`: records in which a tab or line end of a tag, id or group was made a blank.
+    `of_several`: how often each tag occurs that is the name of several labels.
     `added`: the first few labels without a number before, each with the line of a record that has it.
     """
 
@@ -207,6 +208,7 @@ class VectorWriter:
         self._id_lines = array("Q")
         self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
         self.languages: Counter[str] = Counter()
+        self.of_several: Counter[str] = Counter()
         self.added: dict[int, int] = {}
 
     def write(self, records: Iterable[Record]) -> Iterator[int]:
@@ -252,6 +254,8 @@ class VectorWriter:
 
     def _number(self, tag: str, line: int) -> int:
         labels = self._vectorization.labels
+        if tag in labels.of_several:
+            self.of_several[tag] += 1
         number = labels.number(tag) or labels.add(tag)
         if number > self._n_numbered and len(self.added) < _LINES_KEPT:
             self.added.setdefault(number, line)
@@ -374,6 +378,12 @@ def _cautions(
         yield (
             f"{counted(labels.shared, 'line')} of {shown(numbered)} with the name of an earlier line: the same label, "
             "so these numbers stay without a name"
+        )
+    if writer.of_several:
+        first = ", ".join(f"{tag!r} ({count:,})" for tag, count in writer.of_several.most_common(_MOST_NAMED))
+        yield (
+            f"{counted(writer.of_several.total(), 'tag')} that name several labels, taken for the first of these; URIs "
+            f"as tags tell them apart: {first}" + ", ..." * (len(writer.of_several) > _MOST_NAMED)
         )
     if alike := confusable(names[0] for names in labels.names if names):
         first = ", ".join(f"{one!r} and {other!r}" for one, other in alike[:_MOST_NAMED])

@@ -29,6 +29,7 @@ class Labels:
     `deprecated`: the names of concepts that are labels only where a record has them, and are not suggested.
     `shared`: number of labels with the main name of an earlier one, and no other URI. They are the same label, so their
     own numbers have no name.
+    `of_several`: main names of several labels, that have other URIs; they name the first of these.
     `deprecated`: labels that are deprecated.
     """
 
@@ -43,6 +44,7 @@ class Labels:
         self.broader = broader or {}
         self.names: list[tuple[str, ...]] = []
         self.shared = 0
+        self.of_several: set[str] = set()
         self._numbers: dict[str, int] = {}
         others: dict[str, int] = {}
         for number, of_label in enumerate(map(tuple, names), 1):
@@ -51,6 +53,8 @@ class Labels:
                 self.shared += 1
                 self.names.append(())
                 continue
+            if same is not None:
+                self.of_several.add(of_label[0])
             self.names.append(of_label)
             if of_label:
                 self._numbers.setdefault(of_label[0], number)

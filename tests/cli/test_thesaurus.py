@@ -27,6 +27,8 @@ def vectors(run, tmp_path_factory):
     assert result.exit_code == 0, result.stderr
     assert "has names in en, de: those in 'en' are used; --language takes another" in result.stderr
     assert "1 deprecated concept of" in result.stderr
+    assert "10 tags that name several labels, taken for the first of these" in result.stderr
+    assert "tell them apart: 'Apple' (10)" in result.stderr
     return folder
 
 
