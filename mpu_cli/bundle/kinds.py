@@ -32,28 +32,15 @@ Parts = dict[str, dict[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of predictor.
+    """A kind of predictor."""
 
-    Attributes
-    ----------
-    type : str
-        Name of its class.
-    numbers : callable
-        Returns the JSON values of a predictor that are not in its arrays.
-    parts : callable
-        Returns the arrays of a predictor, by part and name.
-    layouts : callable
-        Yields name and layout of each part, from the numbers, the number of features that occurred in training, D
-        and q.
-    predictor : callable
-        Restores the predictor from the numbers, the arrays, the features that occurred in training, and the thresholds.
-        Raises ValueError if they are not those of one.
-    """
-
-    type: str
-    numbers: Callable[[Any], dict[str, Any]]
-    parts: Callable[[Any], Parts]
+    type: str  # name of its class
+    numbers: Callable[[Any], dict[str, Any]]  # returns the JSON values of a predictor that are not in its arrays
+    parts: Callable[[Any], Parts]  # returns the arrays of a predictor, by part and name
+    # Yields name and layout of each part, from the numbers, the number of features that occurred in training, D and q
     layouts: Callable[[dict, int, int, int], Iterator[tuple[str, Layout]]]
+    # Restores the predictor from the numbers, the arrays, the features that occurred in training, and the thresholds.
+    # Raises ValueError if they are not those of one.
     predictor: Callable[[dict, Parts, Columns, np.ndarray], "Model"]
 
 

@@ -51,40 +51,22 @@ class Implied(NamedTuple):
 
 @dataclass(frozen=True)
 class Manifest:
-    """The content of a manifest.
-
-    Attributes
-    ----------
-    n_known : int or None
-        Number of features that occurred in training; None: an earlier format has a boolean for each feature.
-    numbers : dict
-        The numbers of the predictor (see `kinds`).
-    files : list of (str, str)
-        Name and SHA-256 of the file of each part.
-    names : tuple of (str, str) or None
-        Name and SHA-256 of the file of label names, if there is one.
-    vectorizer : tuple of (str, str) or None
-        Name and SHA-256 of the vectoriser, if there is one.
-    decisions : Decisions or None
-        Decisions of k labels, if there are any.
-    implied : Implied or None
-        Which labels imply others, if that is known.
-    of_labels : dict or None
-        The arrays of `OF_LABELS`, if an earlier format has them in the manifest.
-    """
+    """The content of a manifest."""
 
     method: str
     kind: str
     options: dict
     n_features: int
     n_labels: int
+    # Number of features that occurred in training; None: an earlier format has a boolean for each feature
     n_known: int | None
-    numbers: dict
-    files: list[tuple[str, str]]
-    names: tuple[str, str] | None = None
-    vectorizer: tuple[str, str] | None = None
-    decisions: Decisions | None = None
-    implied: Implied | None = None
+    numbers: dict  # the numbers of the predictor (see `kinds`)
+    files: list[tuple[str, str]]  # name and SHA-256 of the file of each part
+    names: tuple[str, str] | None = None  # name and SHA-256 of the file of label names, if there is one
+    vectorizer: tuple[str, str] | None = None  # name and SHA-256 of the vectoriser, if there is one
+    decisions: Decisions | None = None  # decisions of k labels, if there are any
+    implied: Implied | None = None  # which labels imply others, if that is known
+    # The arrays of `OF_LABELS`, if an earlier format has them in the manifest
     of_labels: dict[str, np.ndarray] | None = None
 
     def all_files(self) -> list[tuple[str, str]]:

@@ -21,24 +21,12 @@ EXPECTED = "local, local:WORKERS, local:WORKERS:THREADS, an address such as tcp:
 
 @dataclass(frozen=True)
 class Address:
-    """A running cluster, or one to start on this machine.
+    """A running cluster, or one to start on this machine."""
 
-    Attributes
-    ----------
-    scheduler : str or None
-        Address of its scheduler.
-    file : Path or None
-        Scheduler file, which has the address.
-    workers : int or None
-        Processes to start on this machine; None: one per core.
-    threads : int
-        Threads of each process.
-    """
-
-    scheduler: str | None = None
-    file: Path | None = None
-    workers: int | None = None
-    threads: int = 1
+    scheduler: str | None = None  # address of its scheduler
+    file: Path | None = None  # scheduler file, which has the address
+    workers: int | None = None  # processes to start on this machine; None: one per core
+    threads: int = 1  # threads of each process
 
     @classmethod
     def parse(cls, text: str) -> "Address":
@@ -77,18 +65,11 @@ class Address:
 
 @dataclass(frozen=True)
 class OnCluster:
-    """Options for computing on a cluster.
-
-    Attributes
-    ----------
-    timeout : float
-        Seconds to wait while there is no scheduler or no worker.
-    shards : int
-        Models that are learned in parallel and averaged (iterative parameter mixing).
-    """
+    """Options for computing on a cluster."""
 
     address: Address
-    timeout: float = 300.0
+    timeout: float = 300.0  # seconds to wait while there is no scheduler or no worker
+    # Models that are learned in parallel and averaged (iterative parameter mixing)
     shards: int = option(
         Whole(1, 10_000),
         FEW_SHARDS,

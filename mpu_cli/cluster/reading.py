@@ -28,27 +28,13 @@ _CHANGED = "has changed since the work began; start again"
 
 @dataclass(frozen=True)
 class Facts:
-    """Statistics of a part: its size, labels and features.
+    """Statistics of a part: its size, labels and features."""
 
-    Attributes
-    ----------
-    size : int
-        Number of instances.
-    ids : ndarray of int, shape (q_i,)
-        The labels that occur, ascending.
-    annotations : ndarray of int, shape (q_i,)
-        Number of annotations of each of them.
-    features : Columns
-        The features that occur.
-    checksum : str
-        Checksum of the instances.
-    """
-
-    size: int
-    ids: np.ndarray
-    annotations: np.ndarray
-    features: Columns
-    checksum: str
+    size: int  # number of instances
+    ids: np.ndarray  # int, shape (q_i,): the labels that occur, ascending
+    annotations: np.ndarray  # int, shape (q_i,): number of annotations of each of them
+    features: Columns  # the features that occur
+    checksum: str  # checksum of the instances
 
 
 def state_of(path: str) -> State | None:

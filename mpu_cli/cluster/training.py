@@ -40,28 +40,14 @@ FEW_INSTANCES_OF_MANY = 50_000
 
 @dataclass(frozen=True)
 class Collection:
-    """Instances on the workers of a cluster, from files or from blocks of arrays.
-
-    Attributes
-    ----------
-    parts : list of Part
-        Source of each part, for messages.
-    data : list of Handle
-        Handles of the `Dataset` of each part.
-    facts : list of Facts
-        Statistics of each part.
-    columns : Columns
-        The features that occur.
-    n_second : int
-        How many of the parts, the last ones, are of a second file, whose label sets are complete.
-    """
+    """Instances on the workers of a cluster, from files or from blocks of arrays."""
 
     executor: Executor
-    parts: list[Part]
-    data: list[Handle]
-    facts: list[Facts]
-    columns: Columns
-    n_second: int = 0
+    parts: list[Part]  # source of each part, for messages
+    data: list[Handle]  # handles of the `Dataset` of each part
+    facts: list[Facts]  # statistics of each part
+    columns: Columns  # the features that occur
+    n_second: int = 0  # how many of the parts, the last ones, are of a second file, whose label sets are complete
 
     def __len__(self) -> int:
         return sum(fact.size for fact in self.facts)
@@ -102,16 +88,10 @@ class Collection:
 
 @dataclass(frozen=True)
 class DistributedProblem(LabelInformation):
-    """What is learned from on a cluster, as `Problem` is on one machine.
-
-    Attributes
-    ----------
-    ids : ndarray of int, shape (q,)
-        The labels, ascending: those that occur, and perhaps others.
-    """
+    """What is learned from on a cluster, as `Problem` is on one machine."""
 
     collection: Collection
-    ids: np.ndarray
+    ids: np.ndarray  # int, shape (q,): the labels, ascending: those that occur, and perhaps others
 
     def instances(self) -> Instances:
         """Return the instances for training."""

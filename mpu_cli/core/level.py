@@ -34,26 +34,16 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 @dataclass(frozen=True)
 class LevelTask:
-    """What all models of a level share, whichever of its instances they learn from.
-
-    Attributes
-    ----------
-    side : SideInformation
-        Of these instances and labels.
-    top : Top or None
-        Which predictions are kept, where labels are many; None: all.
-    prune : float or None
-        Weights below this are dropped; None: none, and weights are dense.
-    """
+    """What all models of a level share, whichever of its instances they learn from."""
 
     features: Features
     labels: csr_array
     frequency: LabelFrequency
     settings: Settings
     run: Run = DEFAULT_RUN
-    side: SideInformation = NO_SIDE_INFORMATION
-    top: Top | None = None
-    prune: float | None = None
+    side: SideInformation = NO_SIDE_INFORMATION  # of these instances and labels
+    top: Top | None = None  # which predictions are kept, where labels are many; None: all
+    prune: float | None = None  # weights below this are dropped; None: none, and weights are dense
 
     def __len__(self) -> int:
         return len(self.features)
@@ -73,16 +63,10 @@ class LevelTask:
 
 @dataclass(frozen=True)
 class Learned:
-    """A model of a level.
-
-    Attributes
-    ----------
-    held_out : HeldOut
-        What its chains have predicted; of no instances where they predict none.
-    """
+    """A model of a level."""
 
     model: LinearModel
-    held_out: HeldOut
+    held_out: HeldOut  # what its chains have predicted; of no instances where they predict none
 
 
 def learn(

@@ -144,18 +144,10 @@ _FEWEST_INSTANCES = 20_000
 
 @dataclass(frozen=True)
 class NegativeSample:
-    """The instances that each group of labels is learned from.
+    """The instances that each group of labels is learned from."""
 
-    Attributes
-    ----------
-    group_of : ndarray of int32, shape (q,)
-        The group of each label, from 0.
-    instances : csr_array of bool, shape (groups, n)
-        Where a group is learned from an instance.
-    """
-
-    group_of: np.ndarray
-    instances: csr_array
+    group_of: np.ndarray  # int32, shape (q,): the group of each label, from 0
+    instances: csr_array  # bool, shape (groups, n): where a group is learned from an instance
 
     def groups(self) -> list[np.ndarray]:
         """Return the labels of each group, ascending."""
@@ -199,24 +191,12 @@ def is_worthwhile(n: int, q: int) -> bool:
 
 @dataclass(frozen=True)
 class LabelGroups:
-    """Labels in groups, and what tells which of them an instance is like.
+    """Labels in groups, and what tells which of them an instance is like."""
 
-    Attributes
-    ----------
-    group_of : ndarray of int32, shape (q,)
-        The group of each label. That of the most annotated labels is 0.
-    grouped : ndarray of int, shape (m,)
-        The other labels, ascending.
-    by_feature : WeightRows, of D features and m labels
-        The directions of these labels.
-    state : dict
-        Of the generator of random numbers that has made them.
-    """
-
-    group_of: np.ndarray
-    grouped: np.ndarray
-    by_feature: WeightRows
-    state: dict[str, Any]
+    group_of: np.ndarray  # int32, shape (q,): the group of each label. That of the most annotated labels is 0.
+    grouped: np.ndarray  # int, shape (m,): the other labels, ascending
+    by_feature: WeightRows  # the directions of these labels
+    state: dict[str, Any]  # of the generator of random numbers that has made them
 
     def __len__(self) -> int:
         return int(self.group_of.max()) + 1

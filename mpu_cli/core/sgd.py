@@ -42,30 +42,16 @@ BIAS_STEP = 0.02
 
 @dataclass(frozen=True)
 class Settings:
-    """What PU-SGD leaves open.
+    """What PU-SGD leaves open."""
 
-    Attributes
-    ----------
-    cost : float
-        C; the weights are regularised by lambda / 2 ||w||^2 with lambda = 1 / (C n).
-    step : float
-        eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features.
-    epochs : int or None
-        Passes over the data; None: `default_epochs`.
-    prior : float
-        a, the length of the mean of a label's weights (`core.side_information`), in units of 1 / sqrt(mean ||x||^2).
-    thin : bool
-        Whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`).
-    loss : str
-        One of `core.loss.LOSSES`.
-    """
-
+    # C; the weights are regularised by lambda / 2 ||w||^2 with lambda = 1 / (C n)
     cost: float = loss_named(DEFAULT).cost
-    step: float = 1.0
-    epochs: int | None = None
+    step: float = 1.0  # eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features
+    epochs: int | None = None  # passes over the data; None: `default_epochs`
+    # a, the length of the mean of a label's weights (`core.side_information`), in units of 1 / sqrt(mean ||x||^2)
     prior: float = 0.0
-    thin: bool = False
-    loss: str = DEFAULT
+    thin: bool = False  # whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`)
+    loss: str = DEFAULT  # one of `core.loss.LOSSES`
 
 
 class TrainingSet:

@@ -29,18 +29,10 @@ _ROWS = 128
 
 @dataclass(frozen=True)
 class Learnable:
-    """What is learned where labels are many: annotated labels, and the weights that can move.
+    """What is learned where labels are many: annotated labels, and the weights that can move."""
 
-    Attributes
-    ----------
-    positives : csr_array of bool, shape (n, q)
-        Annotated labels, corrected by verified ones.
-    columns : Columns
-        The features that the instances or the vectors of annotated labels have.
-    """
-
-    positives: csr_array
-    columns: Columns
+    positives: csr_array  # bool, shape (n, q): annotated labels, corrected by verified ones
+    columns: Columns  # the features that the instances or the vectors of annotated labels have
 
     @classmethod
     def of(cls, features: csr_array, positives: csr_array, vectors: csc_array) -> "Learnable":
@@ -62,21 +54,13 @@ class Learnable:
 
 @dataclass(frozen=True)
 class Prior:
-    """The vectors of q labels, and the n instances whose products with them are wanted.
+    """The vectors of q labels, and the n instances whose products with them are wanted."""
 
-    Attributes
-    ----------
-    vectors : csc_array of float32, shape (D, q)
-        The columns v_k, each of unit length or zero.
-    instances : csc_array of float32, shape (n, D)
-        By column, so that a product takes no longer than there are instances with the features of the label.
-    learnable : Learnable or None
-        None: all labels learn, and all of their weights.
-    """
-
-    vectors: csc_array
+    vectors: csc_array  # float32, shape (D, q): the columns v_k, each of unit length or zero
+    # float32, shape (n, D): by column, so that a product takes no longer than there are instances with
+    # the features of the label
     instances: csc_array
-    learnable: Learnable | None = None
+    learnable: Learnable | None = None  # None: all labels learn, and all of their weights
 
     @classmethod
     def of(cls, features: Features, label_features: csr_array) -> "Prior":
@@ -119,18 +103,10 @@ class Prior:
 
 @dataclass(frozen=True)
 class SideInformation:
-    """Where the weights of labels are drawn to, and which instances labels are learned from.
+    """Where the weights of labels are drawn to, and which instances labels are learned from."""
 
-    Attributes
-    ----------
-    prior : Prior or None
-        None: weights are drawn to 0.
-    negatives : NegativeSample or None
-        None: each label is learned from all instances.
-    """
-
-    prior: Prior | None = None
-    negatives: NegativeSample | None = None
+    prior: Prior | None = None  # None: weights are drawn to 0
+    negatives: NegativeSample | None = None  # None: each label is learned from all instances
 
     @property
     def learnable(self) -> Learnable | None:

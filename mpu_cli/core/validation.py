@@ -38,19 +38,10 @@ _TOP_ROWS = 1 << 11
 
 @dataclass(frozen=True)
 class Fold:
-    """A held-out part of the instances and the rest, ready to learn from.
+    """A held-out part of the instances and the rest, ready to learn from."""
 
-    Attributes
-    ----------
-    features : Features, n instances
-        All of them; no fold has a copy.
-    rows : ndarray of int, shape (n_f,)
-        The held-out instances.
-    training : TrainingSet, n - n_f instances
-    """
-
-    features: Features
-    rows: np.ndarray
+    features: Features  # all of them; no fold has a copy
+    rows: np.ndarray  # int, shape (n_f,): the held-out instances
     training: sgd.TrainingSet
 
 
@@ -221,19 +212,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Selection:
-    """Some instances of each part: one of its folds, or all but that fold.
+    """Some instances of each part: one of its folds, or all but that fold."""
 
-    Attributes
-    ----------
-    folds : int
-        Number of folds that each part is dealt into; 1: all of its instances are meant.
-    inside : bool
-        Whether the instances of the fold are meant, and not the others.
-    """
-
-    folds: int = 1
+    folds: int = 1  # number of folds that each part is dealt into; 1: all of its instances are meant
     fold: int = 0
-    inside: bool = False
+    inside: bool = False  # whether the instances of the fold are meant, and not the others
 
     def rows(self, n: int, seed: int) -> np.ndarray:
         """Return which of the n instances of a part are meant, ascending; the seed is that of the part."""
@@ -248,37 +231,19 @@ EVERYTHING = Selection()
 
 @dataclass(frozen=True)
 class Chain(Generic[T]):
-    """A model that learns from some instances after others, each in one pass if there are several.
+    """A model that learns from some instances after others, each in one pass if there are several."""
 
-    Attributes
-    ----------
-    learned : tuple
-        What it learns from, in this order: selections, or arrays of rows.
-    predicted : selection, array, or None
-        What is predicted when it has learned from the first of them.
-    """
-
-    learned: tuple[T, ...]
-    predicted: T | None = None
+    learned: tuple[T, ...]  # what it learns from, in this order: selections, or arrays of rows
+    predicted: T | None = None  # what is predicted when it has learned from the first of them
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a level is learned.
+    """How a level is learned."""
 
-    Attributes
-    ----------
-    whole : tuple of Chain
-        Their mean is the model of all instances.
-    folds : tuple of Chain
-        Models that only predict.
-    larger_steps : float
-        Factor of the steps of the former.
-    """
-
-    whole: tuple[Chain[Selection], ...]
-    folds: tuple[Chain[Selection], ...] = ()
-    larger_steps: float = 1.0
+    whole: tuple[Chain[Selection], ...]  # their mean is the model of all instances
+    folds: tuple[Chain[Selection], ...] = ()  # models that only predict
+    larger_steps: float = 1.0  # factor of the steps of the former
 
     @property
     def chains(self) -> tuple[Chain[Selection], ...]:

@@ -37,15 +37,9 @@ def ranking_names(ks: Sequence[int]) -> list[str]:
 
 @dataclass
 class Tally:
-    """True and predicted labels, collected chunk by chunk.
+    """True and predicted labels, collected chunk by chunk."""
 
-    Attributes
-    ----------
-    ks : tuple of int
-        Cut-offs of the metrics that need scores.
-    """
-
-    ks: tuple[int, ...] = ()
+    ks: tuple[int, ...] = ()  # cut-offs of the metrics that need scores
     _sets: list[tuple[csr_array, csr_array]] = field(default_factory=list)
     _gains: list[np.ndarray] = field(default_factory=list)
 
@@ -79,21 +73,15 @@ class Tally:
 
 @dataclass(frozen=True)
 class Counts:
-    """Label sets and gains of n instances, for the q labels that are true at least once.
+    """Label sets and gains of n instances, for the q labels that are true at least once."""
 
-    Attributes
-    ----------
-    truth, predicted, hits : csr_array of float64, shape (n, q + 1)
-        1 where a label is true, predicted, or both; the last column counts the labels that are none of the q. Where
-        the truth is incomplete, 1 / c in place of 1 in the first and the last.
-    gains : ndarray of float64, shape (n, metrics), or None
-        Precision and nDCG at each cut-off; None without scores.
-    """
-
+    # `truth`, `predicted`, `hits`: float64, shape (n, q + 1): 1 where a label is true, predicted, or both; the last
+    # column counts the labels that are none of the q. Where the truth is incomplete, 1 / c in place of 1 in the first
+    # and the last.
     truth: csr_array
     predicted: csr_array
     hits: csr_array
-    gains: np.ndarray | None
+    gains: np.ndarray | None  # float64, shape (n, metrics): precision and nDCG at each cut-off; None without scores
     ks: tuple[int, ...]
 
     def metrics(self, weights: np.ndarray, incomplete: bool = False) -> dict[str, np.ndarray]:

@@ -38,17 +38,10 @@ _EACH = re.compile(rb"# thresholds((?: [0-9]{1,10}:" + _NUMBER + rb")+)\s*")
 
 @dataclass(frozen=True)
 class _Thresholds:
-    """The thresholds from which on labels are predicted.
+    """The thresholds from which on labels are predicted."""
 
-    Attributes
-    ----------
-    ids : ndarray of int, shape (q,), or None
-        The labels, ascending. None: all labels have the same threshold.
-    values : ndarray of float32, shape (q,) or (1,)
-    """
-
-    ids: np.ndarray | None
-    values: np.ndarray
+    ids: np.ndarray | None  # int, shape (q,): the labels, ascending. None: all labels have the same threshold.
+    values: np.ndarray  # float32, shape (q,) or (1,)
 
     @classmethod
     def of(cls, line: bytes) -> "_Thresholds | None":
@@ -140,29 +133,18 @@ THRESHOLD = 0.5
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result of a comparison.
+    """The result of a comparison."""
 
-    Attributes
-    ----------
-    label_sets : LabelSetMetrics
-        Counts for the metrics of label sets.
-    ranking : RankingMetrics or None
-        Sums for the metrics of rankings; None if the predictions are label lists and at least one is not empty.
-    threshold : float or None
-        Labels with at least this score count as predicted; None if the file has label lists or thresholds.
-    reliability : Reliability or None
-        How well the scores agree with probabilities; None if not requested, or if there are no scores.
-    propensity_scored : PropensityScoredMetrics or None
-        Sums for the metrics that weigh labels; None if there are no propensities, or if `ranking` is None.
-    corrected : CorrectedRanking or None
-        Sums for the metrics of rankings on complete labels; None without c, or if `ranking` is None.
-    """
-
-    label_sets: LabelSetMetrics
+    label_sets: LabelSetMetrics  # counts for the metrics of label sets
+    # Sums for the metrics of rankings; None if the predictions are label lists and at least one is not empty
     ranking: RankingMetrics | None = None
+    # Labels with at least this score count as predicted; None if the file has label lists or thresholds
     threshold: float | None = None
+    # How well the scores agree with probabilities; None if not requested, or if there are no scores
     reliability: Reliability | None = None
+    # Sums for the metrics that weigh labels; None if there are no propensities, or if `ranking` is None
     propensity_scored: PropensityScoredMetrics | None = None
+    # Sums for the metrics of rankings on complete labels; None without c, or if `ranking` is None
     corrected: CorrectedRanking | None = None
 
     def results(self) -> dict[str, float]:
@@ -259,28 +241,19 @@ def compare_pairs(
 
 @dataclass
 class Evidence:
-    """The counts and sums of a comparison, added up chunk by chunk.
-
-    Attributes
-    ----------
-    threshold : float or None
-    listed, cut : LabelSetMetrics
-        Counts of the label lists, and of the labels whose scores reach the threshold.
-    ranking, scored, reliability, corrected
-        As in `Comparison`.
-    c : Propensities or None
-        Label frequencies of the truth, where it is incomplete.
-    """
+    """The counts and sums of a comparison, added up chunk by chunk."""
 
     form: "Form"
     threshold: float | None
+    # `listed`, `cut`: counts of the label lists, and of the labels whose scores reach the threshold
     listed: LabelSetMetrics
     cut: LabelSetMetrics
+    # `ranking`, `scored`, `reliability`, `corrected`: as in `Comparison`
     ranking: RankingMetrics
     scored: PropensityScoredMetrics | None
     reliability: Reliability | None
     corrected: CorrectedRanking | None
-    c: Propensities | None
+    c: Propensities | None  # label frequencies of the truth, where it is incomplete
 
     @classmethod
     def none(
@@ -347,17 +320,10 @@ class Evidence:
 
 @dataclass
 class Form:
-    """The form of predictions: label lists, scores or both, as far as they have been read.
+    """The form of predictions: label lists, scores or both, as far as they have been read."""
 
-    Attributes
-    ----------
-    name : str
-        The predictions, as the user named them.
-    labels, scores : bool
-        Whether there are label lists, or scores, that are not empty.
-    """
-
-    name: str
+    name: str  # the predictions, as the user named them
+    # `labels`, `scores`: whether there are label lists, or scores, that are not empty
     labels: bool = False
     scores: bool = False
     _unscored: bool = False

@@ -37,21 +37,12 @@ from mpu_cli.svmlight.dataset import Dataset
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions of a model, with its label frequency and times.
+    """Predictions of a model, with its label frequency and times."""
 
-    Attributes
-    ----------
-    probabilities : ndarray of float32, shape (n, q)
-        0 for a label without annotation in training.
-    thresholds : ndarray of float32, shape (q,)
-        Thresholds of the method; infinite for a label without annotation in training.
-    c : float
-        Mean label frequency of the method.
-    """
-
-    probabilities: np.ndarray
+    probabilities: np.ndarray  # float32, shape (n, q): 0 for a label without annotation in training
+    # float32, shape (q,): thresholds of the method; infinite for a label without annotation in training
     thresholds: np.ndarray
-    c: float
+    c: float  # mean label frequency of the method
     fit_seconds: float
     predict_seconds: float
 
@@ -102,27 +93,15 @@ def tune(name: str, options: Any, training: Dataset, run: Run) -> tuple[float, f
 
 @dataclass(frozen=True)
 class Task:
-    """The arguments of a process that runs a cell.
-
-    Attributes
-    ----------
-    dataset : str
-        Name of the data in results.
-    data : Path
-        The instances, as `joblib.dump` wrote a `Dataset`.
-    kernel : str or None
-        The inner loops, as in `Run`.
-    c : float or None
-        Label frequency of the data, if their labels are incomplete before any are removed.
-    """
+    """The arguments of a process that runs a cell."""
 
     cell: Cell
     method: Method
     design: Design
-    dataset: str
-    data: Path
-    kernel: str | None
-    c: float | None = None
+    dataset: str  # name of the data in results
+    data: Path  # the instances, as `joblib.dump` wrote a `Dataset`
+    kernel: str | None  # the inner loops, as in `Run`
+    c: float | None = None  # label frequency of the data, if their labels are incomplete before any are removed
 
 
 def run(task: Task) -> list[Row]:

@@ -17,64 +17,33 @@ OWN, TUNED = "own", "tuned"
 
 @dataclass(frozen=True)
 class Method:
-    """A method with its options.
+    """A method with its options."""
 
-    Attributes
-    ----------
-    label : str
-        Its name in results: the method, and the options that were set.
-    name : str
-        One of `mpu_cli.methods.METHODS`.
-    options : object, optional
-        An instance of its options. Default: all defaults.
-    """
-
-    label: str
-    name: str
-    options: Any = None
+    label: str  # its name in results: the method, and the options that were set
+    name: str  # one of `mpu_cli.methods.METHODS`
+    options: Any = None  # An instance of its options. Default: all defaults.
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One training and its test.
+    """One training and its test."""
 
-    Attributes
-    ----------
-    method : str
-        Label of the method.
-    missing_rate : float
-        Share of the training labels that is removed.
-    fold : int
-        Number of the test fold, from 0.
-    instances : int
-        Size of the sample: instances for training and for the test together.
-    """
-
-    method: str
-    missing_rate: float
-    fold: int
-    instances: int
+    method: str  # label of the method
+    missing_rate: float  # share of the training labels that is removed
+    fold: int  # number of the test fold, from 0
+    instances: int  # size of the sample: instances for training and for the test together
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """What is compared, before the data are read.
+    """What is compared, before the data are read."""
 
-    Attributes
-    ----------
-    methods, missing_rates, folds, tuned
-        As of `Design`.
-    run_folds : int or None
-        As of `Design`; None: all folds.
-    instances : tuple or None
-        As for `sizes_within`.
-    """
-
+    # `methods`, `missing_rates`, `folds`, `tuned`: as of `Design`
     methods: tuple[Method, ...]
     missing_rates: tuple[float, ...]
     folds: int = 10
-    run_folds: int | None = None
-    instances: tuple[int | EllipsisType, ...] | None = None
+    run_folds: int | None = None  # as of `Design`; None: all folds
+    instances: tuple[int | EllipsisType, ...] | None = None  # as for `sizes_within`
     tuned: bool = False
 
     def design(self, available: int, seed: int) -> "Design":
@@ -85,28 +54,14 @@ class Grid:
 
 @dataclass(frozen=True)
 class Design:
-    """An experiment.
-
-    Attributes
-    ----------
-    missing_rates : tuple of float
-        From 0 to below 1.
-    sizes : tuple of int
-        Sizes of the samples.
-    folds : int
-        Number of folds of a sample.
-    run_folds : int
-        Number of them that are test folds, each with the other `folds` - 1 for training.
-    tuned : bool
-        Whether each method is also measured with the threshold of `mpu_cli.experiment.cell`.
-    """
+    """An experiment."""
 
     methods: tuple[Method, ...]
-    missing_rates: tuple[float, ...]
-    sizes: tuple[int, ...]
-    folds: int = 10
-    run_folds: int = 10
-    tuned: bool = False
+    missing_rates: tuple[float, ...]  # from 0 to below 1
+    sizes: tuple[int, ...]  # sizes of the samples
+    folds: int = 10  # number of folds of a sample
+    run_folds: int = 10  # number of them that are test folds, each with the other `folds` - 1 for training
+    tuned: bool = False  # whether each method is also measured with the threshold of `mpu_cli.experiment.cell`
     seed: int = 0
 
     @property

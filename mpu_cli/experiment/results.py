@@ -68,37 +68,23 @@ def measure(
 
 @dataclass(frozen=True)
 class Row:
-    """The result of a cell under one decision rule. If it failed, `error` has the reason and the numbers are None.
-
-    Attributes
-    ----------
-    rule : {"own", "tuned"}
-    missing_rate, fold, instances : as in `Cell`
-    metrics : dict of float
-        By name, a subset of `measures.NAMES`, on the labels of the test fold. Macro averages are over the labels that
-        are true or predicted there. Empty if the cell failed.
-    fit_seconds, predict_seconds : float or None
-        Wall time on one thread, without reading the data and starting the process.
-    peak_bytes : int or None
-        Largest resident memory of the process of the cell, including libraries and data.
-    c : float or None
-        Mean label frequency of the method; 1 if it has none.
-    error : str
-        Empty if the cell did not fail.
-    """
+    """The result of a cell under one decision rule. If it failed, `error` has the reason and the numbers are None."""
 
     dataset: str
     method: str
-    rule: str
+    rule: str  # {"own", "tuned"}
     missing_rate: float
     fold: int
     instances: int
+    # By name, a subset of `measures.NAMES`, on the labels of the test fold. Macro averages are over the labels that
+    # are true or predicted there. Empty if the cell failed.
     metrics: dict[str, float] = field(default_factory=dict)
+    # `fit_seconds`, `predict_seconds`: wall time on one thread, without reading the data and starting the process
     fit_seconds: float | None = None
     predict_seconds: float | None = None
-    peak_bytes: int | None = None
-    c: float | None = None
-    error: str = ""
+    peak_bytes: int | None = None  # largest resident memory of the process of the cell, including libraries and data
+    c: float | None = None  # mean label frequency of the method; 1 if it has none
+    error: str = ""  # empty if the cell did not fail
 
     @classmethod
     def of(cls, cell: Cell, dataset: str, rule: str, **values) -> "Row":

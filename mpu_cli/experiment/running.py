@@ -83,28 +83,15 @@ LOCK, DATA = ".lock", ".data"  # while an experiment runs
 
 @dataclass(frozen=True)
 class Report:
-    """The result of an experiment.
+    """The result of an experiment."""
 
-    Attributes
-    ----------
-    rows : list of Row
-        The results of all cells, in the order of the design.
-    cells, failed : int
-        Number of cells, and of failed cells.
-    summary : str
-        Content of the file ``summary.md``.
-    figures : list of Path or None
-        The files of the figures; None without matplotlib.
-    c : float or None
-        Label frequency of the data, if their labels are clearly incomplete before any are removed.
-    """
-
-    rows: list[Row]
+    rows: list[Row]  # the results of all cells, in the order of the design
+    # `cells`, `failed`: number of cells, and of failed cells
     cells: int
     failed: int
-    summary: str
-    figures: list[Path] | None
-    c: float | None = None
+    summary: str  # content of the file ``summary.md``
+    figures: list[Path] | None  # the files of the figures; None without matplotlib
+    c: float | None = None  # label frequency of the data, if their labels are clearly incomplete before any are removed
 
 
 # Called with the number of finished cells of earlier runs, and the numbers of instances of the cells that are left.

@@ -16,17 +16,11 @@ from mpu_cli.experiment.results import Row
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """seconds = factor * n ** exponent.
-
-    Attributes
-    ----------
-    standard_error : float
-        Standard error of the exponent; 0 with two sizes.
-    """
+    """seconds = factor * n ** exponent."""
 
     exponent: float
     factor: float
-    standard_error: float
+    standard_error: float  # standard error of the exponent; 0 with two sizes
 
     def __call__(self, n: np.ndarray) -> np.ndarray:
         """Return the seconds at sizes n."""
@@ -47,18 +41,12 @@ _MEGABYTE = 10**6
 
 @dataclass(frozen=True)
 class Panel:
-    """The content of one table or figure: all methods and missing rates, under one rule, at one number of instances.
-
-    Attributes
-    ----------
-    rates : list of float
-        Ascending.
-    """
+    """The content of one table or figure: all methods and missing rates, under one rule, at one number of instances."""
 
     rule: str
     instances: int
     methods: list[str]
-    rates: list[float]
+    rates: list[float]  # ascending
     _rows: dict[tuple[str, float], list[Row]]
 
     def scores(self, metric: str, method: str, rate: float) -> dict[int, float]:

@@ -27,15 +27,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a training.
+    """The report of a training."""
 
-    Attributes
-    ----------
-    libmultilabel : str
-        Version of the package.
-    """
-
-    libmultilabel: str
+    libmultilabel: str  # version of the package
 
 
 def fit(task: Task, trainer: str) -> Fitted:

@@ -354,25 +354,13 @@ PROPENSITY_B, PROPENSITY_B_RANGE = 1.5, Real(0.001, 1e6)
 
 @dataclass(frozen=True)
 class Option:
-    """The declaration of an option in a field.
+    """The declaration of an option in a field."""
 
-    Attributes
-    ----------
-    name : str
-        As in Python; the command line has hyphens for underscores.
-    kind : Kind
-    default : object
-        None where the value is chosen: written as `AUTO` if the kind has that word.
-    help : str
-    letter : str or None
-        A second name on the command line, as "j" of ``-j``.
-    """
-
-    name: str
+    name: str  # as in Python; the command line has hyphens for underscores
     kind: Kind
-    default: Any
+    default: Any  # None where the value is chosen: written as `AUTO` if the kind has that word
     help: str
-    letter: str | None = None
+    letter: str | None = None  # A second name on the command line, as "j" of ``-j``
 
     @property
     def has_auto(self) -> bool:

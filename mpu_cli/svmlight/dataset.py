@@ -9,19 +9,13 @@ from scipy.sparse import csr_array
 
 @dataclass(frozen=True)
 class Dataset:
-    """Instances with their labels.
+    """Instances with their labels."""
 
-    Attributes
-    ----------
-    labels : csr_array, shape (n, Q), bool
-        True in row i and column k if instance i is annotated with label k. Columns are labels as written in the file,
-        so Q is the largest label plus 1. The columns of a row are sorted.
-    features : csr_array, shape (n, D), float32
-        Columns are feature indices as written in the file, so D is the largest index plus 1. The columns of a row are
-        sorted and unique. Zeros in the file are stored entries.
-    """
-
+    # Csr_array, shape (n, Q), bool: True in row i and column k if instance i is annotated with label k. Columns are
+    # labels as written in the file, so Q is the largest label plus 1. The columns of a row are sorted.
     labels: csr_array
+    # Csr_array, shape (n, D), float32: Columns are feature indices as written in the file, so D is the largest index
+    # plus 1. The columns of a row are sorted and unique. Zeros in the file are stored entries.
     features: csr_array
 
     def __len__(self) -> int:

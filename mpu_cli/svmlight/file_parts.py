@@ -23,20 +23,11 @@ _CHANGED = "the file has changed since it was cut into parts; start again"
 
 @dataclass(frozen=True)
 class Part:
-    """A range of lines of a file, or all of it.
+    """A range of lines of a file, or all of it."""
 
-    Attributes
-    ----------
-    path : str
-        The file as the user named it.
-    start : int
-        Its byte at which the part starts: the first one of a line.
-    end : int or None
-        The byte before which the part ends, also the first one of a line; None is the end of the file.
-    """
-
-    path: str
-    start: int = 0
+    path: str  # the file as the user named it
+    start: int = 0  # its byte at which the part starts: the first one of a line
+    # The byte before which the part ends, also the first one of a line; None is the end of the file
     end: int | None = None
 
     @property

@@ -35,21 +35,12 @@ _QUOTED_BYTES = 40
 
 @dataclass(frozen=True)
 class Reading:
-    """Options for reading files.
+    """Options for reading files."""
 
-    Attributes
-    ----------
-    implicit_values : bool
-        Whether an index without a colon has the value 1.
-    max_line_bytes : int
-        A longer line (without its LF) is an error, so that a file without newlines does not fill the memory.
-    scores : bool
-        Whether ``index:value`` is the score of a label. This changes only the words of errors.
-    """
-
-    implicit_values: bool = False
+    implicit_values: bool = False  # whether an index without a colon has the value 1
+    # A longer line (without its LF) is an error, so that a file without newlines does not fill the memory
     max_line_bytes: int = MAX_LINE_BYTES
-    scores: bool = False
+    scores: bool = False  # Whether ``index:value`` is the score of a label. This changes only the words of errors.
 
 
 DEFAULT_READING = Reading()

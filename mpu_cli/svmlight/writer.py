@@ -16,22 +16,14 @@ _ENDS_FIRST_TOKEN[list(b" \t\r\n#:")] = True
 
 @dataclass(frozen=True)
 class LabelSpans:
-    """The positions of the labels in a block of lines, in the order of the file.
+    """The positions of the labels in a block of lines, in the order of the file."""
 
-    Attributes
-    ----------
-    starts, stops : int array, shape (m,)
-        Label j is ``block[starts[j]:stops[j]]``.
-    sizes : int array, shape (n,)
-        Number of labels of each instance. The labels of an instance are consecutive.
-    lines : int array, shape (n,)
-        Where the line of each instance starts.
-    """
-
+    # `starts`, `stops`: int array, shape (m,): label j is ``block[starts[j]:stops[j]]``
     starts: np.ndarray
     stops: np.ndarray
+    # int array, shape (n,): number of labels of each instance. The labels of an instance are consecutive.
     sizes: np.ndarray
-    lines: np.ndarray
+    lines: np.ndarray  # int array, shape (n,): where the line of each instance starts
 
     def numbers(self, block: bytes) -> np.ndarray:
         """Return the labels themselves: int array, shape (m,)."""

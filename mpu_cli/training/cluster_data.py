@@ -40,16 +40,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterData(AnnotatedData):
-    """Annotated data on the workers of a cluster.
-
-    Attributes
-    ----------
-    shards : int
-        Models that are trained in parallel and averaged (iterative parameter mixing).
-    """
+    """Annotated data on the workers of a cluster."""
 
     collection: Collection
-    shards: int
+    shards: int  # models that are trained in parallel and averaged (iterative parameter mixing)
 
     @classmethod
     def read(

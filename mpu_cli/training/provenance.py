@@ -30,19 +30,11 @@ _TIME_VARIABLE = "SOURCE_DATE_EPOCH"
 
 @dataclass(frozen=True)
 class Source:
-    """A data file before it is read.
-
-    Attributes
-    ----------
-    state : tuple of int, or None
-        By which a change of the file is seen; None where it is a stream, or several files.
-    parts : tuple of Source
-        Of several files that are read as one, each.
-    """
+    """A data file before it is read."""
 
     path: str | Path | Files
-    state: tuple[int, ...] | None
-    parts: tuple["Source", ...] = ()
+    state: tuple[int, ...] | None  # by which a change of the file is seen; None where it is a stream, or several files
+    parts: tuple["Source", ...] = ()  # of several files that are read as one, each
 
     @classmethod
     def of(cls, path: str | Path | Files) -> "Source":
@@ -81,19 +73,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of the training data.
-
-    Attributes
-    ----------
-    annotated : ndarray of int, shape (q,)
-        Instances that are annotated with each label.
-    true : ndarray of float64, shape (q,)
-        Instances that have it, as estimated.
-    """
+    """Counts of the training data."""
 
     instances: int
-    annotated: np.ndarray
-    true: np.ndarray
+    annotated: np.ndarray  # int, shape (q,): instances that are annotated with each label
+    true: np.ndarray  # float64, shape (q,): instances that have it, as estimated
 
     @classmethod
     def of(cls, labels: csr_array, frequency: LabelFrequency) -> "Counts":

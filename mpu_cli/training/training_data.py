@@ -40,20 +40,12 @@ AnnotatedDataT = TypeVar("AnnotatedDataT", bound="AnnotatedData")
 
 @dataclass(frozen=True)
 class Sources:
-    """Files that a training learns from, by the options of `mpu train` and `mpu complete`.
+    """Files that a training learns from, by the options of `mpu train` and `mpu complete`."""
 
-    Attributes
-    ----------
-    file : str, Path or Files
-        Annotated instances; of several files, numbered through all of them.
-    complete : str, Path or None
-        More instances, whose label sets are complete.
-    """
-
-    file: Source
+    file: Source  # annotated instances; of several files, numbered through all of them
     reviewed: Sequence[str | Path] = ()
     reviewed_wins: bool = False
-    complete: str | Path | None = None
+    complete: str | Path | None = None  # more instances, whose label sets are complete
     cache: Path | None = None
     naming: Naming = BESIDE
     reading: Reading = DEFAULT_READING
@@ -160,34 +152,16 @@ class ReviewCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotatedData(LabelInformation, ABC):
-    """Annotated instances that a model is learned from: in this process, or on the workers of a cluster.
+    """Annotated instances that a model is learned from: in this process, or on the workers of a cluster."""
 
-    Attributes
-    ----------
-    ids : ndarray of int, shape (q,)
-        The label, as written in files, of each column; ascending.
-    names : LabelNames or None
-        The names of labels, also of labels that do not occur.
-    sidecars : Sidecars or None
-        Of the data file, which have the ids of its records.
-    stored_vectorizer : Stored or None
-        The vectoriser that made the data of texts.
-    source : provenance.Source or None
-        The data file; None: they come from arrays.
-    implications : Implications or None
-        Which labels imply others, where that is known.
-    file_content : tuple or None
-        Size and checksum of the uncompressed file, if requested.
-    """
-
-    ids: np.ndarray
-    names: LabelNames | None = None
-    sidecars: Sidecars | None = None
-    stored_vectorizer: Stored | None = None
-    source: provenance.Source | None = None
+    ids: np.ndarray  # int, shape (q,): the label, as written in files, of each column; ascending
+    names: LabelNames | None = None  # the names of labels, also of labels that do not occur
+    sidecars: Sidecars | None = None  # of the data file, which have the ids of its records
+    stored_vectorizer: Stored | None = None  # the vectoriser that made the data of texts
+    source: provenance.Source | None = None  # the data file; None: they come from arrays
     review: ReviewCounts | None = None
-    implications: Implications | None = None
-    file_content: Content | None = None
+    implications: Implications | None = None  # which labels imply others, where that is known
+    file_content: Content | None = None  # size and checksum of the uncompressed file, if requested
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -317,20 +291,11 @@ def frequency_file(options: Any) -> Path | None:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingData(AnnotatedData):
-    """A training set in this process.
+    """A training set in this process."""
 
-    Attributes
-    ----------
-    features : csr_array of float32, shape (n, D)
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    scores : ndarray of float32, shape (n, q), or None
-        Out-of-fold scores of another classifier, from 0 to 1.
-    """
-
-    features: csr_array
-    labels: csr_array
-    scores: np.ndarray | None = None
+    features: csr_array  # float32, shape (n, D)
+    labels: csr_array  # bool, shape (n, q): annotated labels
+    scores: np.ndarray | None = None  # float32, shape (n, q): out-of-fold scores of another classifier, from 0 to 1
 
     def __len__(self) -> int:
         return self.features.shape[0]

@@ -19,16 +19,10 @@ _MOST_LOOKED_UP = 1 << 24
 
 @dataclass(frozen=True)
 class Features:
-    """n instances with D sparse and d dense features; feature j >= D is dense column j - D.
+    """n instances with D sparse and d dense features; feature j >= D is dense column j - D."""
 
-    Attributes
-    ----------
-    sparse : csr_array, shape (n, D), float32
-    dense : ndarray, shape (n, d), float32
-    """
-
-    sparse: csr_array
-    dense: np.ndarray
+    sparse: csr_array  # shape (n, D), float32
+    dense: np.ndarray  # shape (n, d), float32
 
     @classmethod
     def of(cls, matrix: csr_array, width: int | None = None, empty: Callable[..., np.ndarray] = np.empty) -> "Features":
@@ -145,18 +139,10 @@ def coherence(drawn: list[Features]) -> float:
 
 @dataclass(frozen=True)
 class Columns:
-    """Some of D features.
+    """Some of D features."""
 
-    Attributes
-    ----------
-    indices : ndarray of int32, shape (D',)
-        Ascending.
-    width : int
-        Number of all features D.
-    """
-
-    indices: np.ndarray
-    width: int
+    indices: np.ndarray  # int32, shape (D',): ascending
+    width: int  # number of all features D
 
     @classmethod
     def occurring(cls, *matrices: csr_array) -> "Columns":

@@ -31,18 +31,10 @@ def strata_of(annotations: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Judges:
-    """Which model has predicted each of m instances, and what it had learned from.
+    """Which model has predicted each of m instances, and what it had learned from."""
 
-    Attributes
-    ----------
-    of_instances : ndarray of int, shape (m,)
-        The number of the model.
-    annotations : ndarray of int, shape (models, q)
-        How many annotations of each label it has learned from.
-    """
-
-    of_instances: np.ndarray
-    annotations: np.ndarray
+    of_instances: np.ndarray  # int, shape (m,): the number of the model
+    annotations: np.ndarray  # int, shape (models, q): how many annotations of each label it has learned from
 
     @classmethod
     def of(cls, predicted: Sequence[np.ndarray], annotations: Sequence[np.ndarray]) -> "Judges":
@@ -110,18 +102,10 @@ Block: TypeAlias = slice | np.ndarray
 
 @dataclass(frozen=True)
 class Top:
-    """The rule by which the largest predictions of an instance are kept.
+    """The rule by which the largest predictions of an instance are kept."""
 
-    Attributes
-    ----------
-    most : int
-        At most so many, the largest; of equals the first.
-    least : float
-        At least of this probability.
-    """
-
-    most: int = _FEWEST_KEPT
-    least: float = 0.001
+    most: int = _FEWEST_KEPT  # at most so many, the largest; of equals the first
+    least: float = 0.001  # at least of this probability
 
     @classmethod
     def enough_for(cls, sizes: np.ndarray, q: int, c: float) -> "Top":
@@ -329,20 +313,11 @@ def over(scores: csr_array, least: np.ndarray | np.float32) -> csr_array:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions of instances by models that have not seen them.
+    """Predictions of instances by models that have not seen them."""
 
-    Attributes
-    ----------
-    rows : ndarray of int, shape (m,), or slice
-        Which instances.
-    probabilities : ndarray or csr_array of float32, shape (m, q)
-    judges : Judges or None
-        By which models; None: all cells are taken for alike.
-    """
-
-    rows: np.ndarray | slice
-    probabilities: Predictions
-    judges: Judges | None = None
+    rows: np.ndarray | slice  # int, shape (m,), or slice: which instances
+    probabilities: Predictions  # ndarray or csr_array of float32, shape (m, q)
+    judges: Judges | None = None  # by which models; None: all cells are taken for alike
 
     def without_unseen(self) -> "HeldOut":
         """Return the same with predictions of 0 where the judge has never seen the label."""

@@ -15,21 +15,13 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
 
 @dataclass(frozen=True)
 class Answers:
-    """Whether labels are true in some cells that are not annotated.
+    """Whether labels are true in some cells that are not annotated."""
 
-    Attributes
-    ----------
-    rows, columns : ndarray of int, shape (m,)
-        The instance and the label of each cell.
-    true : ndarray of bool, shape (m,)
-    chance : ndarray of float64, shape (m,)
-        The probability with which the cell was drawn, in (0, 1].
-    """
-
+    # `rows`, `columns`: int, shape (m,): the instance and the label of each cell
     rows: np.ndarray
     columns: np.ndarray
-    true: np.ndarray
-    chance: np.ndarray
+    true: np.ndarray  # bool, shape (m,)
+    chance: np.ndarray  # float64, shape (m,): the probability with which the cell was drawn, in (0, 1]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -56,20 +48,11 @@ class Answers:
 
 @dataclass(frozen=True)
 class InstanceGroups:
-    """The group of each instance.
+    """The group of each instance."""
 
-    Attributes
-    ----------
-    of_instances : ndarray of int, shape (n,)
-        Numbers from 0.
-    names : tuple of str
-        The name of each group.
-    rates : ndarray of float64, shape (groups,), or None
-        Label frequency of each, as soon as it has been estimated.
-    """
-
-    of_instances: np.ndarray
-    names: tuple[str, ...]
+    of_instances: np.ndarray  # int, shape (n,): numbers from 0
+    names: tuple[str, ...]  # the name of each group
+    # float64, shape (groups,): label frequency of each, as soon as it has been estimated
     rates: np.ndarray | None = None
 
     def sums(self, of_instances: np.ndarray) -> np.ndarray:
@@ -88,32 +71,20 @@ class InstanceGroups:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelInformation:
-    """What a training learns from beside features and annotations, of n instances and q labels.
+    """What a training learns from beside features and annotations, of n instances and q labels."""
 
-    Attributes
-    ----------
-    verified : VerifiedLabels or None
-        What people have decided, beyond the annotations.
-    sampled : ndarray of int or None
-        The instances that were drawn at random and completely reviewed. The label frequency c comes from these, one
-        for each label, unless it is given.
-    second : ndarray of int or None
-        The instances of a second file with complete label sets, drawn from the same population. Where c is neither
-        given nor told by a review, it comes from the rates of labels in both files.
-    answers : Answers or None
-        Those to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
-    groups : InstanceGroups or None
-        Groups of instances that have a label frequency of their own.
-    label_features : csr_array of float32, shape (q, any), or None
-        A vector for each label, zero where there is none: the direction of the mean of the prior of its weights
-        (`core.side_information`).
-    """
-
-    verified: VerifiedLabels | None = None
+    verified: VerifiedLabels | None = None  # what people have decided, beyond the annotations
+    # The instances that were drawn at random and completely reviewed. The label frequency c comes from these, one for
+    # each label, unless it is given.
     sampled: np.ndarray | None = None
+    # The instances of a second file with complete label sets, drawn from the same population. Where c is neither
+    # given nor told by a review, it comes from the rates of labels in both files.
     second: np.ndarray | None = None
+    # Those to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
     answers: Answers | None = None
-    groups: InstanceGroups | None = None
+    groups: InstanceGroups | None = None  # groups of instances that have a label frequency of their own
+    # float32, shape (q, any): A vector for each label, zero where there is none: the direction of the mean of the
+    # prior of its weights (`core.side_information`)
     label_features: csr_array | None = None
 
     @property
@@ -170,24 +141,13 @@ class Problem(LabelInformation):
 
 @dataclass(frozen=True)
 class Rows:
-    """Instances in memory, with features in the form that models learn from.
-
-    Attributes
-    ----------
-    features : Features, n instances
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    verified : VerifiedLabels or None
-        Verified labels.
-    groups : InstanceGroups or None
-        As in `Problem`.
-    """
+    """Instances in memory, with features in the form that models learn from."""
 
     features: Features
-    labels: csr_array
+    labels: csr_array  # bool, shape (n, q): annotated labels
     _: KW_ONLY
-    verified: VerifiedLabels | None = None
-    groups: InstanceGroups | None = None
+    verified: VerifiedLabels | None = None  # verified labels
+    groups: InstanceGroups | None = None  # as in `Problem`
 
     def __len__(self) -> int:
         return len(self.features)

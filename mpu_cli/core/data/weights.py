@@ -17,21 +17,11 @@ _DENSE_FROM = 0.25
 
 @dataclass(frozen=True)
 class WeightRows:
-    """Weights of D features and q labels. Made by `of`.
+    """Weights of D features and q labels. Made by `of`."""
 
-    Attributes
-    ----------
-    sparse : csr_array of float32, shape (D, q)
-        All weights; or none, where all rows are dense.
-    dense : ndarray of float32, shape (m, q)
-        The rows with many weights.
-    place : ndarray of int32, shape (D,)
-        Where a row is among the dense ones; -1 for the others.
-    """
-
-    sparse: csr_array
-    dense: np.ndarray
-    place: np.ndarray
+    sparse: csr_array  # float32, shape (D, q): all weights; or none, where all rows are dense
+    dense: np.ndarray  # float32, shape (m, q): the rows with many weights
+    place: np.ndarray  # int32, shape (D,): where a row is among the dense ones; -1 for the others
 
     @classmethod
     def of(cls, weights: np.ndarray | csr_array) -> "WeightRows":

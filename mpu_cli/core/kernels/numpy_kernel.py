@@ -64,25 +64,13 @@ _SCORES = 1 << 20
 
 @dataclass(frozen=True)
 class Batch:
-    """A mini-batch of B instances.
+    """A mini-batch of B instances."""
 
-    Attributes
-    ----------
-    rows : ndarray of int, shape (B,)
-        Which instances of the features.
-    columns : ndarray of int, shape (u,)
-        The sparse features that occur in the batch.
-    sparse : csr_array, shape (B, u)
-        Their values.
-    transposed : csr_array, shape (u, B)
-    dense : ndarray of float32, shape (B, d)
-    """
-
-    rows: np.ndarray
-    columns: np.ndarray
-    sparse: csr_array
-    transposed: csr_array
-    dense: np.ndarray
+    rows: np.ndarray  # int, shape (B,): which instances of the features
+    columns: np.ndarray  # int, shape (u,): the sparse features that occur in the batch
+    sparse: csr_array  # shape (B, u): their values
+    transposed: csr_array  # shape (u, B)
+    dense: np.ndarray  # float32, shape (B, d)
 
 
 @dataclass(frozen=True)

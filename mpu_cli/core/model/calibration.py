@@ -27,20 +27,15 @@ _ROWS = 1 << 14
 
 @dataclass(frozen=True)
 class BinnedCells:
-    """How many cells there are in each bin, and how many true ones, for each stratum of labels.
+    """How many cells there are in each bin, and how many true ones, for each stratum of labels."""
 
-    Attributes
-    ----------
-    cells : ndarray of float64, shape (strata, BINS)
-        All that are not ignored. There is one stratum, or one of each number of annotations (`core.data.predictions`).
-    true : ndarray of float64, shape (strata, BINS)
-        True labels, estimated: an annotation stands for 1 / c of them (`LabelFrequency.counted`).
-    annotations : ndarray of int, shape (strata,)
-    """
-
+    # float64, shape (strata, BINS): all that are not ignored. There is one stratum, or one of each number of
+    # annotations (`core.data.predictions`).
     cells: np.ndarray
+    # float64, shape (strata, BINS): true labels, estimated: an annotation stands for 1 / c of them
+    # (`LabelFrequency.counted`)
     true: np.ndarray
-    annotations: np.ndarray
+    annotations: np.ndarray  # int, shape (strata,)
 
     def __add__(self, other: "BinnedCells") -> "BinnedCells":
         """Return the counts of both."""
@@ -152,15 +147,10 @@ _CELLS = 1 << 20
 
 @dataclass(frozen=True)
 class Calibration:
-    """A strictly increasing map from predictions to probabilities, piecewise linear in the log odds of both.
+    """A strictly increasing map from predictions to probabilities, piecewise linear in the log odds of both."""
 
-    Attributes
-    ----------
-    predicted, actual : ndarray of float64, shape (m,)
-        Log odds of predictions, ascending, and those of the probabilities they stand for, ascending too. Beyond the
-        outermost ones both differ by the same.
-    """
-
+    # `predicted`, `actual`: float64, shape (m,): log odds of predictions, ascending, and those of the probabilities
+    # they stand for, ascending too. Beyond the outermost ones both differ by the same.
     predicted: np.ndarray
     actual: np.ndarray
 
@@ -234,18 +224,10 @@ class Calibration:
 
 @dataclass(frozen=True)
 class StratifiedCalibration:
-    """A map for each stratum of labels (`core.data.predictions`).
+    """A map for each stratum of labels (`core.data.predictions`)."""
 
-    Attributes
-    ----------
-    maps : tuple of Calibration
-        One for each stratum.
-    strata : ndarray of int8, shape (q,)
-        That of each label of a model.
-    """
-
-    maps: tuple[Calibration, ...]
-    strata: np.ndarray
+    maps: tuple[Calibration, ...]  # one for each stratum
+    strata: np.ndarray  # int8, shape (q,): that of each label of a model
 
     def apply(self, predictions: Predictions) -> None:
         """Put probabilities in place of predictions by the model, float32, shape (n, q)."""

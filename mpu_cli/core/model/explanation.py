@@ -20,22 +20,15 @@ MOST_REASONS = 5
 
 @dataclass(frozen=True)
 class Explanation:
-    """The weights of one label.
+    """The weights of one label."""
 
-    Attributes
-    ----------
-    features : ndarray of float64, shape (D',)
-        What a unit of each feature that has weights adds to the log-odds of the label at the first level, which knows
-        features alone.
-    leans_on : ndarray of float64, shape (q,), or None
-        What a prediction of 1 of each label adds to the log-odds of this one at the last level; over several levels
-        before it, the sum. None where there is one level.
-    leaned_on_by : ndarray of float64, shape (q,), or None
-        What a prediction of 1 of this label adds to the log-odds of each label, in the same way.
-    """
-
+    # float64, shape (D',): what a unit of each feature that has weights adds to the log-odds of the label at the
+    # first level, which knows features alone
     features: np.ndarray
+    # float64, shape (q,): what a prediction of 1 of each label adds to the log-odds of this one at the last level;
+    # over several levels before it, the sum. None where there is one level.
     leans_on: np.ndarray | None = None
+    # float64, shape (q,): what a prediction of 1 of this label adds to the log-odds of each label, in the same way
     leaned_on_by: np.ndarray | None = None
 
 

@@ -25,24 +25,14 @@ class RbfFeatures:
     """phi(x) = N (K(z, z_1), ..., K(z, z_m)), where z is x with each feature standardised, and z_j are m instances.
 
     <phi(x), phi(x')> is about K(z, z') = exp(-gamma ||z - z'||^2).
-
-    Attributes
-    ----------
-    mean, deviation : ndarray of float64, shape (D,)
-        z = (x - mean) / deviation, feature by feature.
-    landmarks : ndarray of float32, shape (m, D)
-        z_1, ..., z_m.
-    normalization : ndarray of float32, shape (m, m)
-        N, the inverse square root of the kernel of the landmarks.
-    gamma : float
-        In units of the inverse squared distance of standardised instances.
     """
 
+    # `mean`, `deviation`: float64, shape (D,): z = (x - mean) / deviation, feature by feature
     mean: np.ndarray
     deviation: np.ndarray
-    landmarks: np.ndarray
-    normalization: np.ndarray
-    gamma: float
+    landmarks: np.ndarray  # float32, shape (m, D): z_1, ..., z_m
+    normalization: np.ndarray  # float32, shape (m, m): N, the inverse square root of the kernel of the landmarks
+    gamma: float  # in units of the inverse squared distance of standardised instances
 
     @classmethod
     def learned(cls, matrix: csr_array, gamma: float, m: int, seed: int = 0) -> "RbfFeatures":
@@ -96,16 +86,10 @@ class RbfFeatures:
 
 @dataclass(frozen=True)
 class RbfModel:
-    """A stacked model of the features of an RBF kernel.
-
-    Attributes
-    ----------
-    stacked : StackedModel
-        Of m features, the numbers of `features`.
-    """
+    """A stacked model of the features of an RBF kernel."""
 
     features: RbfFeatures
-    stacked: StackedModel
+    stacked: StackedModel  # of m features, the numbers of `features`
 
     @property
     def thresholds(self) -> np.ndarray:

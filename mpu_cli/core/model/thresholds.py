@@ -232,23 +232,14 @@ def estimated_f1(
 
 @dataclass(frozen=True)
 class ExpectedF1:
-    """The micro-F1 that thresholds would reach on complete labels.
+    """The micro-F1 that thresholds would reach on complete labels."""
 
-    Attributes
-    ----------
-    predicted : float
-        Cells that reach their threshold.
-    by_chance, certain : tuple of two floats
-        Estimated true labels, and those of them that are predicted: by annotations that stand for 1/c, and by those
-        that stand for themselves.
-    deviation : float
-        Standard deviation of the F1 by the sampling of instances, by the delta method.
-    """
-
-    predicted: float
+    predicted: float  # cells that reach their threshold
+    # `by_chance`, `certain`: estimated true labels, and those of them that are predicted: by annotations that stand
+    # for 1/c, and by those that stand for themselves
     by_chance: tuple[float, float]
     certain: tuple[float, float]
-    deviation: float
+    deviation: float  # standard deviation of the F1 by the sampling of instances, by the delta method
 
     @property
     def f1(self) -> float:
@@ -372,20 +363,11 @@ def _instances(labels: csc_array, k: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Decision:
-    """When labels are predicted.
+    """When labels are predicted."""
 
-    Attributes
-    ----------
-    thresholds : ndarray of float32, shape (q,)
-    expected : ExpectedF1
-        The micro-F1 to expect at them.
-    calibration : Calibration, StratifiedCalibration or None
-        What makes probabilities of predictions.
-    """
-
-    thresholds: np.ndarray
-    expected: ExpectedF1
-    calibration: AnyCalibration | None
+    thresholds: np.ndarray  # float32, shape (q,)
+    expected: ExpectedF1  # the micro-F1 to expect at them
+    calibration: AnyCalibration | None  # what makes probabilities of predictions
 
 
 class LabelledPredictions(NamedTuple):
@@ -398,21 +380,11 @@ class LabelledPredictions(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """Held-out predictions, and what they are compared with.
+    """Held-out predictions, and what they are compared with."""
 
-    Attributes
-    ----------
-    held_out : HeldOut
-        Of instances among the n.
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    frequency : LabelFrequency
-        Of these instances and labels.
-    """
-
-    held_out: HeldOut
-    labels: csr_array
-    frequency: LabelFrequency
+    held_out: HeldOut  # of instances among the n
+    labels: csr_array  # bool, shape (n, q): annotated labels
+    frequency: LabelFrequency  # of these instances and labels
 
     def candidates(self, calibration: AnyCalibration | None) -> "Evidence":
         """Return the same, where labels that their judge has never seen are predicted only if a model may do so."""

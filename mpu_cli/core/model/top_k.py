@@ -35,17 +35,11 @@ class _Rates(NamedTuple):
 
 @dataclass(frozen=True)
 class TopK:
-    """By which score the k labels of an instance are chosen.
-
-    Attributes
-    ----------
-    aim : {"macro-f1", "coverage"}
-    weights, offsets : ndarray of float32, shape (q,)
-        Of the calibrated probability of each label.
-    """
+    """By which score the k labels of an instance are chosen."""
 
     k: int
-    aim: str
+    aim: str  # {"macro-f1", "coverage"}
+    # `weights`, `offsets`: float32, shape (q,): of the calibrated probability of each label
     weights: np.ndarray = field(repr=False)
     offsets: np.ndarray = field(repr=False)
 
@@ -102,18 +96,12 @@ class TopK:
 
 @dataclass(frozen=True)
 class ExpectedAtK:
-    """What decisions of k labels are expected to reach on complete labels.
+    """What decisions of k labels are expected to reach on complete labels."""
 
-    Attributes
-    ----------
-    precision, aim : float
-        Precision at k, and macro-F1 or coverage.
-    precision_by_probability, aim_by_probability : float
-        The same of the k most probable labels.
-    """
-
+    # `precision`, `aim`: precision at k, and macro-F1 or coverage
     precision: float
     aim: float
+    # `precision_by_probability`, `aim_by_probability`: the same of the k most probable labels
     precision_by_probability: float
     aim_by_probability: float
 

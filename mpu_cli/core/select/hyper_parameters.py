@@ -68,20 +68,13 @@ class Population(Drawable, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """Where the label frequency comes from; all None where the user chose it.
+    """Where the label frequency comes from; all None where the user chose it."""
 
-    Attributes
-    ----------
-    estimate : FrequencyEstimate or None
-        From the annotations alone; None when a review leaves no annotation to estimate it from.
-    reviewed : ReviewedFrequency or None
-        From what people have decided of cells or instances drawn at random, where they have: c comes from here.
-    groups : GroupFrequencies or None
-        Of groups of instances, where there are some; `estimate` is of all of them then.
-    """
-
+    # From the annotations alone; None when a review leaves no annotation to estimate it from
     estimate: FrequencyEstimate | None = None
+    # From what people have decided of cells or instances drawn at random, where they have: c comes from here
     reviewed: ReviewedFrequency | None = None
+    # Of groups of instances, where there are some; `estimate` is of all of them then
     groups: GroupFrequencies | None = None
 
     @property
@@ -114,34 +107,17 @@ class Estimates:
 
 @dataclass(frozen=True, kw_only=True)
 class HyperParameters:
-    """What the levels are learned with.
+    """What the levels are learned with."""
 
-    Attributes
-    ----------
-    rates : ndarray of float64, shape (q,)
-        Label frequency of each label, where the label is not verified.
-    settings : Settings
-        Of models that leave instances out, and of a cold training.
-    level_settings : Settings
-        Of the levels themselves: others than these where they begin warm.
-    folds : int or None
-        Number of cross-validation folds; None: by the number of instances.
-    prune : float or None
-        Weights below this are dropped; None: none.
-    held_out : HeldOut or None
-        Out-of-fold predictions of level 0, where choosing the settings has given those of all instances.
-    f1 : float or None
-        The F1 that the settings were chosen by, where they were.
-    """
-
-    rates: np.ndarray
-    settings: Settings
-    level_settings: Settings
-    folds: int | None = None
-    prune: float | None = None
+    rates: np.ndarray  # float64, shape (q,): label frequency of each label, where the label is not verified
+    settings: Settings  # of models that leave instances out, and of a cold training
+    level_settings: Settings  # of the levels themselves: others than these where they begin warm
+    folds: int | None = None  # number of cross-validation folds; None: by the number of instances
+    prune: float | None = None  # weights below this are dropped; None: none
     estimates: Estimates = Estimates()
+    # Out-of-fold predictions of level 0, where choosing the settings has given those of all instances
     held_out: HeldOut | None = None
-    f1: float | None = None
+    f1: float | None = None  # the F1 that the settings were chosen by, where they were
 
 
 def choose_hyper_parameters(

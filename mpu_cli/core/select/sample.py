@@ -47,17 +47,10 @@ def draw(n: int, size: int, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class DrawnLabels:
-    """Some of many labels.
+    """Some of many labels."""
 
-    Attributes
-    ----------
-    columns : ndarray of int, shape (m,)
-        Which they are, ascending.
-    weights : ndarray of float64, shape (m,)
-        How many labels each stands for: the inverse of the probability that it was drawn.
-    """
-
-    columns: np.ndarray
+    columns: np.ndarray  # int, shape (m,): which they are, ascending
+    # float64, shape (m,): how many labels each stands for: the inverse of the probability that it was drawn
     weights: np.ndarray
 
 

@@ -51,19 +51,12 @@ Candidate = TypeVar("Candidate", bound=Scored)
 
 @dataclass(frozen=True)
 class Trial:
-    """What settings are compared by: predictions of folds by models that have not seen them.
+    """What settings are compared by: predictions of folds by models that have not seen them."""
 
-    Attributes
-    ----------
-    folds : list of Fold
-        They need not hold out all instances.
-    weights : ndarray of float64, shape (q,), or None
-        How many labels each of these stands for; None: each for itself.
-    """
-
-    folds: list[Fold]
+    folds: list[Fold]  # they need not hold out all instances
     labels: csr_array
     frequency: LabelFrequency
+    # float64, shape (q,): how many labels each of these stands for; None: each for itself
     weights: np.ndarray | None = None
 
     def estimated_f1(self, predictions: np.ndarray, criterion: str | float = PU_F1, guided: bool = False) -> float:
@@ -91,18 +84,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    """Chosen settings with what they were chosen by.
-
-    Attributes
-    ----------
-    f1 : float
-        Estimated of the out-of-fold predictions at their best thresholds, by the criterion of the choice.
-    probabilities : ndarray of float32, shape (n, q)
-        Out-of-fold predictions under the chosen settings, in the rows that the folds hold out.
-    """
+    """Chosen settings with what they were chosen by."""
 
     settings: sgd.Settings
-    f1: float
+    f1: float  # estimated of the out-of-fold predictions at their best thresholds, by the criterion of the choice
+    # float32, shape (n, q): out-of-fold predictions under the chosen settings, in the rows that the folds hold out
     probabilities: np.ndarray
 
 

@@ -12,21 +12,12 @@ from mpu_cli.core.sgd import Settings
 
 @dataclass(frozen=True)
 class WarmStart:
-    """An earlier model, and which of its labels are those of the new data.
+    """An earlier model, and which of its labels are those of the new data."""
 
-    Attributes
-    ----------
-    model : StackedModel
-        Its D features are the new data's by their index.
-    columns : ndarray of int, shape (q,)
-        The column that each label of the new data has in the model; -1 for a new label.
-    settings : Settings
-        C and eta0 that the model was trained with.
-    """
-
-    model: StackedModel
+    model: StackedModel  # its D features are the new data's by their index
+    # int, shape (q,): the column that each label of the new data has in the model; -1 for a new label
     columns: np.ndarray
-    settings: Settings
+    settings: Settings  # C and eta0 that the model was trained with
 
     def level(
         self,

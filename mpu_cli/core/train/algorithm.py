@@ -45,44 +45,25 @@ _ENOUGH_ANNOTATIONS = 5_000
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a training estimated and chose.
+    """What a training estimated and chose."""
 
-    Attributes
-    ----------
-    c : ndarray, shape (q,)
-        Label frequency of each label, where the label is not verified.
-    estimate : FrequencyEstimate or None
-        From the annotations alone; None when c was given, or when a review leaves no annotation to estimate it from.
-    reviewed : ReviewedFrequency or None
-        From what people have decided of cells or instances drawn at random, where they have: c comes from here.
-    groups : GroupFrequencies or None
-        Of groups of instances, where there are some.
-    settings : Settings
-        Of the levels, with the number of epochs.
-    level_f1 : list of float
-        Micro-F1 to expect on complete labels of each level at its best pooled threshold: out of fold, corrected for
-        the missing labels. Of levels that were tried; the model may have one less.
-    expected_f1 : float
-        The same for the last level at the thresholds of the model.
-    f1_interval : tuple of two floats
-        Of `expected_f1`, 90 %: by the sampling of instances, and by the interval of c where c was estimated.
-    held_out : HeldOut
-        Out-of-fold predictions of the last level, calibrated, by which its thresholds were chosen: of all instances
-        where each label gets a threshold of its own, or where all were asked for.
-    seconds : dict
-        Wall time of each step.
-    """
-
-    c: np.ndarray
+    c: np.ndarray  # shape (q,): label frequency of each label, where the label is not verified
+    # From the annotations alone; None when c was given, or when a review leaves no annotation to estimate it from
     estimate: FrequencyEstimate | None
+    # From what people have decided of cells or instances drawn at random, where they have: c comes from here
     reviewed: ReviewedFrequency | None
-    groups: GroupFrequencies | None
-    settings: Settings
+    groups: GroupFrequencies | None  # of groups of instances, where there are some
+    settings: Settings  # of the levels, with the number of epochs
+    # Micro-F1 to expect on complete labels of each level at its best pooled threshold: out of fold, corrected for the
+    # missing labels. Of levels that were tried; the model may have one less.
     level_f1: list[float]
-    expected_f1: float
+    expected_f1: float  # the same for the last level at the thresholds of the model
+    # Of `expected_f1`, 90 %: by the sampling of instances, and by the interval of c where c was estimated
     f1_interval: tuple[float, float]
+    # Out-of-fold predictions of the last level, calibrated, by which its thresholds were chosen: of all instances
+    # where each label gets a threshold of its own, or where all were asked for
     held_out: HeldOut
-    seconds: dict[str, float]
+    seconds: dict[str, float]  # wall time of each step
 
     def warnings(self) -> list[str]:
         """Say what to know before trusting the model."""

@@ -30,21 +30,11 @@ _WORTHWHILE = 2e-3
 
 @dataclass(frozen=True)
 class Chosen:
-    """Features, as a training learns from them.
+    """Features, as a training learns from them."""
 
-    Attributes
-    ----------
-    instances : Instances
-        With these features.
-    hyper_parameters : HyperParameters or None
-        Chosen with them; None: they are still to be chosen.
-    rbf : RbfFeatures or None
-        What makes them of an instance's own; None: they are its own.
-    """
-
-    instances: Instances
-    hyper_parameters: HyperParameters | None = None
-    rbf: RbfFeatures | None = None
+    instances: Instances  # with these features
+    hyper_parameters: HyperParameters | None = None  # chosen with them; None: they are still to be chosen
+    rbf: RbfFeatures | None = None  # what makes them of an instance's own; None: they are its own
 
     @property
     def f1(self) -> float:

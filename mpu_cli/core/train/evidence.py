@@ -22,26 +22,16 @@ from mpu_cli.runtime.run import Run
 
 @dataclass(frozen=True)
 class Evidence:
-    """What missing labels are listed by.
+    """What missing labels are listed by."""
 
-    Attributes
-    ----------
-    probabilities : ndarray or csr_array of float32, shape (n, q)
-        Pr(y=1 | x), of all instances, out of fold.
-    blocks : int
-        Of so many probabilities that were calibrated by themselves.
-    estimates : Estimates
-        Where the frequency comes from.
-    calibration : Calibration or None
-        What made probabilities of scores; None where a model predicts probabilities.
-    """
-
+    # ndarray or csr_array of float32, shape (n, q): Pr(y=1 | x), of all instances, out of fold
     probabilities: Predictions
     frequency: LabelFrequency
     _: KW_ONLY
-    blocks: int
-    estimates: Estimates = field(default_factory=Estimates)
+    blocks: int  # of so many probabilities that were calibrated by themselves
+    estimates: Estimates = field(default_factory=Estimates)  # where the frequency comes from
     warnings: tuple[str, ...] = ()
+    # What made probabilities of scores; None where a model predicts probabilities
     calibration: Calibration | None = None
 
     @property

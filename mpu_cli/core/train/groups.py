@@ -47,43 +47,25 @@ from mpu_cli.runtime.run import Run
 
 @dataclass(frozen=True)
 class Picked:
-    """The instances of a part that some groups are learned from.
-
-    Attributes
-    ----------
-    features : Features, m instances
-    labels : csr_array of bool, shape (m, k)
-        Annotated labels of these groups, group by group.
-    instances : csr_array of bool, shape (groups, m)
-        Where a group is learned from an instance.
-    selected : ndarray of bool, shape (selections, m)
-        Which of them are in each of some selections.
-    vectors : csc_array of float32, shape (D, k), or None
-        Where the weights are drawn to (`core.side_information`).
-    """
+    """The instances of a part that some groups are learned from."""
 
     features: Features
-    labels: csr_array
-    instances: csr_array
-    selected: np.ndarray
+    labels: csr_array  # bool, shape (m, k): annotated labels of these groups, group by group
+    instances: csr_array  # bool, shape (groups, m): where a group is learned from an instance
+    selected: np.ndarray  # bool, shape (selections, m): which of them are in each of some selections
     verified: VerifiedLabels | None = None
+    # float32, shape (D, k): where the weights are drawn to (`core.side_information`)
     vectors: csc_array | None = None
 
 
 @dataclass(frozen=True)
 class Whole:
-    """All instances of a selection, of which a group is learned from some.
-
-    Attributes
-    ----------
-    start : LinearModel
-        Where the labels of the groups start.
-    """
+    """All instances of a selection, of which a group is learned from some."""
 
     size: int
     mean_squared_norm: float
     settings: Settings
-    start: LinearModel
+    start: LinearModel  # where the labels of the groups start
 
     def of_labels(self, labels: np.ndarray) -> "Whole":
         """Return the same for some of the labels."""
@@ -267,18 +249,10 @@ _PIECES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class GroupedLevel(Shards):
-    """A level of many labels that are learned in groups.
+    """A level of many labels that are learned in groups."""
 
-    Attributes
-    ----------
-    groups : list of ndarray of int
-        The labels of each group, ascending.
-    prune : float
-        Weights below this are dropped.
-    """
-
-    groups: list[np.ndarray]
-    prune: float
+    groups: list[np.ndarray]  # the labels of each group, ascending
+    prune: float  # weights below this are dropped
 
     @classmethod
     def at_first(cls, level: Shards, prune: float) -> "GroupedLevel":

@@ -24,19 +24,11 @@ from mpu_cli.runtime.run import Run
 
 @dataclass(frozen=True)
 class Selected:
-    """A selection, and what it selects of each part.
-
-    Attributes
-    ----------
-    sizes : list of int
-        Instances of each part.
-    counts : LabelCounts
-        Of the annotations of all of them.
-    """
+    """A selection, and what it selects of each part."""
 
     selection: Selection
-    sizes: list[int]
-    counts: LabelCounts
+    sizes: list[int]  # instances of each part
+    counts: LabelCounts  # of the annotations of all of them
 
     def __len__(self) -> int:
         return sum(self.sizes)
@@ -50,43 +42,21 @@ class Selected:
 
 @dataclass(frozen=True)
 class Instances:
-    """All instances, in parts.
+    """All instances, in parts."""
 
-    Attributes
-    ----------
-    executor : Executor
-        Of which the parts are handles.
-    parts : sequence of Handle
-        Of `parts.PartRows`.
-    sizes : list of int
-        Instances of each part.
-    annotations : ndarray of int, shape (q,)
-        How many instances are annotated with each label.
-    width : int
-        Number of features.
-    occurring : Columns or None
-        The features that occur, of all that there are; only these have columns if they are few. None: all have.
-    label_features : csr_array of float32, shape (q, width), or None
-        As in `Problem`.
-    sampled, second : ndarray of int or None
-        As in `Problem`, through all parts.
-    answers : Answers or None
-        As in `Problem`.
-    is_here : bool
-        Whether there is one part, in this process, whose threads all learn from it.
-    """
-
-    executor: Executor
-    parts: Sequence[Handle]
-    sizes: list[int]
-    annotations: np.ndarray
-    width: int
+    executor: Executor  # of which the parts are handles
+    parts: Sequence[Handle]  # of `parts.PartRows`
+    sizes: list[int]  # instances of each part
+    annotations: np.ndarray  # int, shape (q,): how many instances are annotated with each label
+    width: int  # number of features
+    # The features that occur, of all that there are; only these have columns if they are few. None: all have.
     occurring: Columns | None = None
-    label_features: csr_array | None = None
+    label_features: csr_array | None = None  # float32, shape (q, width): as in `Problem`
+    # `sampled`, `second`: as in `Problem`, through all parts
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
-    answers: Answers | None = None
-    is_here: bool = False
+    answers: Answers | None = None  # as in `Problem`
+    is_here: bool = False  # whether there is one part, in this process, whose threads all learn from it
 
     @classmethod
     def of(cls, problem: Problem, empty: Callable[..., np.ndarray] = np.empty) -> "Instances":

@@ -48,26 +48,15 @@ _NO_PREDICTIONS = np.empty((0, 0), np.float32)
 
 @dataclass(frozen=True, kw_only=True)
 class Level(ABC):
-    """How a level is learned, wherever the instances are; subclasses say by whom.
-
-    Attributes
-    ----------
-    parts : sequence of Handle
-        Of `parts.PartRows`, as the level learns from them.
-    run : Run
-        Observes every step, and saves checkpoints.
-    top : Top or None
-        Which predictions are kept, where labels are many; None: all.
-    start_of : callable or None
-        Gives the model with which a level begins, by the number of the level; None: levels begin cold.
-    """
+    """How a level is learned, wherever the instances are; subclasses say by whom."""
 
     instances: Instances
-    parts: Sequence[Handle]
+    parts: Sequence[Handle]  # of `parts.PartRows`, as the level learns from them
     chosen: HyperParameters
-    run: Run
-    top: Top | None = None
+    run: Run  # observes every step, and saves checkpoints
+    top: Top | None = None  # which predictions are kept, where labels are many; None: all
     number: int = 0
+    # Gives the model with which a level begins, by the number of the level; None: levels begin cold
     start_of: Callable[[int], LinearModel] | None = None
 
     @property
@@ -157,17 +146,10 @@ def _one_after_another(predictions: list[Predictions], run: Run) -> Predictions:
 
 @dataclass(frozen=True, kw_only=True)
 class OnePart(Level):
-    """A level that threads of this process learn from all instances.
+    """A level that threads of this process learn from all instances."""
 
-    Attributes
-    ----------
-    predicted : HeldOut or None
-        Predictions of all instances that are there already.
-    features_of : callable or None
-        Gives the features of the instances where a fold is held out; None: they are the same for all folds.
-    """
-
-    predicted: HeldOut | None = None
+    predicted: HeldOut | None = None  # predictions of all instances that are there already
+    # Gives the features of the instances where a fold is held out; None: they are the same for all folds
     features_of: Callable[[int], Features] | None = None
 
     @property
@@ -292,17 +274,11 @@ class OnePart(Level):
 
 @dataclass(frozen=True)
 class _Learned:
-    """The last level, which may become that of the model.
-
-    Attributes
-    ----------
-    calibration : Calibration, StratifiedCalibration or None
-        What makes probabilities of its predictions.
-    """
+    """The last level, which may become that of the model."""
 
     level: Level
     counted: BinnedCells
-    calibration: AnyCalibration | None
+    calibration: AnyCalibration | None  # what makes probabilities of its predictions
     held_out: list[Handle]
 
 

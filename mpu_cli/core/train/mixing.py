@@ -49,24 +49,14 @@ def shards_of(n_parts: int, n_shards: int) -> list[range]:
 
 @dataclass(frozen=True)
 class Mixing:
-    """Learns models of selected instances.
-
-    Attributes
-    ----------
-    settings : Settings
-        Of one shard alone.
-    run : Run
-        What units of work run with.
-    submitted : callable
-        Is given each unit that learns from a part.
-    """
+    """Learns models of selected instances."""
 
     executor: Executor
     rates: np.ndarray
-    settings: sgd.Settings
+    settings: sgd.Settings  # of one shard alone
     n_shards: int
-    run: Run
-    submitted: Callable[[Handle], None] = lambda _: None
+    run: Run  # what units of work run with
+    submitted: Callable[[Handle], None] = lambda _: None  # is given each unit that learns from a part
 
     def rounds(self, n_parts: int) -> int:
         """Return how often the shards learn from each instance; a part that is a shard makes all passes at once."""

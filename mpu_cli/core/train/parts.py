@@ -26,18 +26,10 @@ from mpu_cli.runtime.run import Run
 
 @dataclass(frozen=True)
 class PartRows(Rows):
-    """The instances of a part, as a level learns from them.
+    """The instances of a part, as a level learns from them."""
 
-    Attributes
-    ----------
-    number : int
-        Of the part. Its order and folds are drawn with a seed of its own.
-    side : SideInformation
-        Of these instances.
-    """
-
-    number: int = 0
-    side: SideInformation = NO_SIDE_INFORMATION
+    number: int = 0  # of the part; its order and folds are drawn with a seed of its own.
+    side: SideInformation = NO_SIDE_INFORMATION  # of these instances
 
     def frequency(self, rates: np.ndarray) -> LabelFrequency:
         """Return the label frequency of these cells, from the rates of labels."""
@@ -63,23 +55,13 @@ class PartRows(Rows):
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass over the selected instances of all parts.
-
-    Attributes
-    ----------
-    n : int
-        Instances that the model is to learn from in all: the weights are regularised by 1 / (C n).
-    seen : int
-        Instances that it has learned from before.
-    round_ : int
-        Of the passes over all parts.
-    """
+    """A pass over the selected instances of all parts."""
 
     selection: Selection
     settings: sgd.Settings
-    n: int
-    seen: int = 0
-    round_: int = 0
+    n: int  # instances that the model is to learn from in all: the weights are regularised by 1 / (C n)
+    seen: int = 0  # instances that it has learned from before
+    round_: int = 0  # of the passes over all parts
 
 
 def seed_of(seed: int, part: int, round_: int = 0) -> int:

@@ -84,45 +84,23 @@ class LinearSpace:
 
 @dataclass(frozen=True)
 class Dual:
-    """The problem that is solved.
-
-    Attributes
-    ----------
-    space : Space, n instances
-    present : ndarray of bool, shape (n, q)
-        Annotated labels.
-    rows : ndarray of int
-        The training instances.
-    prior : ndarray, shape (q, q)
-        R, positive definite.
-    """
+    """The problem that is solved."""
 
     space: Space
-    present: np.ndarray
-    rows: np.ndarray
-    prior: np.ndarray
+    present: np.ndarray  # bool, shape (n, q): annotated labels
+    rows: np.ndarray  # the training instances
+    prior: np.ndarray  # shape (q, q): R, positive definite
     cost: float
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The result of the ascent.
+    """The result of the ascent."""
 
-    Attributes
-    ----------
-    weights : ndarray of float32
-        The z_l as columns, as their space stores them.
-    alpha : ndarray of float32, shape (n, q)
-        Dual variables, 0 <= alpha <= C; zero for instances not in `rows`.
-    epochs : int
-        Passes over the instances.
-    relative_gap : float
-        Duality gap divided by the primal objective: a bound of how far, relatively, it is above its minimum.
-    """
-
-    weights: np.ndarray
-    alpha: np.ndarray
-    epochs: int
+    weights: np.ndarray  # the z_l as columns, as their space stores them
+    alpha: np.ndarray  # float32, shape (n, q): dual variables, 0 <= alpha <= C; zero for instances not in `rows`
+    epochs: int  # passes over the instances
+    # Duality gap divided by the primal objective: a bound of how far, relatively, it is above its minimum
     relative_gap: float
 
 

@@ -29,21 +29,11 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a training.
+    """The report of a training."""
 
-    Attributes
-    ----------
-    c : ndarray of float64, shape (q,)
-        Label frequency of each label.
-    own : int
-        Number of labels with enough annotations for their own estimate.
-    settings : Settings
-        C, eta0 and epochs of the classifiers.
-    """
-
-    c: np.ndarray
-    own: int
-    settings: Settings
+    c: np.ndarray  # float64, shape (q,): label frequency of each label
+    own: int  # number of labels with enough annotations for their own estimate
+    settings: Settings  # C, eta0 and epochs of the classifiers
 
 
 def train(

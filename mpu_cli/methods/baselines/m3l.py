@@ -54,30 +54,15 @@ _KERNEL_SAMPLE = 3_000
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a training.
+    """The report of a training."""
 
-    Attributes
-    ----------
-    cost : float
-        C of the papers.
-    gamma : float or None
-        Width of the RBF kernel; None for the linear one.
-    label_correlation : float
-        rho: weight of the label similarities in the prior R; the rest is the identity.
-    epochs : int
-        Passes over the instances.
-    relative_gap : float
-        Duality gap divided by the primal objective at the end; above the tolerance if C is too large to reach it.
-    f1 : float or None
-        Cross-validated micro-F1 on the annotated labels of the chosen C; None if C was set.
-    """
-
-    cost: float
-    gamma: float | None
-    label_correlation: float
-    epochs: int
+    cost: float  # C of the papers
+    gamma: float | None  # width of the RBF kernel; None for the linear one
+    label_correlation: float  # rho: weight of the label similarities in the prior R; the rest is the identity
+    epochs: int  # passes over the instances
+    # Duality gap divided by the primal objective at the end; above the tolerance if C is too large to reach it
     relative_gap: float
-    f1: float | None
+    f1: float | None  # cross-validated micro-F1 on the annotated labels of the chosen C; None if C was set
 
 
 def train_linear(

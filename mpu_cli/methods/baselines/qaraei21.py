@@ -62,22 +62,12 @@ _LARGEST_FEATURE = 1e30
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a training.
+    """The report of a training."""
 
-    Attributes
-    ----------
-    c : ndarray of float64, shape (q,)
-        Label frequency of each label.
-    f1 : float or None
-        Micro-F1 to expect on complete labels with the chosen C, out of fold; None if C was set.
-    caution : str or None
-        Caution about the estimate of c.
-    """
-
-    c: np.ndarray
+    c: np.ndarray  # float64, shape (q,): label frequency of each label
     cost: float
-    f1: float | None
-    caution: str | None
+    f1: float | None  # micro-F1 to expect on complete labels with the chosen C, out of fold; None if C was set
+    caution: str | None  # caution about the estimate of c
 
 
 def train(

@@ -24,24 +24,13 @@ _BATCH_SIZE = 128
 
 @dataclass(frozen=True)
 class KernelModel:
-    """Scores of all labels by an RBF kernel: z = (K(x, support) + constant) coefficients.
+    """Scores of all labels by an RBF kernel: z = (K(x, support) + constant) coefficients."""
 
-    Attributes
-    ----------
-    support : csr_array of float32, shape (m, D)
-    coefficients : ndarray of float32, shape (m, q)
-    gamma : float
-        K(x, x') = exp(-gamma ||x - x'||^2).
-    thresholds : ndarray of float32, shape (q,)
-        A label is predicted if sigma(z) is at least its threshold.
-    constant : float
-        Constant added to every kernel value: the square of a constant feature, whose weight is the bias.
-    """
-
-    support: csr_array
-    coefficients: np.ndarray
-    gamma: float
-    thresholds: np.ndarray
+    support: csr_array  # float32, shape (m, D)
+    coefficients: np.ndarray  # float32, shape (m, q)
+    gamma: float  # K(x, x') = exp(-gamma ||x - x'||^2)
+    thresholds: np.ndarray  # float32, shape (q,): A label is predicted if sigma(z) is at least its threshold
+    # Constant added to every kernel value: the square of a constant feature, whose weight is the bias
     constant: float = 0.0
 
     @property

@@ -58,26 +58,14 @@ _SAMPLE = 500
 
 @dataclass(frozen=True)
 class Graph:
-    """The similarities of n instances, for each of q labels.
+    """The similarities of n instances, for each of q labels."""
 
-    Attributes
-    ----------
-    similarity : ndarray or csr_array of float32, shape (n, n)
-        W, symmetric, with a diagonal of zeros.
-    degree : ndarray of float32, shape (n,)
-        Row sums of W.
-    annotated : csr_array of float32, shape (n, q)
-        S: 1 if instance i is annotated with label j.
-    sizes : ndarray of float32, shape (q,)
-        Annotations of each label, at least 1.
-    combination : ndarray of float32, shape (q, q)
-        w R_kj: weight of base similarity s_j s_j' / |s_j| in that of label k.
-    """
-
+    # ndarray or csr_array of float32, shape (n, n): W, symmetric, with a diagonal of zeros
     similarity: np.ndarray | csr_array
-    degree: np.ndarray
-    annotated: csr_array
-    sizes: np.ndarray
+    degree: np.ndarray  # float32, shape (n,): row sums of W
+    annotated: csr_array  # float32, shape (n, q): S: 1 if instance i is annotated with label j
+    sizes: np.ndarray  # float32, shape (q,): annotations of each label, at least 1
+    # float32, shape (q, q): w R_kj: weight of base similarity s_j s_j' / |s_j| in that of label k
     combination: np.ndarray
 
     @classmethod
@@ -189,43 +177,21 @@ _BLOCK_SIZE = 64
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a training.
+    """The report of a training."""
 
-    Attributes
-    ----------
-    gamma : float or None
-        W_ij = exp(-gamma ||x_i - x_j||^2); None for the other graphs.
-    steps : int
-        Projected gradient steps, of the block of labels that took most.
-    residual : float
-        The largest change of a value by the last step.
-    empty_labels : int
-        Number of labels that no unlabelled instance is predicted to have.
-    """
-
-    gamma: float | None
-    steps: int
-    residual: float
-    empty_labels: int
+    gamma: float | None  # W_ij = exp(-gamma ||x_i - x_j||^2); None for the other graphs
+    steps: int  # projected gradient steps, of the block of labels that took most
+    residual: float  # the largest change of a value by the last step
+    empty_labels: int  # number of labels that no unlabelled instance is predicted to have
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Predictions of the unlabelled instances of the training. There is no model for others.
+    """Predictions of the unlabelled instances of the training. There is no model for others."""
 
-    Attributes
-    ----------
-    values : ndarray of float32, shape (m, q)
-        In [0, 1].
-    thresholds : ndarray of float32, shape (q,)
-        A label is predicted if its value is at least its threshold.
-    n_features : int
-        Number of features D.
-    """
-
-    values: np.ndarray
-    thresholds: np.ndarray
-    n_features: int
+    values: np.ndarray  # float32, shape (m, q): in [0, 1]
+    thresholds: np.ndarray  # float32, shape (q,): A label is predicted if its value is at least its threshold
+    n_features: int  # number of features D
 
     def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
         """Return the values of these instances; MpuError for others."""

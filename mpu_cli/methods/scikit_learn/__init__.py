@@ -35,18 +35,11 @@ SEEDS = 1 << 32
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which classifier.
+    """Which classifier."""
 
-    Attributes
-    ----------
-    estimator : str
-        Name of a classifier in scikit-learn, or of any with its module.
-    parameters : tuple of (str, object)
-        Arguments of its constructor.
-    """
-
+    # Name of a classifier in scikit-learn, or of any with its module
     estimator: str = "sklearn.linear_model.LogisticRegression"
-    parameters: tuple[tuple[str, Any], ...] = ()
+    parameters: tuple[tuple[str, Any], ...] = ()  # arguments of its constructor
 
     @classmethod
     def parse(cls, parts: Sequence[str]) -> "Options":

@@ -26,46 +26,22 @@ from mpu_cli.runtime.run import Run
 
 @dataclass(frozen=True)
 class Learned:
-    """Classifiers of labels, and what their out-of-fold scores say.
+    """Classifiers of labels, and what their out-of-fold scores say."""
 
-    Attributes
-    ----------
-    classifiers : list of classifiers
-        Of all instances, from `classifiers.learned`.
-    scores : ndarray of float32, shape (n, q)
-        Out of fold, from 0 to 1.
-    evidence : Evidence
-        c, calibration and probabilities by these.
-    decision : Decision
-        Thresholds by these.
-    is_weighted : bool
-        Whether cells that are not annotated have weights.
-    """
-
-    classifiers: list[Any]
-    scores: np.ndarray
-    evidence: Evidence
-    decision: Decision
-    is_weighted: bool
+    classifiers: list[Any]  # of all instances, from `classifiers.learned`
+    scores: np.ndarray  # float32, shape (n, q): out of fold, from 0 to 1
+    evidence: Evidence  # c, calibration and probabilities by these
+    decision: Decision  # thresholds by these
+    is_weighted: bool  # whether cells that are not annotated have weights
 
 
 @dataclass(frozen=True)
 class CalibratedClassifiers:
-    """Classifiers as a model of labels.
+    """Classifiers as a model of labels."""
 
-    Attributes
-    ----------
-    classifiers : list of classifiers
-        One of all labels, or one of each.
-    calibration : Calibration
-        What makes probabilities of their scores.
-    thresholds : ndarray of float32, shape (q,)
-    n_features : int
-    """
-
-    classifiers: list[Any]
-    calibration: Calibration
-    thresholds: np.ndarray
+    classifiers: list[Any]  # one of all labels, or one of each
+    calibration: Calibration  # what makes probabilities of their scores
+    thresholds: np.ndarray  # float32, shape (q,)
     n_features: int
 
     @classmethod
