@@ -111,10 +111,7 @@ def digest(values: dict) -> str:
 def parse(path: Path, text: bytes) -> Manifest:
     """Parse and check the manifest of a model, whose path is for messages.
 
-    Raises
-    ------
-    ModelError
-        It is damaged, or of a newer format version.
+    Raises ModelError (it is damaged, or of a newer format version).
     """
     try:
         values = json_values(text)

@@ -54,13 +54,8 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
 
     The checksum is its SHA-256, hexadecimal.
 
-    Raises
-    ------
-    FileNotFoundError
-    ModelError
-        The file is damaged, has other arrays, or cannot be read.
-    TooLargeError
-        Its arrays exceed the free memory.
+    Raises FileNotFoundError, ModelError (the file is damaged, has other arrays, or cannot be read), TooLargeError (its
+    arrays exceed the free memory).
     """
     try:
         with _ShortReads(open_regular(path)) as file:
@@ -110,15 +105,8 @@ def read_label_names(path: Path, name: str, checksum: str) -> LabelNames:
 def read_kept(path: Path, name: str, checksum: str) -> bytes:
     """Read a file of a model.
 
-    Raises
-    ------
-    FileNotFoundError
-    ValueError
-        The file has another checksum, or is not a regular file.
-    ModelError
-        It cannot be read.
-    TooLargeError
-        It exceeds the free memory.
+    Raises FileNotFoundError, ValueError (the file has another checksum, or is not a regular file), ModelError (it
+    cannot be read), TooLargeError (it exceeds the free memory).
     """
     try:
         with open_regular(path / name) as file:

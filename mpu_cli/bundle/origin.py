@@ -88,10 +88,7 @@ def origin_name(manifest: bytes) -> str:
 def parse(content: bytes, n_labels: int) -> Origin:
     """Parse and check the file of a model with `n_labels` labels.
 
-    Raises
-    ------
-    ValueError
-        It is damaged, or of a newer version.
+    Raises ValueError (it is damaged, or of a newer version).
     """
     try:
         values = json_values(content, _MOST_MARKS)

@@ -59,10 +59,7 @@ _OLD_TEMPORARY = ".writing-"  # of mpu 0.1
 def check_target(path: Path) -> None:
     """Refuse a path where no model can be written, before the training.
 
-    Raises
-    ------
-    ModelError
-        It is a file, or a directory with other files in it; or the directory above is missing.
+    Raises ModelError (it is a file, or a directory with other files in it; or the directory above is missing).
     """
     if not path.absolute().parent.is_dir():
         raise ModelError(f"{path}: there is no directory {path.absolute().parent}; make it first")
@@ -82,19 +79,10 @@ def check_target(path: Path) -> None:
 def writer(path: Path, wait: float = 0) -> Iterator["Writer"]:
     """Lock a model directory for one training, and remove what killed trainings have left there.
 
-    Parameters
-    ----------
-    path : Path
-        Directory, created if missing; removed at the end if it was created here and no model was saved.
-    wait : float
-        Seconds to wait for another training to end.
-
-    Raises
-    ------
-    BusyError
-        Another training is running there.
-    ModelError
-        No model can be written there (see `check_target`), or the system forbids it.
+    `path`: directory, created if missing; removed at the end if it was created here and no model was saved.
+    `wait`: seconds to wait for another training to end.
+    Raises BusyError (another training is running there), ModelError (no model can be written there (see
+    `check_target`), or the system forbids it).
     """
     made = not path.exists()
     with signals.finally_call(partial(_remove_if_empty, path) if made else lambda: None), _hold(path, wait) as is_held:

@@ -32,10 +32,7 @@ class Address:
     def parse(cls, text: str) -> "Address":
         """Parse the value of ``--cluster``.
 
-        Raises
-        ------
-        ValueError
-            It has none of the forms in `EXPECTED`.
+        Raises ValueError (it has none of the forms in `EXPECTED`).
 
         Examples
         --------

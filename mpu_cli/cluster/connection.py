@@ -37,16 +37,10 @@ _LEAVE = 10.0
 def connected(address: Address, timeout: float) -> Iterator[DaskExecutor]:
     """Connect to a cluster, or start one on this machine.
 
-    Parameters
-    ----------
-    timeout : float
-        Seconds to wait for a scheduler and for a worker, at the start and whenever there is none. Each step of
-        connecting takes as long at most, whatever it is that answers, and so does leaving.
-
-    Raises
-    ------
-    ClusterError
-        The cluster does not answer, has no workers, or a worker has other versions of the numerical packages.
+    `timeout`: seconds to wait for a scheduler and for a worker, at the start and whenever there is none. Each step of
+    connecting takes as long at most, whatever it is that answers, and so does leaving.
+    Raises ClusterError (the cluster does not answer, has no workers, or a worker has other versions of the numerical
+    packages).
     """
     with _quiet(), _unwarned(), ExitStack() as leaving:
         cluster: str | LocalCluster

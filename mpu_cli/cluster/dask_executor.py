@@ -47,10 +47,7 @@ _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 class DaskExecutor:
     """An `Executor` on a Dask cluster.
 
-    Parameters
-    ----------
-    timeout : float
-        Seconds to wait while the cluster has no workers.
+    `timeout`: seconds to wait while the cluster has no workers.
     """
 
     def __init__(self, client: Client, timeout: float) -> None:
@@ -155,10 +152,7 @@ class DaskExecutor:
     def wait(self, handles: Sequence[Handle], tick: Callable[[], None] = lambda: None) -> None:
         """Wait for units; see `Executor`.
 
-        Raises
-        ------
-        ClusterError
-            The cluster is gone, or its workers.
+        Raises ClusterError (the cluster is gone, or its workers).
         """
         waiting = as_completed(handles, loop=self._client.loop)
         while not waiting.is_empty():

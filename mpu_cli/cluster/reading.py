@@ -58,10 +58,7 @@ def refuse_other(path: str, state: State | None) -> None:
 def absolute(source: str) -> str:
     """Return the absolute name of a file, or a URL as it is.
 
-    Raises
-    ------
-    InputError
-        It is a pipe, or a stream of this process, which a worker cannot read, or not again.
+    Raises InputError (it is a pipe, or a stream of this process, which a worker cannot read, or not again).
     """
     if is_url(source):
         return source
@@ -81,10 +78,7 @@ def _is_pipe(path: Path) -> bool:
 def read_unchanged(part: Part, state: State | None, reading: Reading, run: Run) -> Dataset:
     """Read a part of a file, which must not have changed since the training began.
 
-    Raises
-    ------
-    InputError
-        It has changed, or cannot be read.
+    Raises InputError (it has changed, or cannot be read).
     """
     refuse_other(part.path, state)
     data = read_part(part, reading, run)

@@ -145,12 +145,7 @@ def read_files(
     Plain files above `part_bytes` are cut into parts. One worker reads the parts of a shard, if possible. `second` is a
     file whose label sets are complete.
 
-    Raises
-    ------
-    InputError
-        A file cannot be read, or no instance has a label.
-    ClusterError
-        The cluster failed.
+    Raises InputError (a file cannot be read, or no instance has a label), ClusterError (the cluster failed).
     """
     of_files, of_second = plan_parts(files, part_bytes), plan_parts([] if second is None else [second], part_bytes)
     parts = [*of_files, *of_second]

@@ -36,16 +36,9 @@ _ROUNDS = 10
 def cluster(vectors: csr_array, size: int, rng: np.random.Generator) -> np.ndarray:
     """Put m vectors of unit length into groups by balanced spherical 2-means, again and again.
 
-    Parameters
-    ----------
-    vectors : csr_array of float32, shape (m, D)
-    size : int
-        Of each group; one is smaller, unless the number of vectors is a multiple of it.
-
-    Returns
-    -------
-    ndarray of int32, shape (m,)
-        The number of each one's group, from 0.
+    `vectors`: float32, shape (m, D).
+    `size`: of each group; one is smaller, unless the number of vectors is a multiple of it.
+    Returns: int32, shape (m,): the number of each one's group, from 0.
 
     Examples
     --------
@@ -86,14 +79,8 @@ def _first_half(vectors: csr_array, size: int, rng: np.random.Generator) -> np.n
 def centroids(features: Features, positives: csr_array) -> csr_array:
     """Return the direction of each label: the mean of its instances, of unit length each, in its largest features.
 
-    Parameters
-    ----------
-    positives : csr_array, shape (n, q)
-
-    Returns
-    -------
-    csr_array of float32, shape (q, D)
-        Rows of unit length; zero where a label has no instance.
+    `positives`: csr_array, shape (n, q).
+    Returns: float32, shape (q, D): rows of unit length; zero where a label has no instance.
     """
     q = positives.shape[1]
     by_label = csc_array(positives)
@@ -162,10 +149,8 @@ class NegativeSample:
     def widened(self, predictions: csr_array) -> "NegativeSample":
         """Return the same, where groups also learn from the instances for which one of their labels was predicted.
 
-        Parameters
-        ----------
-        predictions : csr_array of float32, shape (n, q)
-            By models that have not seen the instances; those that are features of the next level count.
+        `predictions`: float32, shape (n, q): by models that have not seen the instances; those that are features of the
+        next level count.
         """
         features = at_least(predictions, STACKED_FROM)
         cells = [

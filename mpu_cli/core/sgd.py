@@ -57,18 +57,11 @@ class Settings:
 class TrainingSet:
     """Instances to learn from, cut into mini-batches once for any number of settings and label blocks.
 
-    Parameters
-    ----------
-    features : Features, N instances
-    labels : csr_array of bool or float32, shape (N, q)
-        Annotated labels; or numbers in [0, 1], the weights with which instances count as annotated (the rest of each
-        counts as not).
-    rows : ndarray of int, shape (n,)
-        The instances to learn from, ascending.
-    run : Run
-        Its seed is that of the order of the instances, the same for every label block.
-    side : SideInformation
-        Of the N instances and the labels.
+    `labels`: bool or float32, shape (N, q): annotated labels; or numbers in [0, 1], the weights with which instances
+    count as annotated (the rest of each counts as not).
+    `rows`: int, shape (n,): the instances to learn from, ascending.
+    `run`: its seed is that of the order of the instances, the same for every label block.
+    `side`: of the N instances and the labels.
     """
 
     def __init__(
@@ -358,10 +351,7 @@ def _bold_step(coherence: float) -> float:
 def initial_bias(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
     """Log-odds of each label's estimated share, kept as far from 0 and 1 as its cells can tell: float32, shape (q,).
 
-    Parameters
-    ----------
-    annotated : csr_array of bool or float32, shape (n, q)
-        Annotated labels.
+    `annotated`: bool or float32, shape (n, q): annotated labels.
     """
     return bias_of_counts(frequency.count(annotated), frequency.rates)
 

@@ -66,10 +66,7 @@ class Prior:
     def of(cls, features: Features, label_features: csr_array) -> "Prior":
         """Make one for some instances.
 
-        Parameters
-        ----------
-        label_features : csr_array of float32, shape (q, D)
-            A row for each label, of any length.
+        `label_features`: float32, shape (q, D): a row for each label, of any length.
         """
         return cls(csc_array(unit_rows(label_features).T), features.as_sparse().tocsc())
 
@@ -116,12 +113,9 @@ class SideInformation:
     def of_next_level(self, predictions: Predictions, width: int) -> "SideInformation":
         """Return that of the level above.
 
-        Parameters
-        ----------
-        predictions : csr_array of float32, shape (n, q), or ndarray where there are no negatives
-            Of this level, by models that have not seen the instances.
-        width : int
-            Number of features of the level above.
+        `predictions`: float32, shape (n, q), or ndarray where there are no negatives: of this level, by models that
+        have not seen the instances.
+        `width`: number of features of the level above.
         """
         prior = self.prior and self.prior.widened(width)
         if prior is not None and prior.learnable is not None and not isinstance(predictions, np.ndarray):
@@ -141,21 +135,12 @@ def unannotated_bias(
     divided by m + 1 (Laplace's rule of succession). What labels have in common is such that as many of them as there
     are to be are expected of an instance.
 
-    Parameters
-    ----------
-    instances : csr_array of float32, shape (n, D)
-    rows : ndarray of int, shape (m,)
-        The instances that have none of the labels.
-    vectors : csr_array of float32, shape (D, k)
-        The weights of the labels, a v_k.
-    expected : float
-        How many of these labels an instance has on average; above 0.
-    rng : numpy.random.Generator
-        Draws the instances by which this is found.
-
-    Returns
-    -------
-    ndarray of float32, shape (k,)
+    `instances`: float32, shape (n, D).
+    `rows`: int, shape (m,): the instances that have none of the labels.
+    `vectors`: float32, shape (D, k): the weights of the labels, a v_k.
+    `expected`: how many of these labels an instance has on average; above 0.
+    `rng`: draws the instances by which this is found.
+    Returns: float32, shape (k,).
 
     Examples
     --------

@@ -53,10 +53,7 @@ def default_folds(n: int) -> int:
 def deal(n: int, m: int, seed: int) -> list[np.ndarray]:
     """Deal n instances at random into m folds of equal size (to one); at most n folds.
 
-    Returns
-    -------
-    list of ndarray of int
-        The instances of each fold, ascending.
+    Returns: the instances of each fold, ascending.
     """
     order = np.random.default_rng(seed).permutation(n)
     m = min(m, n)
@@ -277,18 +274,11 @@ class Plan:
     ) -> "Plan":
         """Return how a level is learned.
 
-        Parameters
-        ----------
-        n : int
-            Number of instances.
-        enough : int
-            So many are to be predicted, at least.
-        folds : int or None
-            Of cross-validation; None: by the number of instances.
-        warm : bool
-            Whether the model of all instances begins with the weights of another, which may have seen all of them.
-        many : bool
-            Whether labels are many: the rarest are in one half only, and the mean of sparse weights is less sparse.
+        `n`: number of instances.
+        `enough`: so many are to be predicted, at least.
+        `folds`: of cross-validation; None: by the number of instances.
+        `warm`: whether the model of all instances begins with the weights of another, which may have seen all of them.
+        `many`: whether labels are many: the rarest are in one half only, and the mean of sparse weights is less sparse.
         """
         m = folds or default_folds(n)
         is_one_pass = not warm and settings.epochs == 1 and loss_named(settings.loss).has_step

@@ -129,20 +129,11 @@ def compare(
 ) -> tuple[list[dict[str, float]], list[dict[str, Difference]]]:
     """Compare predictions of the same instances.
 
-    Parameters
-    ----------
-    incomplete : bool
-        As for `Counts.metrics`.
-
-    Returns
-    -------
-    metrics : list of dict
-        Metrics of each.
-    differences : list of dict
-        For each but the first: its metrics minus those of the first, if both have them. Intervals reach 1.96 standard
-        errors to both sides, by 1,000 bootstrap samples of the instances (Efron and Tibshirani, "An Introduction to the
-        Bootstrap", 1993). Percentiles would be biased: samples lack some of the rare labels, so their macro averages
-        are not centred on that of all instances.
+    `incomplete`: as for `Counts.metrics`.
+    Returns: `metrics`: metrics of each; `differences`: for each but the first: its metrics minus those of the first, if
+    both have them. Intervals reach 1.96 standard errors to both sides, by 1,000 bootstrap samples of the instances
+    (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993). Percentiles would be biased: samples lack some of
+    the rare labels, so their macro averages are not centred on that of all instances.
     """
     n = every[0].truth.shape[0]
     metrics = [

@@ -71,13 +71,9 @@ def _of_32_bits(values: Sequence[float]) -> np.ndarray:
 def with_thresholds(lines: bytes, ids: np.ndarray, thresholds: np.ndarray) -> bytes:
     """Append the comment with the thresholds to the first line of score lists.
 
-    Parameters
-    ----------
-    lines : bytes
-        At least one line.
-    ids : ndarray of int, shape (q,)
-    thresholds : ndarray of float32, shape (q,)
-        Written with the fewest digits that give the same float32 when read.
+    `lines`: at least one line.
+    `ids`: int, shape (q,).
+    `thresholds`: float32, shape (q,): written with the fewest digits that give the same float32 when read.
     """
     first, end, others = lines.partition(b"\n")
     same = (thresholds == thresholds[0]).all()
@@ -166,32 +162,18 @@ def compare(
 ) -> Comparison:
     """Compare predicted label sets or scores with true labels.
 
-    Parameters
-    ----------
-    truth : str
-        Data file with the true labels; ``-`` is standard input.
-    predictions : str
-        File with a label list, a score list, or both, for each instance of `truth`; ``-`` is standard input. A file of
-        empty lists counts as both: no label is predicted, and none is ranked.
-    threshold : float, optional
-        Labels with at least this score count as predicted, even if there are label lists. Default: the label lists, or
-        the thresholds of the file of scores; without either, `THRESHOLD`.
-    ks : tuple of int
-        Cut-offs of the metrics at k.
-    propensities : Propensities, optional
-        Propensities of the labels of `truth`, for the metrics that weigh them.
-    calibration : bool
-        Whether to compare scores with probabilities.
-    reading : Reading
-        Its implicit values apply to `truth` only.
-
-    Raises
-    ------
-    InputError
-        A file cannot be parsed, or `predictions` has both scores and labels without a score.
-    MpuError
-        The files have different numbers of instances, a score is no probability though `calibration` is true, or a
-        true label has no propensity.
+    `truth`: data file with the true labels; ``-`` is standard input.
+    `predictions`: file with a label list, a score list, or both, for each instance of `truth`; ``-`` is standard input.
+    A file of empty lists counts as both: no label is predicted, and none is ranked.
+    `threshold`: labels with at least this score count as predicted, even if there are label lists. Default: the label
+    lists, or the thresholds of the file of scores; without either, `THRESHOLD`.
+    `ks`: cut-offs of the metrics at k.
+    `propensities`: propensities of the labels of `truth`, for the metrics that weigh them.
+    `calibration`: whether to compare scores with probabilities.
+    `reading`: its implicit values apply to `truth` only.
+    Raises InputError (a file cannot be parsed, or `predictions` has both scores and labels without a score), MpuError
+    (the files have different numbers of instances, a score is no probability though `calibration` is true, or a true
+    label has no propensity).
     """
     pairs = pairs_of_files(truth, predictions, reading, run)
     return compare_pairs(

@@ -17,10 +17,7 @@ from scipy.sparse import csr_array
 class Sums:
     """Sums that are rounded only once, at the end, so the sums of parts add up exactly to those of the whole.
 
-    Parameters
-    ----------
-    *shape : int
-        Shape of the array of sums.
+    `*shape`: shape of the array of sums.
 
     Examples
     --------
@@ -95,14 +92,9 @@ def entry_rows(matrix: csr_array) -> np.ndarray:
 def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:
     """Return a mask of the stored entries of `matrix` that are stored in `other` too.
 
-    Parameters
-    ----------
-    matrix, other : csr_array, shapes (n, Q) and (n, R)
-        Only where entries are stored matters. Q and R may differ and be up to 2**31.
-
-    Returns
-    -------
-    ndarray, shape (matrix.nnz,), bool
+    `matrix`, `other`: csr_array, shapes (n, Q) and (n, R): only where entries are stored matters. Q and R may differ
+    and be up to 2**31.
+    Returns: ndarray, shape (matrix.nnz,), bool.
     """
     keys, other_keys = (entry_rows(m) << LABEL_BITS | m.indices for m in (matrix, other))
     return np.isin(keys, other_keys, assume_unique=True)

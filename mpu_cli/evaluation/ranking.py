@@ -38,12 +38,8 @@ class RankedHits(NamedTuple):
 def ranked_hits(truth: csr_array, scores: csr_array) -> RankedHits:
     """Rank the listed labels of each instance by descending score, and return the true ones.
 
-    Parameters
-    ----------
-    truth : csr_array, shape (n, Q)
-        True label sets.
-    scores : csr_array, shape (n, R)
-        Scores of the listed labels. A stored zero counts as listed.
+    `truth`: csr_array, shape (n, Q): true label sets.
+    `scores`: csr_array, shape (n, R): scores of the listed labels. A stored zero counts as listed.
     """
     rows = entry_rows(scores)
     order = np.lexsort((-scores.data, rows))
@@ -77,18 +73,10 @@ def gains_up_to(length: int) -> tuple[np.ndarray, np.ndarray]:
 def tied_gain(hits: RankedHits, gain_up_to: np.ndarray, k: int) -> np.ndarray:
     """Return the gain of each hit at cut-off k, averaged over the orders of its tied group.
 
-    Parameters
-    ----------
-    hits : RankedHits
-        m true labels.
-    gain_up_to : ndarray
-        Element r is the sum of the gains at ranks 1 to r, for r from 0 to the length of the longest list.
-    k : int
-        Ranks beyond k gain nothing.
-
-    Returns
-    -------
-    ndarray, shape (m,), float64
+    `hits`: m true labels.
+    `gain_up_to`: element r is the sum of the gains at ranks 1 to r, for r from 0 to the length of the longest list.
+    `k`: ranks beyond k gain nothing.
+    Returns: ndarray, shape (m,), float64.
     """
     gain = gain_up_to[np.minimum(hits.last, k)] - gain_up_to[np.minimum(hits.first - 1, k)]
     return gain / (hits.last - hits.first + 1)

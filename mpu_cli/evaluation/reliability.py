@@ -51,10 +51,7 @@ class Calibration(TypedDict):
 class Reliability:
     """Counts of scores and true labels in bins of equal width, accumulated chunk by chunk.
 
-    Attributes
-    ----------
-    cells, true : ndarray of int, shape (10,)
-        Number of scores in each bin, and of those whose label is annotated.
+    `cells`, `true`: int, shape (10,): number of scores in each bin, and of those whose label is annotated.
 
     Examples
     --------
@@ -71,17 +68,10 @@ class Reliability:
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add the counts of a chunk.
 
-        Parameters
-        ----------
-        truth : csr_array, shape (n, Q)
-            Label sets: what each annotation stands for.
-        scores : csr_array, shape (n, R)
-            Scores of the listed labels; a stored zero counts as listed. Unlisted labels are not counted.
-
-        Raises
-        ------
-        MpuError
-            A score is no probability.
+        `truth`: csr_array, shape (n, Q): label sets: what each annotation stands for.
+        `scores`: csr_array, shape (n, R): scores of the listed labels; a stored zero counts as listed. Unlisted labels
+        are not counted.
+        Raises MpuError (a score is no probability).
         """
         p = scores.data.astype(float)
         if len(p) and not (p.min() >= 0 and p.max() <= 1):
@@ -106,11 +96,8 @@ class Reliability:
     def rows(self) -> list[Bin]:
         """Report each bin.
 
-        Returns
-        -------
-        list of Bin
-            ``from``, ``to``, ``scores`` (their number), ``mean`` of them, ``true`` (the share that is true) and its
-            90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small.
+        Returns: ``from``, ``to``, ``scores`` (their number), ``mean`` of them, ``true`` (the share that is true) and
+        its 90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small.
         """
         expected, true = self.total
         share = divide(self.true, self.cells)  # annotated
@@ -134,11 +121,8 @@ class Reliability:
     def summary(self) -> dict[str, float]:
         """Summarise all bins.
 
-        Returns
-        -------
-        dict
-            ``expected``: the sum of scores; ``true``: the number of scored labels that are true; ``error``: the sum
-            over bins of the difference of these two, by the number of true labels.
+        Returns: ``expected``: the sum of scores; ``true``: the number of scored labels that are true; ``error``: the
+        sum over bins of the difference of these two, by the number of true labels.
         """
         expected, true = self.total
         error = divide(np.abs(expected - true).sum(), true.sum())

@@ -50,10 +50,7 @@ class Predictions:
 def fit_and_predict(name: str, options: Any, training: Dataset, instances: Dataset, run: Run) -> Predictions:
     """Learn from training instances and predict others, from their features alone.
 
-    Raises
-    ------
-    MpuError
-        No label is left in training, or the method cannot learn from the data.
+    Raises MpuError (no label is left in training, or the method cannot learn from the data).
     """
     labels, annotated = training.occurring_labels()
     if not len(annotated):
@@ -107,15 +104,8 @@ class Task:
 def run(task: Task) -> list[Row]:
     """Run a cell on one thread.
 
-    Returns
-    -------
-    list of Row
-        One for each decision rule.
-
-    Raises
-    ------
-    MpuError
-        The method cannot learn from these data.
+    Returns: one for each decision rule.
+    Raises MpuError (the method cannot learn from these data).
     """
     data = joblib.load(task.data, mmap_mode="r")  # shared by processes
     training, test = task.design.split(data, task.cell)

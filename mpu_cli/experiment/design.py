@@ -21,7 +21,7 @@ class Method:
 
     label: str  # its name in results: the method, and the options that were set
     name: str  # one of `mpu_cli.methods.METHODS`
-    options: Any = None  # An instance of its options. Default: all defaults.
+    options: Any = None  # an instance of its options; default: all defaults
 
 
 @dataclass(frozen=True)

@@ -39,12 +39,7 @@ _COMPLETE = 0.95
 def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
     """Read files as one set of instances. The labels that occur are renumbered from 0.
 
-    Raises
-    ------
-    InputError
-        A file cannot be read, or a line breaks the grammar.
-    MpuError
-        No instance has a label.
+    Raises InputError (a file cannot be read, or a line breaks the grammar), MpuError (no instance has a label).
     """
     labels, features = GrowingCsr(bool), GrowingCsr(np.float32)
     for source in sources:
@@ -116,24 +111,12 @@ def experiment(
 ) -> Report:
     """Compare methods by cross-validation on files, pooled.
 
-    Parameters
-    ----------
-    folder : Path
-        For results, summary and figures; created if missing. An unfinished experiment there is continued.
-    formats : sequence of str
-        Formats of the figures: png, svg, pdf.
-    run : Run
-        Its threads are the number of cells that run at a time.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read.
-    BusyError
-        Another experiment runs in the folder.
-    MpuError
-        There are too few instances, the folder has results of another experiment or cannot be written to, or a method
-        needs a package that is not installed.
+    `folder`: for results, summary and figures; created if missing. An unfinished experiment there is continued.
+    `formats`: formats of the figures: png, svg, pdf.
+    `run`: its threads are the number of cells that run at a time.
+    Raises InputError (a file cannot be read), BusyError (another experiment runs in the folder), MpuError (there are
+    too few instances, the folder has results of another experiment or cannot be written to, or a method needs a package
+    that is not installed).
     """
     for method in grid.methods:
         METHODS[method.name].check()
@@ -157,12 +140,7 @@ def experiment(
 def alone(folder: Path) -> Iterator[None]:
     """Create the folder of an experiment, and lock it for the ``with`` block. If it stays empty, it is removed.
 
-    Raises
-    ------
-    BusyError
-        Another process has locked it.
-    MpuError
-        It cannot be created or written to.
+    Raises BusyError (another process has locked it), MpuError (it cannot be created or written to).
     """
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     path = folder / LOCK
@@ -192,23 +170,10 @@ def alone(folder: Path) -> Iterator[None]:
 def resume(design: Design, data: Dataset, dataset: str, folder: Path, how: Run) -> tuple[list[Row], list[Cell]]:
     """Return the rows of finished cells, and the cells that are left.
 
-    Parameters
-    ----------
-    dataset : str
-        Name of the data in the results.
-    folder : Path
-        Folder of the results.
-
-    Returns
-    -------
-    rows : list of Row
-        The results of finished cells, in the order of the design.
-    left : list of Cell
-
-    Raises
-    ------
-    MpuError
-        The folder has the results of another experiment.
+    `dataset`: name of the data in the results.
+    `folder`: folder of the results.
+    Returns: `rows`: the results of finished cells, in the order of the design.
+    Raises MpuError (the folder has the results of another experiment).
     """
     settings = {
         "dataset": dataset,
@@ -259,11 +224,7 @@ def write_report(
 ) -> tuple[str, list[Path] | None]:
     """Write the summary, and the figures if matplotlib is installed.
 
-    Returns
-    -------
-    summary : str
-    figures : list of Path or None
-        The files of the figures; None without matplotlib.
+    Returns: `figures`: the files of the figures; None without matplotlib.
     """
     summary = markdown(rows, c)
     with open_output(folder / SUMMARY) as stream:

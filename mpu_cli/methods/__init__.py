@@ -105,33 +105,15 @@ def fit(
 ) -> Fitted:
     """Train a model of all labels by a method.
 
-    Parameters
-    ----------
-    name : str
-        One of `METHODS`.
-    problem : Problem
-        q >= 1 labels. Each is annotated at least once, unless the method takes "label_features".
-    options : object, optional
-        An instance of the method's options. Default: all defaults.
-    run : Run, optional
-        Observes every step. For mpu and br, its checkpoints are the finished steps of an interrupted training.
-    unlabeled : csr_array, shape (m, any), float32, optional
-        The instances that a transductive method labels.
-    warm_start : WarmStart, optional
-        Of mpu: as for `core.train.algorithm.train`.
-    hold_out_all : bool
-        Of mpu and br: predict all instances out of fold.
-
-    Returns
-    -------
-    Fitted
-
-    Raises
-    ------
-    DataError
-        The options are those of another method.
-    MpuError
-        The method cannot learn from these data; TooLargeError if they would not fit in memory.
+    `name`: one of `METHODS`.
+    `problem`: q >= 1 labels. Each is annotated at least once, unless the method takes "label_features".
+    `options`: an instance of the method's options. Default: all defaults.
+    `run`: observes every step. For mpu and br, its checkpoints are the finished steps of an interrupted training.
+    `unlabeled`: csr_array, shape (m, any), float32: the instances that a transductive method labels.
+    `warm_start`: of mpu: as for `core.train.algorithm.train`.
+    `hold_out_all`: of mpu and br: predict all instances out of fold.
+    Raises DataError (the options are those of another method), MpuError (the method cannot learn from these data;
+    tooLargeError if they would not fit in memory).
     """
     from mpu_cli.runtime.run import DEFAULT_RUN
 

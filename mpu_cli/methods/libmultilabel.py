@@ -35,12 +35,8 @@ class Report:
 def fit(task: Task, trainer: str) -> Fitted:
     """Train by one of the trainers.
 
-    Raises
-    ------
-    MpuError
-        LibMultiLabel is not installed, or cannot learn from these instances.
-    OverflowingError
-        The features are too large for 32-bit numbers.
+    Raises MpuError (LibMultiLabel is not installed, or cannot learn from these instances), OverflowingError (the
+    features are too large for 32-bit numbers).
     """
     from importlib.metadata import version
     from warnings import catch_warnings, simplefilter

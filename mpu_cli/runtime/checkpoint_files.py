@@ -36,13 +36,9 @@ def folder_of(model: Path) -> Path:
 def fingerprint(run: Run, *inputs) -> str:
     """Return a checksum of everything that the result of a training depends on.
 
-    Parameters
-    ----------
-    run : Run
-        Only its seed and kernels enter.
-    *inputs
-        Arrays, CSR arrays, strings, numbers, None, and dicts, sequences and dataclasses of them. The versions of
-        mpu, NumPy and SciPy enter too.
+    `run`: only its seed and kernels enter.
+    `*inputs`: arrays, CSR arrays, strings, numbers, None, and dicts, sequences and dataclasses of them. The versions of
+    mpu, NumPy and SciPy enter too.
     """
     digest = hashlib.sha256()
     _feed(digest.update, (__version__, np.__version__, scipy.__version__, run.compiled, run.seed, inputs))
@@ -71,10 +67,7 @@ def _feed(update: Callable[[bytes | memoryview], None], value) -> None:
 class CheckpointFiles(Checkpoints):
     """Checkpoints in files: the finished steps of one training. Made by `open_checkpoints`.
 
-    Attributes
-    ----------
-    n_steps : int
-        Number of steps that an interrupted training has left.
+    `n_steps`: number of steps that an interrupted training has left.
     """
 
     def __init__(self, folder: Path, key: str) -> None:

@@ -28,15 +28,8 @@ _OPTIONS = {"nogil": True, "error_model": "numpy"}
 def compiled(*, fused: bool = False) -> Callable[[Callable], Callable]:
     """Compile a function that Python code calls, and keep its machine code.
 
-    Parameters
-    ----------
-    fused : bool
-        Whether a product and a sum may become one operation, which is faster and rounds once instead of twice.
-
-    Returns
-    -------
-    callable
-        The decorator. It returns a numba dispatcher, or the function itself if ``NUMBA_DISABLE_JIT`` is set.
+    `fused`: whether a product and a sum may become one operation, which is faster and rounds once instead of twice.
+    Returns: the decorator. It returns a numba dispatcher, or the function itself if ``NUMBA_DISABLE_JIT`` is set.
     """
 
     def decorate(function: Callable) -> Callable:

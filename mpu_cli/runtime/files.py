@@ -40,19 +40,10 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] = ()) -> None:
     """Refuse files of which one would overwrite another. Call this before any of them is opened.
 
-    Parameters
-    ----------
-    inputs, outputs : mapping of str to path
-        Files and directories by the name of their argument or option; ``-`` is a standard stream.
-    directories : tuple of str
-        Names of those that are directories written by `mpu`. No other file may be in them.
-
-    Raises
-    ------
-    OverlapError
-        An output is an input or another output, or is in one of the directories; or two inputs are the same stream.
-    TargetError
-        An output is a URL.
+    `inputs`, `outputs`: files and directories by the name of their argument or option; ``-`` is a standard stream.
+    `directories`: names of those that are directories written by `mpu`. No other file may be in them.
+    Raises OverlapError (an output is an input or another output, or is in one of the directories; or two inputs are the
+    same stream), TargetError (an output is a URL).
     """
     refuse_urls(outputs)
     inputs, outputs = _given(inputs), _given(outputs)
@@ -159,10 +150,7 @@ def _lies_in(path: str, directory: str) -> bool:
 def open_regular(path: Path) -> io.FileIO:
     """Open a regular file for reading, without a buffer. Never waits, as opening a pipe would.
 
-    Raises
-    ------
-    ValueError
-        It is a link, a pipe, a device or a directory.
+    Raises ValueError (it is a link, a pipe, a device or a directory).
     """
     if not stat.S_ISREG(path.lstat().st_mode):
         raise ValueError("it is not a regular file")

@@ -39,12 +39,8 @@ _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 class NotAllowedError(ValueError):
     """A value that an option does not take. The message is part of one for users.
 
-    Parameters
-    ----------
-    value : object
-        The value as the user wrote it.
-    allowed : str
-        The values that are allowed.
+    `value`: the value as the user wrote it.
+    `allowed`: the values that are allowed.
     """
 
     def __init__(self, value: object, allowed: str) -> None:
@@ -329,10 +325,7 @@ def _figure(number: float) -> str:
 def checked(kind: Kind, name: str, value: Any) -> Any:
     """Check a value from Python for a parameter of this name, and return it as a plain Python value.
 
-    Raises
-    ------
-    DataError
-        It is of a wrong type, or out of its range.
+    Raises DataError (it is of a wrong type, or out of its range).
     """
     try:
         return kind.check(value)

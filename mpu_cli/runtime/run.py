@@ -43,19 +43,10 @@ def timed(observe: Observer, seconds: dict[str, float]) -> Observer:
 class Run(RunOptions):
     """The context of a command or of a call from Python. Only the seed and the kernels affect the result.
 
-    Attributes
-    ----------
-    empty : callable
-        Allocates the large arrays: `numpy.empty`, or a function with the same first two parameters.
-    observe : Observer
-        Progress callback, called for every step.
-    checkpoints : Checkpoints
-        Keeps finished steps, for a later run with the same data and options.
-
-    Raises
-    ------
-    MpuError
-        numba was requested and is not installed.
+    `empty`: allocates the large arrays: `numpy.empty`, or a function with the same first two parameters.
+    `observe`: progress callback, called for every step.
+    `checkpoints`: keeps finished steps, for a later run with the same data and options.
+    Raises MpuError (numba was requested and is not installed).
     """
 
     empty: Callable[..., np.ndarray] = np.empty

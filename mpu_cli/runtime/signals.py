@@ -91,10 +91,7 @@ def asked_to_end(ask: Callable[[], None]) -> Iterator[None]:
 def temporary(path: Path) -> Iterator[Callable[[Path], None]]:
     """Remove a temporary file at the end of the ``with`` block, unless it has been renamed.
 
-    Yields
-    ------
-    callable
-        Renames the finished file to its final name, replacing any file of that name.
+    Yields: renames the finished file to its final name, replacing any file of that name.
     """
 
     def rename(target: Path) -> None:

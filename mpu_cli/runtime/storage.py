@@ -27,10 +27,7 @@ class Workspace:
     The files are in the temporary directory (``TMPDIR``) and have no name. So nothing is left of them, however the
     process ends.
 
-    Parameters
-    ----------
-    limit : int
-        Bytes of the arrays in memory at a time. Arrays that are no longer used do not count.
+    `limit`: bytes of the arrays in memory at a time. Arrays that are no longer used do not count.
     """
 
     def __init__(self, limit: int) -> None:
@@ -41,10 +38,7 @@ class Workspace:
     def empty(self, shape: int | tuple[int, ...], dtype: type = float) -> np.ndarray:
         """Return an array with arbitrary content, as `numpy.empty` does.
 
-        Raises
-        ------
-        MpuError
-            There is no room for it in the temporary directory.
+        Raises MpuError (there is no room for it in the temporary directory).
         """
         n_bytes = math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
         with self._lock:

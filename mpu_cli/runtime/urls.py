@@ -45,10 +45,7 @@ def file_name(source: str | Path) -> Path:
 def size_at(url: str) -> int | None:
     """Return the size of the file at a URL in bytes; None where it can only be read from start to end.
 
-    Raises
-    ------
-    InputError
-        As for `open_url`.
+    Raises InputError (as for `open_url`).
     """
     if _protocol(url) in _STREAMED:
         return None
@@ -61,16 +58,9 @@ def size_at(url: str) -> int | None:
 def open_url(url: str) -> Iterator[io.BufferedReader]:
     """Open the file at a URL for reading, as it is.
 
-    Yields
-    ------
-    binary file
-        Its errors are InputErrors too.
-
-    Raises
-    ------
-    InputError
-        fsspec or the package for the protocol is not installed, there is no such file, or it cannot be read. While it
-        is read in the ``with`` block: the connection fails, or the data end too early.
+    Yields a stream, whose errors are InputErrors too.
+    Raises InputError (fsspec or the package for the protocol is not installed, there is no such file, or it cannot be
+    read; while it is read in the ``with`` block: the connection fails, or the data end too early).
     """
     with _said(url):
         system, path = _file_system(url)

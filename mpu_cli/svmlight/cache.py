@@ -46,24 +46,11 @@ def read(
 ) -> Dataset:
     """Read a whole file, or load the arrays that an earlier call has cached. Each of several files has its own entry.
 
-    Parameters
-    ----------
-    source, reading, run, contents
-        As for `reader.read`. Only regular files are cached, with their contents.
-    directory : Path, optional
-        Directory of the cache, created if missing. Default: no cache.
-
-    Returns
-    -------
-    Dataset
-        The same data as from `reader.read`. Arrays of an entry are memory-mapped; changes to them are not written back.
-
-    Raises
-    ------
-    InputError
-        As for `reader.read`.
-    MpuError
-        An entry cannot be written to the directory.
+    `source`, `reading`, `run`, `contents`: as for `reader.read`. Only regular files are cached, with their contents.
+    `directory`: directory of the cache, created if missing. Default: no cache.
+    Returns: the same data as from `reader.read`. Arrays of an entry are memory-mapped; changes to them are not written
+    back.
+    Raises InputError (as for `reader.read`), MpuError (an entry cannot be written to the directory).
     """
     if directory is None:
         return reader.read(source, reading, run, contents=contents)

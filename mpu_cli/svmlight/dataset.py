@@ -28,12 +28,8 @@ class Dataset:
     def occurring_labels(self) -> tuple[csr_array, np.ndarray]:
         """Renumber the labels that occur, from 0.
 
-        Returns
-        -------
-        labels : csr_array, shape (n, q), bool
-            Column k is label ``ids[k]``.
-        ids : ndarray of int, shape (q,)
-            The labels that occur, ascending.
+        Returns: `labels`: csr_array, shape (n, q), bool: column k is label ``ids[k]``; `ids`: int, shape (q,): the
+        labels that occur, ascending.
         """
         occurs = np.unique(self.labels.indices)
         columns = np.searchsorted(occurs, self.labels.indices).astype(self.labels.indices.dtype)
@@ -44,15 +40,10 @@ class Dataset:
 class GrowingCsr:
     """A CSR matrix that is built by appending rows.
 
-    Parameters
-    ----------
-    dtype : dtype
-        Type of the entries.
-    expected : int
-        Estimated number of entries. If there are more, data are in memory twice while they are copied to a larger
-        array; if there are less than half as many, while SciPy copies them to a smaller one.
-    empty : callable
-        Allocates the arrays: `numpy.empty`, or a function with the same first two parameters.
+    `dtype`: type of the entries.
+    `expected`: estimated number of entries. If there are more, data are in memory twice while they are copied to a
+    larger array; if there are less than half as many, while SciPy copies them to a smaller one.
+    `empty`: allocates the arrays: `numpy.empty`, or a function with the same first two parameters.
     """
 
     def __init__(self, dtype: type, expected: int = 0, empty: Callable[..., np.ndarray] = np.empty) -> None:
@@ -87,10 +78,7 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_col
 
     Compiled kernels do not check bounds.
 
-    Raises
-    ------
-    ValueError
-        They are not a CSR matrix.
+    Raises ValueError (they are not a CSR matrix).
     """
     # Before the cast to 32 bits, which would wrap large indices back into range.
     if not len(indptr) or indptr.min() < 0 or indptr.max() != len(data):

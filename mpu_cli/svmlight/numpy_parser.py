@@ -92,18 +92,11 @@ class UnusualError(Exception):
 class Rows(NamedTuple):
     """The instances of a block, in the order of the file.
 
-    Attributes
-    ----------
-    labels : int32 array, shape (a,)
-        The labels of all instances, one after another.
-    label_ends : int array, shape (n,)
-        The labels of instance i end before ``labels[label_ends[i]]``.
-    indices : int32 array, shape (m,)
-        The feature indices of all instances.
-    index_ends : int array, shape (n,)
-        The indices of instance i end before ``indices[index_ends[i]]``.
-    values : float32 array, shape (m,)
-        The value of each index.
+    `labels`: int32 array, shape (a,): the labels of all instances, one after another.
+    `label_ends`: int array, shape (n,): the labels of instance i end before ``labels[label_ends[i]]``.
+    `indices`: int32 array, shape (m,): the feature indices of all instances.
+    `index_ends`: int array, shape (n,): the indices of instance i end before ``indices[index_ends[i]]``.
+    `values`: float32 array, shape (m,): the value of each index.
     """
 
     labels: np.ndarray

@@ -109,33 +109,18 @@ def iter_chunks(
 
     The calling thread reads and decompresses. Other threads parse, a few blocks ahead.
 
-    Parameters
-    ----------
-    source : str, Path or Files
-        A file, plain or ``.gz``, ``.bz2``, ``.xz``; or ``-`` for standard input; or several, of which some may have no
-        instances.
-    block_bytes : int
-        Number of bytes read at a time.
-    run : Run
-        Its threads and kernels are used. The chunks do not depend on them.
-    may_be_empty : bool
-        Whether a file without instances gives no chunks instead of an error. Such a file is empty, has only comments,
-        or has a header that announces no instances.
-    by_line : bool
-        Yield each line as a chunk as soon as it arrives, without reading ahead.
-    contents : dict, optional
-        Its keys are files. Their content is filled in when they have been read.
-
-    Yields
-    ------
-    Dataset
-        At least one instance. The widths differ from chunk to chunk.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read; a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too long; there is no
-        instance (unless `may_be_empty`), or not as many as the header announces. The first error in the file is raised.
+    `source`: a file, plain or ``.gz``, ``.bz2``, ``.xz``; or ``-`` for standard input; or several, of which some may
+    have no instances.
+    `block_bytes`: number of bytes read at a time.
+    `run`: its threads and kernels are used. The chunks do not depend on them.
+    `may_be_empty`: whether a file without instances gives no chunks instead of an error. Such a file is empty, has only
+    comments, or has a header that announces no instances.
+    `by_line`: yield each line as a chunk as soon as it arrives, without reading ahead.
+    `contents`: its keys are files. Their content is filled in when they have been read.
+    Yields: at least one instance. The widths differ from chunk to chunk.
+    Raises InputError (the file cannot be read; a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too
+    long; there is no instance (unless `may_be_empty`), or not as many as the header announces; the first error in the
+    file is raised).
     """
     if isinstance(source, Files):
         refuse_unreadable(source)
@@ -241,14 +226,9 @@ def read(
 def gathered(chunks: Iterator[Dataset], n_chunks: float, run: Run = DEFAULT_RUN) -> Dataset:
     """Put chunks, one below the other, into the arrays of one dataset.
 
-    Parameters
-    ----------
-    chunks : iterator of Dataset
-        Without any, the dataset has no rows and no columns.
-    n_chunks : float
-        Expected number of chunks of the size of the first one; memory is allocated for so many.
-    run : Run
-        It allocates the arrays.
+    `chunks`: without any, the dataset has no rows and no columns.
+    `n_chunks`: expected number of chunks of the size of the first one; memory is allocated for so many.
+    `run`: it allocates the arrays.
     """
     first = next(chunks, None)
     expected = 0 if first is None else _ROOM * first.features.nnz * n_chunks

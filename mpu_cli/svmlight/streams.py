@@ -126,16 +126,9 @@ def size_of(source: str | Path) -> int | None:
 def open_input(source: str | Path) -> Iterator[ReadableLines]:
     """Open a file for reading, decompressed if its suffix is ``.gz``, ``.bz2`` or ``.xz``.
 
-    Parameters
-    ----------
-    source : str or Path
-        A file, a URL, or ``-`` for standard input (never decompressed).
-
-    Raises
-    ------
-    InputError
-        When it is opened: no such file, a directory, no permission. While it is read in the ``with`` block: the
-        compressed data are damaged, cut short, or not compressed; or a connection fails.
+    `source`: a file, a URL, or ``-`` for standard input (never decompressed).
+    Raises InputError (when it is opened: no such file, a directory, no permission; while it is read in the ``with``
+    block: the compressed data are damaged, cut short, or not compressed; or a connection fails).
     """
     if str(source) == STANDARD_STREAM:
         if sys.stdin is None:

@@ -50,23 +50,12 @@ def training_set(
 ) -> Iterator[AnnotatedData]:
     """Read the data of a training, for the duration of the context.
 
-    Parameters
-    ----------
-    sources : Sources
-        On a cluster: absolute names of files, and no cache.
-    on : OnCluster, optional
-        The cluster that reads and trains. Default: this process.
-    method : str or None
-        The method to train by; None: no model is trained, and the vectoriser beside the data is not read.
-    is_read_again : bool
-        Whether the file will be read a second time, so that its checksum is needed; not on a cluster.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read, no instance has a label, or a review or the names beside the data do not fit them.
-    ClusterError
-        The cluster cannot be reached, cannot be used, or has failed.
+    `sources`: on a cluster: absolute names of files, and no cache.
+    `on`: the cluster that reads and trains. Default: this process.
+    `method`: the method to train by; None: no model is trained, and the vectoriser beside the data is not read.
+    `is_read_again`: whether the file will be read a second time, so that its checksum is needed; not on a cluster.
+    Raises InputError (a file cannot be read, no instance has a label, or a review or the names beside the data do not
+    fit them), ClusterError (the cluster cannot be reached, cannot be used, or has failed).
     """
     if on is not None:
         for file in (*files_of(sources.file), *([] if sources.complete is None else [str(sources.complete)])):
@@ -138,16 +127,9 @@ def evidence_of(fitted: Fitted, problem: Problem) -> Evidence:
 def with_label_features(data: AnnotatedDataT, sources: Sources, run: Run) -> AnnotatedDataT:
     """Add features of labels, and labels that are never annotated.
 
-    Parameters
-    ----------
-    sources : Sources
-        Features of labels are read from its file of label features. Without one, they are the vectors of the names of
-        labels, by the vectoriser that made the data.
-
-    Raises
-    ------
-    InputError
-        The file of label features cannot be read, or does not fit the data.
+    `sources`: features of labels are read from its file of label features. Without one, they are the vectors of the
+    names of labels, by the vectoriser that made the data.
+    Raises InputError (the file of label features cannot be read, or does not fit the data).
     """
     names = data.names
     if sources.label_features is not None:

@@ -51,17 +51,9 @@ class ClusterData(AnnotatedData):
     ) -> "ClusterData":
         """Have the workers read files, by absolute names; review files are read in this process.
 
-        Parameters
-        ----------
-        sidecars : Sidecars
-            Of the file.
-
-        Raises
-        ------
-        InputError
-            A file cannot be read, no instance has a label, or a review or the names beside the data do not fit them.
-        ClusterError
-            The cluster fails.
+        `sidecars`: of the file.
+        Raises InputError (a file cannot be read, no instance has a label, or a review or the names beside the data do
+        not fit them), ClusterError (the cluster fails).
         """
         files = [absolute(file) for file in files_of(sources.file)]
         second = None if sources.complete is None else absolute(str(sources.complete))

@@ -30,23 +30,11 @@ def read_frequencies(
 ) -> np.ndarray:
     """Read the label frequency of each label.
 
-    Parameters
-    ----------
-    label_ids : ndarray of int, shape (q,)
-        The labels to look up. Other labels in the file are ignored.
-    names : LabelNames, optional
-        By which the file may name labels.
-    may_be_absent : ndarray of int, optional
-        Labels that need no line: they get the mean of the others.
-
-    Returns
-    -------
-    ndarray of float64, shape (q,), from `LEAST_FREQUENCY` to 1
-
-    Raises
-    ------
-    InputError
-        As for `frequencies_of_file`, or one of the labels is missing.
+    `label_ids`: int, shape (q,): the labels to look up. Other labels in the file are ignored.
+    `names`: by which the file may name labels.
+    `may_be_absent`: labels that need no line: they get the mean of the others.
+    Returns: float64, shape (q,), from `LEAST_FREQUENCY` to 1.
+    Raises InputError (as for `frequencies_of_file`, or one of the labels is missing).
     """
     frequencies = frequencies_of_file(source, names)
     c = np.array([frequencies.get(label, np.nan) for label in label_ids.tolist()])
@@ -63,11 +51,8 @@ def read_frequencies(
 def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> dict[int, float]:
     """Read the label frequency of each label of a file.
 
-    Raises
-    ------
-    InputError
-        A line is not a label and a number from `LEAST_FREQUENCY` to 1, there is no label of this name, or a label
-        occurs twice.
+    Raises InputError (a line is not a label and a number from `LEAST_FREQUENCY` to 1, there is no label of this name,
+    or a label occurs twice).
     """
     frequencies: dict[int, float] = {}
 
@@ -105,15 +90,8 @@ def frequency_lines(label_ids: np.ndarray, c: np.ndarray, names: LabelNames | No
 def read_groups(source: str | Path, n: int) -> InstanceGroups:
     """Read the group of each of n instances.
 
-    Parameters
-    ----------
-    source : str or Path
-        UTF-8 text, plain or compressed. An empty line: the instance is in the group without a name.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, or has another number of lines.
+    `source`: UTF-8 text, plain or compressed. An empty line: the instance is in the group without a name.
+    Raises InputError (the file cannot be read, or has another number of lines).
     """
     lines = [line.strip() for _, line in zip(range(n + 1), text_lines(source), strict=False)]
     if len(lines) != n:
@@ -132,17 +110,9 @@ def read_scores(
     The file has one line per instance. Labels that it does not list have score 0; labels and thresholds in it are not
     used. Labels that no instance is annotated with need no scores.
 
-    Returns
-    -------
-    ndarray of float32, shape (n, q)
-        From 0 to 1.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, its instances are more or fewer, its labels are others, or a score is not from 0 to 1.
-    TooLargeError
-        The scores do not fit in memory.
+    Returns: float32, shape (n, q): from 0 to 1.
+    Raises InputError (the file cannot be read, its instances are more or fewer, its labels are others, or a score is
+    not from 0 to 1), TooLargeError (the scores do not fit in memory).
     """
 
     def wrong(problem: str) -> InputError:

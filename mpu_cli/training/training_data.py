@@ -263,12 +263,8 @@ class AnnotatedData(LabelInformation, ABC):
     def resolved(self, options: Any) -> Any:
         """Return the options with the label frequencies themselves in place of the file that has them.
 
-        Raises
-        ------
-        InputError
-            The file of label frequencies cannot be read, or lacks a label.
-        MpuError
-            The options weigh features of labels, and there are none.
+        Raises InputError (the file of label frequencies cannot be read, or lacks a label), MpuError (the options weigh
+        features of labels, and there are none).
         """
         file, prior = frequency_file(options), getattr(options, "prior", None)
         if self.label_features is None and isinstance(prior, float | int) and prior:
@@ -354,10 +350,8 @@ class TrainingData(AnnotatedData):
 def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = None) -> TrainingData:
     """Read files and bring them together.
 
-    Raises
-    ------
-    InputError
-        A file cannot be read, no instance has a label, or a review or the names beside the data do not fit them.
+    Raises InputError (a file cannot be read, no instance has a label, or a review or the names beside the data do not
+    fit them).
     """
     source, sidecars = provenance.Source.of(sources.file), sidecars or Sidecars(sources.file)
     file = read(sources.file, sources.reading, run, sources.cache, sidecars.contents)
@@ -389,15 +383,9 @@ def with_reviews(
 ) -> AnnotatedDataT:
     """Add the verified labels of a file.
 
-    Parameters
-    ----------
-    file, checksum_of
-        The file as it was read; where it is without features, `checksum_of` returns the checksum of these.
-
-    Raises
-    ------
-    InputError
-        A review cannot be read, or does not fit the file.
+    `file`, `checksum_of`: the file as it was read; where it is without features, `checksum_of` returns the checksum of
+    these.
+    Raises InputError (a review cannot be read, or does not fit the file).
     """
     decided = decisions.read(sources.reviewed, data.names, data.record_ids, sources.on_conflict)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]

@@ -28,13 +28,9 @@ class Features:
     def of(cls, matrix: csr_array, width: int | None = None, empty: Callable[..., np.ndarray] = np.empty) -> "Features":
         """Take a feature matrix (n x D) in the form that is faster to multiply.
 
-        Parameters
-        ----------
-        matrix : csr_array, shape (n, D'), float32
-        width : int, optional
-            Number of features D to give it: columns beyond are dropped, missing ones are zero. Default D'.
-        empty : callable
-            Makes large arrays: `numpy.empty`, or another with its first two parameters.
+        `matrix`: csr_array, shape (n, D'), float32.
+        `width`: number of features D to give it: columns beyond are dropped, missing ones are zero. Default D'.
+        `empty`: makes large arrays: `numpy.empty`, or another with its first two parameters.
         """
         if width is not None and width != matrix.shape[1]:
             matrix = with_width(matrix, width)
@@ -76,13 +72,10 @@ class Features:
     ) -> "Features":
         """Return these features with dense columns, multiplied by a scale, added on the right.
 
-        Parameters
-        ----------
-        columns : ndarray of float32, shape (n, k)
-        empty : callable
-            As for `of`.
-        transform : callable, optional
-            Is given the columns of some instances after others, and returns what is to be added in their place.
+        `columns`: float32, shape (n, k).
+        `empty`: as for `of`.
+        `transform`: is given the columns of some instances after others, and returns what is to be added in their
+        place.
         """
         n, d = self.dense.shape
         dense = empty((n, d + columns.shape[1]), np.float32)

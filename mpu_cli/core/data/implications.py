@@ -9,11 +9,8 @@ from scipy.sparse import csr_array
 class Implications:
     """Pairs of a narrower and a broader label, transitively closed.
 
-    Parameters
-    ----------
-    pairs : iterable of (int, int)
-        Narrower and broader label, by their numbers in files. Labels that imply each other are the same to this.
-        Numbers below 0 are of labels not in use, which only hand on what they imply.
+    `pairs`: narrower and broader label, by their numbers in files. Labels that imply each other are the same to this.
+    Numbers below 0 are of labels not in use, which only hand on what they imply.
 
     Examples
     --------
@@ -40,15 +37,9 @@ class Implications:
     def among(self, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
         """Tell which labels imply which others.
 
-        Parameters
-        ----------
-        ids : ndarray of int, shape (q,)
-        wanted : ndarray of int, shape (r,), ascending
-
-        Returns
-        -------
-        csr_array of bool, shape (q, r)
-            Whether label `ids[j]` implies label `wanted[k]`.
+        `ids`: int, shape (q,).
+        `wanted`: int, shape (r,), ascending.
+        Returns: bool, shape (q, r): whether label `ids[j]` implies label `wanted[k]`.
         """
         place = {label: column for column, label in enumerate(wanted.tolist())}
         cells = [
@@ -63,15 +54,9 @@ class Implications:
     def implied(self, labels: csr_array, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
         """Tell which labels are implied by other labels of each instance, whether it has them or not.
 
-        Parameters
-        ----------
-        labels : csr_array of bool, shape (n, q)
-        ids, wanted : ndarray of int, shapes (q,) and (r,)
-            As for `among`: the label of each column, and the labels to tell of.
-
-        Returns
-        -------
-        csr_array of bool, shape (n, r)
+        `labels`: bool, shape (n, q).
+        `ids`, `wanted`: int, shapes (q,) and (r,): as for `among`: the label of each column, and the labels to tell of.
+        Returns: bool, shape (n, r).
         """
         return csr_array(labels.astype(np.int32) @ self.among(ids, wanted).astype(np.int32)) > 0
 

@@ -101,13 +101,10 @@ def refuse_overflow(
 ) -> None:
     """Raise OverflowingError where the sum over j of |x_ij| |w_jk|, and |b_k|, is beyond float32 for some i and k.
 
-    Parameters
-    ----------
-    weights : ndarray or csr_array of float32, shape (width, q)
-    bias : ndarray of float32, shape (q,)
-    largest_weight : float
-        Largest magnitude of a weight; with the largest value it bounds all sums, which are looked at where that is
-        not enough.
+    `weights`: ndarray or csr_array of float32, shape (width, q).
+    `bias`: float32, shape (q,).
+    `largest_weight`: largest magnitude of a weight; with the largest value it bounds all sums, which are looked at
+    where that is not enough.
     """
     sparse, dense = features.sparse, features.dense
     terms = int(np.diff(sparse.indptr).max(initial=0)) + dense.shape[1]

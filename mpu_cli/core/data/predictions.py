@@ -40,12 +40,8 @@ class Judges:
     def of(cls, predicted: Sequence[np.ndarray], annotations: Sequence[np.ndarray]) -> "Judges":
         """Return those of instances in ascending order.
 
-        Parameters
-        ----------
-        predicted : sequence of ndarray of int
-            The instances that each model has predicted.
-        annotations : sequence of ndarray of int, shape (q,)
-            Those that each model has learned from.
+        `predicted`: the instances that each model has predicted.
+        `annotations`: sequence of ndarray of int, shape (q,): those that each model has learned from.
         """
         numbers = np.repeat(np.arange(len(predicted)), [len(rows) for rows in predicted])
         return cls(numbers[np.argsort(np.concatenate(predicted), kind="stable")], np.array(annotations))
@@ -116,18 +112,9 @@ class Top:
     def of_rows(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> csr_array:
         """Keep the largest of each row among some cells.
 
-        Parameters
-        ----------
-        rows, columns : ndarray of int, shape (m,)
-            Where the cells are, each once.
-        values : ndarray of float32, shape (m,)
-            None of which is below `least`.
-        shape : (n, q)
-
-        Returns
-        -------
-        csr_array of float32, shape (n, q)
-            Columns of a row in ascending order.
+        `rows`, `columns`: int, shape (m,): where the cells are, each once.
+        `values`: float32, shape (m,): None of which is below `least`.
+        Returns: float32, shape (n, q): columns of a row in ascending order.
 
         Examples
         --------
@@ -211,12 +198,7 @@ class DensePredictions:
 
 
 class TopPredictions:
-    """Collects the largest predictions of each instance; methods as in `Collector`.
-
-    Parameters
-    ----------
-    shape : (n, q)
-    """
+    """Collects the largest predictions of each instance; methods as in `Collector`."""
 
     def __init__(self, top: Top, shape: tuple[int, int]) -> None:
         self._top, self._shape = top, shape

@@ -73,15 +73,9 @@ def with_rows(weights: csr_array, rows: Columns) -> csr_array:
 def joined(blocks: Sequence[csr_array], labels: Sequence[np.ndarray]) -> csr_array:
     """Put the weights of blocks of labels together.
 
-    Parameters
-    ----------
-    blocks : sequence of csr_array of float32, shape (D, k)
-    labels : sequence of ndarray of int, shape (k,)
-        The labels of each block: every label is in one of them.
-
-    Returns
-    -------
-    csr_array of float32, shape (D, q)
+    `blocks`: sequence of csr_array of float32, shape (D, k).
+    `labels`: sequence of ndarray of int, shape (k,): the labels of each block: every label is in one of them.
+    Returns: float32, shape (D, q).
 
     Examples
     --------

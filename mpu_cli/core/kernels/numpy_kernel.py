@@ -130,38 +130,20 @@ def descend(
     The result is the mean of the weights after each of the last epochs / 2 epochs (averaged SGD, Polyak and Juditsky
     1992), which takes out part of the noise of the last steps.
 
-    Parameters
-    ----------
-    batches : Batches
-        From `prepare`; visited in a new random order every epoch (`visited`).
-    annotated : csr_array of bool or float32, shape (N, q)
-        The positives of all instances of the features (`LabelFrequency.positives`), or the weights with which these
-        count as annotated.
-    frequency : LabelFrequency
-        Of all instances of the features and q labels, in single precision.
-    bias : ndarray of float32, shape (q,)
-        Where the biases start.
-    step, bias_step : float
-        eta0 of the weights and of the biases.
-    decay : float
-        lambda.
-    epochs : int
-        Passes over the batches.
-    weights : ndarray of float32, shape (width, q), optional
-        Where the weights start. Default: zero.
-    seen : int
-        Instances that these weights have been learned from before: t starts there.
-    offsets : csr_array of float32, shape (N, q), optional
-        What is added to the scores of all instances of the features.
-    thin : bool
-        Whether weights may move by a sample of the small gradients, as `thinned` draws it.
-    gradient : callable
-        That of the loss (`core.loss.Loss`).
-
-    Returns
-    -------
-    weights : ndarray of float32, shape (width, q)
-    bias : ndarray of float32, shape (q,)
+    `batches`: from `prepare`; visited in a new random order every epoch (`visited`).
+    `annotated`: bool or float32, shape (N, q): the positives of all instances of the features
+    (`LabelFrequency.positives`), or the weights with which these count as annotated.
+    `frequency`: of all instances of the features and q labels, in single precision.
+    `bias`: float32, shape (q,): where the biases start.
+    `step`, `bias_step`: eta0 of the weights and of the biases.
+    `decay`: lambda.
+    `epochs`: passes over the batches.
+    `weights`: float32, shape (width, q): where the weights start. Default: zero.
+    `seen`: instances that these weights have been learned from before: t starts there.
+    `offsets`: float32, shape (N, q): what is added to the scores of all instances of the features.
+    `thin`: whether weights may move by a sample of the small gradients, as `thinned` draws it.
+    `gradient`: that of the loss (`core.loss.Loss`).
+    Returns: `weights`: float32, shape (width, q); `bias`: float32, shape (q,).
     """
     if weights is None:
         v = np.zeros((batches.features.width, annotated.shape[1]), np.float32)
@@ -254,17 +236,9 @@ def descend_dual(
     each pass: with mini-batches as they are, and only their order new, ten passes were 1 % from the least on bibtex,
     and not 0.0003 %. Within 32 instances, scores are kept up to date by their products.
 
-    Parameters
-    ----------
-    batches, annotated, frequency, epochs, rng, offsets
-        As for `numpy_kernel.descend`.
-    bias_norm : float
-        The square of the feature whose weight is the bias.
-
-    Returns
-    -------
-    weights : ndarray of float32, shape (width, q)
-    bias : ndarray of float32, shape (q,)
+    `batches`, `annotated`, `frequency`, `epochs`, `rng`, `offsets`: as for `numpy_kernel.descend`.
+    `bias_norm`: the square of the feature whose weight is the bias.
+    Returns: `weights`: float32, shape (width, q); `bias`: float32, shape (q,).
     """
     q = annotated.shape[1]
     v, bias = np.zeros((batches.features.width, q), np.float32), np.zeros(q, np.float32)

@@ -65,14 +65,9 @@ class BinnedCells:
     ) -> "BinnedCells":
         """Count the cells of n instances and q labels.
 
-        Parameters
-        ----------
-        predictions : ndarray or csr_array of float32, shape (n, q)
-            Probabilities.
-        weights : ndarray of float64, shape (q,), optional
-            How many labels each of these stands for. Default: each for itself.
-        judges : Judges, optional
-            Of these instances and labels. Default: all cells are of one stratum.
+        `predictions`: ndarray or csr_array of float32, shape (n, q): probabilities.
+        `weights`: float64, shape (q,): how many labels each of these stands for. Default: each for itself.
+        `judges`: of these instances and labels. Default: all cells are of one stratum.
         """
         q = labels.shape[1]
         of_labels = np.ones(q) if weights is None else weights
@@ -165,14 +160,8 @@ class Calibration:
     def __call__(self, predictions: np.ndarray) -> np.ndarray:
         """Return probabilities.
 
-        Parameters
-        ----------
-        predictions : ndarray of float32, any shape
-            In [0, 1].
-
-        Returns
-        -------
-        ndarray of float32, same shape, in [0, 1]
+        `predictions`: float32, any shape: in [0, 1].
+        Returns: float32, same shape, in [0, 1].
 
         Examples
         --------
@@ -285,17 +274,10 @@ AnyCalibration: TypeAlias = Calibration | StratifiedCalibration
 def calibrate(probabilities: Predictions, labels: csr_array, frequency: LabelFrequency) -> Calibration | None:
     """Learn the map from predictions and annotations.
 
-    Parameters
-    ----------
-    probabilities : ndarray or csr_array of float32, shape (n, q)
-        Predictions by models that have not seen the instances.
-    frequency : LabelFrequency
-        Of these instances and labels. A known cell counts with c = 1, an ignored one not at all.
-
-    Returns
-    -------
-    Calibration or None
-        None where no label is annotated, so that there is nothing to learn it from.
+    `probabilities`: ndarray or csr_array of float32, shape (n, q): predictions by models that have not seen the
+    instances.
+    `frequency`: of these instances and labels. A known cell counts with c = 1, an ignored one not at all.
+    Returns: None where no label is annotated, so that there is nothing to learn it from.
 
     Examples
     --------
@@ -355,18 +337,10 @@ def calibrate_strata(binned: BinnedCells, annotations: np.ndarray) -> AnyCalibra
     A map for all of them comes first. What it makes of predictions is corrected in each stratum by the same regression,
     shrunk to it as if so many more labels were true as it says.
 
-    Parameters
-    ----------
-    binned : BinnedCells
-        In strata.
-    annotations : ndarray of int, shape (q,)
-        Of the labels, in all of the training. Cells of labels that their judge has never seen are like those of labels
-        that were never annotated, if there are any, and like no others.
-
-    Returns
-    -------
-    Calibration, StratifiedCalibration or None
-        One map where all labels are in one stratum; None as for `calibrate`.
+    `binned`: in strata.
+    `annotations`: int, shape (q,): of the labels, in all of the training. Cells of labels that their judge has never
+    seen are like those of labels that were never annotated, if there are any, and like no others.
+    Returns: one map where all labels are in one stratum; None as for `calibrate`.
     """
     if np.count_nonzero(binned.cells.any(axis=1)) <= 1:
         return calibrate_binned(binned)

@@ -60,19 +60,10 @@ def reasons(
 ) -> list[list[int]]:
     """Return the features of a subset of the instances that speak most for a label each, at the first level.
 
-    Parameters
-    ----------
-    features : csr_array, shape (n, D)
-        With sorted rows.
-    rows, columns : ndarray of int, shape (m,)
-        Instances and labels.
-    top : int
-        How many features, at most.
-
-    Returns
-    -------
-    list of m lists of int
-        Columns of `features` whose values times weights are above 0, the largest first.
+    `features`: csr_array, shape (n, D): with sorted rows.
+    `rows`, `columns`: int, shape (m,): instances and labels.
+    `top`: how many features, at most.
+    Returns: columns of `features` whose values times weights are above 0, the largest first.
 
     Examples
     --------
@@ -113,15 +104,8 @@ class Link(NamedTuple):
 def strongest_links(model: StackedModel, top: int) -> list[Link]:
     """Return the links of the largest absolute weight between different labels, the largest first.
 
-    Parameters
-    ----------
-    top : int
-        How many, at most.
-
-    Returns
-    -------
-    list of Link
-        None of one level.
+    `top`: how many, at most.
+    Returns: None of one level.
     """
     n_levels, q = len(model.levels), len(model.thresholds)
     if n_levels == 1:

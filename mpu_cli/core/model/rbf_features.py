@@ -38,11 +38,8 @@ class RbfFeatures:
     def learned(cls, matrix: csr_array, gamma: float, m: int, seed: int = 0) -> "RbfFeatures":
         """Draw at most m landmarks among instances.
 
-        Parameters
-        ----------
-        matrix : csr_array of float32, shape (n, D)
-        gamma : float
-            By D: gamma / D is the kernel's, since the mean squared distance of standardised instances is 2 D.
+        `matrix`: float32, shape (n, D).
+        `gamma`: by D: gamma / D is the kernel's, since the mean squared distance of standardised instances is 2 D.
         """
         from sklearn.kernel_approximation import Nystroem  # takes half a second, which only kernels need
 

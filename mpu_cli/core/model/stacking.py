@@ -141,14 +141,8 @@ class StackedModel:
     def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
         """Pr(y^k = 1 | x) by the last level; of many labels 0 where it is not among the largest of the instance.
 
-        Parameters
-        ----------
-        matrix : csr_array, shape (n, any), float32
-            Features; columns beyond the model's are ignored.
-
-        Returns
-        -------
-        ndarray of float32, shape (n, q)
+        `matrix`: csr_array, shape (n, any), float32: features; columns beyond the model's are ignored.
+        Returns: float32, shape (n, q).
         """
         predictions = self.predictions(matrix, run)
         return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()

@@ -141,16 +141,9 @@ def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray
     An instance more raises F where its probability is above F / 2, so that the largest F is at a threshold of half of
     itself (Ye, Chai, Lee and Chieu, "Optimizing F-measures: A tale of two approaches", ICML 2012).
 
-    Parameters
-    ----------
-    probabilities : ndarray or csr_array of float32, shape (n, q)
-        Out of fold, calibrated.
-    otherwise : float
-        The threshold of labels that are predicted nowhere.
-
-    Returns
-    -------
-    ndarray of float32, shape (q,)
+    `probabilities`: ndarray or csr_array of float32, shape (n, q): out of fold, calibrated.
+    `otherwise`: the threshold of labels that are predicted nowhere.
+    Returns: float32, shape (q,).
 
     Examples
     --------
@@ -187,11 +180,7 @@ def chosen_thresholds(
 ) -> tuple[np.ndarray, float]:
     """Choose the threshold of each label by one of `options.CRITERIA`, or take a number; others as `pooled_threshold`.
 
-    Returns
-    -------
-    thresholds : ndarray of float32, shape (q,)
-    f1 : float
-        The micro-F1 estimated at them.
+    Returns: `thresholds`: float32, shape (q,); `f1`: the micro-F1 estimated at them.
     """
     if not isinstance(criterion, str):
         chosen = np.full(labels.shape[1], criterion, np.float32)
@@ -410,17 +399,10 @@ def decide(
 ) -> Decision:
     """Make held-out predictions probabilities, in place, and choose the threshold of each label.
 
-    Parameters
-    ----------
-    evidence : Evidence
-    pooled : float
-        `best_threshold` of the calibrated predictions.
-    criterion : str or float
-        One of `options.CRITERIA`, or the threshold of all labels.
-    annotated : ndarray of int
-        The labels that are annotated somewhere. The others get the threshold of all.
-    calibration : Calibration or StratifiedCalibration, optional
-        Default: predictions stay as they are.
+    `pooled`: `best_threshold` of the calibrated predictions.
+    `criterion`: one of `options.CRITERIA`, or the threshold of all labels.
+    `annotated`: the labels that are annotated somewhere. The others get the threshold of all.
+    `calibration`: default: predictions stay as they are.
     """
     if calibration is not None:
         calibration.apply_held_out(evidence.held_out)

@@ -46,17 +46,10 @@ class TopK:
     def chosen(self, probabilities: Predictions, allowed: np.ndarray | None = None) -> csr_array:
         """Return the probabilities of the k labels with the largest scores, of equals the first.
 
-        Parameters
-        ----------
-        probabilities : ndarray or csr_array of float32, shape (n, q)
-            Of many labels only those that are stored are chosen from.
-        allowed : ndarray of bool, shape (q,), optional
-            The labels to choose from. Default: all.
-
-        Returns
-        -------
-        csr_array of float32, shape (n, q)
-            k entries in each row, or as many as there are to choose from; columns ascend.
+        `probabilities`: ndarray or csr_array of float32, shape (n, q): of many labels only those that are stored are
+        chosen from.
+        `allowed`: bool, shape (q,): the labels to choose from. Default: all.
+        Returns: float32, shape (n, q): k entries in each row, or as many as there are to choose from; columns ascend.
 
         Examples
         --------

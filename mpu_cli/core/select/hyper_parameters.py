@@ -129,17 +129,10 @@ def choose_hyper_parameters(
 ) -> HyperParameters:
     """Estimate c unless the options or an earlier choice have it, and choose the hyper-parameters that they leave free.
 
-    Parameters
-    ----------
-    warm_start : WarmStart, optional
-        An earlier model, whose settings are taken over.
-    estimates : Estimates, optional
-        Of c, by other features of the same instances.
-
-    Raises
-    ------
-    DataError
-        There are too many labels for the loss; or instances are in groups, and c does not come from annotations alone.
+    `warm_start`: an earlier model, whose settings are taken over.
+    `estimates`: of c, by other features of the same instances.
+    Raises DataError (there are too many labels for the loss; or instances are in groups, and c does not come from
+    annotations alone).
     """
     refuse_two_frequencies(population, options)
     n, q = len(population), len(population.annotations)

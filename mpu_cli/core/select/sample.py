@@ -62,17 +62,9 @@ def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLab
     Systematic sampling with unequal probabilities (Madow, "On the theory of systematic sampling, II", 1949) along the
     labels in the order of their annotations: labels of every frequency are there, and the most frequent ones surely.
 
-    Parameters
-    ----------
-    annotations : ndarray of int, shape (q,)
-        How many instances are annotated with each label.
-    size : int
-        About so many; less than `FEW_LABELS` can be.
-
-    Returns
-    -------
-    DrawnLabels or None
-        None where all are taken.
+    `annotations`: int, shape (q,): how many instances are annotated with each label.
+    `size`: about so many; less than `FEW_LABELS` can be.
+    Returns: None where all are taken.
     """
     q = len(annotations)
     share = np.sqrt(annotations)
@@ -105,30 +97,15 @@ class Drawable(Protocol):
 class Sample:
     """At most so many of the instances, drawn without replacement; of many labels, some.
 
-    Parameters
-    ----------
-    population : Drawable, n instances
-    size : int
-        Instances to draw at most; all are taken, in their order, where there are no more.
-    m : int or None
-        Number of folds; None: by their number.
-    drawn : DrawnLabels, optional
-        Some of the labels. Default: all.
-    label_features : csr_array, shape (q, D), optional
-        What the mean of the weights may be; see `core.side_information`.
-
-    Attributes
-    ----------
-    features, labels, verified, groups
-        Those of the instances, and labels, in it.
-    columns : ndarray of int or slice
-        Which labels are in it, ascending.
-    weights : ndarray of float64, shape (m,), or None
-        How many labels each of them stands for; None: each for itself, since all are in it.
-    rows : ndarray of int or slice
-        Which they are, ascending.
-    share : float
-        Of all instances, those that are in it.
+    `size`: instances to draw at most; all are taken, in their order, where there are no more.
+    `m`: number of folds; None: by their number.
+    `drawn`: some of the labels. Default: all.
+    `label_features`: csr_array, shape (q, D): what the mean of the weights may be; see `core.side_information`.
+    `features`, `labels`, `verified`, `groups`: those of the instances, and labels, in it.
+    `columns`: which labels are in it, ascending.
+    `weights`: float64, shape (m,): how many labels each of them stands for; None: each for itself, since all are in it.
+    `rows`: which they are, ascending.
+    `share`: of all instances, those that are in it.
     """
 
     def __init__(
@@ -249,12 +226,7 @@ def draw_questions(
 
     They go by out-of-fold scores of any classifier, from 0 to 1 (n x q), or else of a linear one that is learned here.
 
-    Raises
-    ------
-    DataError
-        Nothing is annotated but in complete label sets.
-    TooLargeError
-        The data do not fit in memory.
+    Raises DataError (nothing is annotated but in complete label sets), TooLargeError (the data do not fit in memory).
     """
     q = problem.labels.shape[1]
     refuse_too_large(problem.features.shape[1], q, levels=1)

@@ -105,16 +105,11 @@ def choose_settings(
     The estimate is smooth and has one broad top along each, so that a climb of some seven settings finds what a
     grid of ninety would.
 
-    Parameters
-    ----------
-    start : Settings
-        Where to start; what is free is among `COSTS`, `STEPS` or `PRIORS`.
-    free : collection of str
-        What to choose: some of "cost", "step" and "prior". The rest of the start is kept.
-    criterion : str or float
-        That of the thresholds, as in `core.options.Options`: of macro-F1, or else of micro-F1 at one threshold.
-    tick : callable
-        Called once per setting.
+    `start`: where to start; what is free is among `COSTS`, `STEPS` or `PRIORS`.
+    `free`: what to choose: some of "cost", "step" and "prior". The rest of the start is kept.
+    `criterion`: that of the thresholds, as in `core.options.Options`: of macro-F1, or else of micro-F1 at one
+    threshold.
+    `tick`: called once per setting.
     """
 
     def evaluate(settings: sgd.Settings) -> Choice:
@@ -167,19 +162,10 @@ def choose_pruning(trial: Trial, settings: sgd.Settings, run: Run = DEFAULT_RUN)
 def climb(evaluate: Callable[[float], Candidate], grid: tuple[float, ...], start: float, first: Candidate) -> Candidate:
     """Go along a grid, up from a start or else down, as long as that gains something.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Gives the candidate at a value of the grid, with its `f1`.
-    start : float
-        One of the grid.
-    first : Candidate
-        At the start.
-
-    Returns
-    -------
-    Candidate
-        The best candidate.
+    `evaluate`: gives the candidate at a value of the grid, with its `f1`.
+    `start`: one of the grid.
+    `first`: at the start.
+    Returns: the best candidate.
     """
     best = first
     for direction in (1, -1):

@@ -32,23 +32,13 @@ class WarmStart:
         Labels, features and predictions of labels that are new have weights of zero, as in a cold start; those that
         have vanished are left out.
 
-        Parameters
-        ----------
-        number : int
-            Level l.
-        features : Columns
-            The features that occur in the new data, of D; only these get weights if they are few: D' in place of D.
-        cold : ndarray of float32, shape (q,)
-            Biases of a cold start (`sgd.initial_bias`), which new labels take.
-        scale : float
-            What probabilities are multiplied by when they become features of the new data.
-        many : bool
-            Whether labels are many, so that the weights are to be sparse.
-
-        Returns
-        -------
-        LinearModel
-            Weights of shape (D + l q, q).
+        `number`: level l.
+        `features`: the features that occur in the new data, of D; only these get weights if they are few: D' in place
+        of D.
+        `cold`: float32, shape (q,): biases of a cold start (`sgd.initial_bias`), which new labels take.
+        `scale`: what probabilities are multiplied by when they become features of the new data.
+        `many`: whether labels are many, so that the weights are to be sparse.
+        Returns: weights of shape (D + l q, q).
         """
         old, q = self.model.levels[number], len(cold)
         D, old_D = len(features.indices) if features.are_few else features.width, self.model.levels[0].weights.shape[0]

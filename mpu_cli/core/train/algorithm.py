@@ -81,28 +81,16 @@ def train(
 ) -> tuple[AnyModel, Report]:
     """Learn a stacked model of all labels, on one machine.
 
-    Parameters
-    ----------
-    problem : Problem
-        q >= 1 labels, at least one of them annotated. What is estimated is estimated from those.
-    run : Run
-        Observes every step; its checkpoints are of an interrupted training of the same data and options.
-    warm_start : WarmStart, optional
-        Begin the levels with the weights of an earlier model of as many levels, and take its C (unless given) and
-        eta0. Models of folds begin cold with the default epochs: the earlier model may have seen what they hold out.
-    hold_out_all : bool
-        Predict all instances out of fold at the last level too, and not only as many as its thresholds need.
-    calibrated : bool
-        Make probabilities of the predictions of the last level.
-
-    Raises
-    ------
-    DataError
-        c or the verified labels do not fit the labels, or there is nothing to estimate c from.
-    TooLargeError
-        The weights would not fit in memory.
-    OverflowingError
-        Weights or scores would leave the range of float32.
+    `problem`: q >= 1 labels, at least one of them annotated. What is estimated is estimated from those.
+    `run`: observes every step; its checkpoints are of an interrupted training of the same data and options.
+    `warm_start`: begin the levels with the weights of an earlier model of as many levels, and take its C (unless given)
+    and eta0. Models of folds begin cold with the default epochs: the earlier model may have seen what they hold out.
+    `hold_out_all`: predict all instances out of fold at the last level too, and not only as many as its thresholds
+    need.
+    `calibrated`: make probabilities of the predictions of the last level.
+    Raises DataError (c or the verified labels do not fit the labels, or there is nothing to estimate c from),
+    TooLargeError (the weights would not fit in memory), OverflowingError (weights or scores would leave the range of
+    float32).
     """
     if not options.uses_label_features:
         problem = replace(problem, label_features=None)
@@ -132,19 +120,10 @@ def train_on_parts(
 ) -> tuple[StackedModel, Report]:
     """Learn a stacked model of all labels, wherever the instances are: the algorithm.
 
-    Parameters
-    ----------
-    n_shards : int
-        Shards that learn side by side (`mixing`), at most as many as there are parts.
-    chosen : HyperParameters, optional
-        Default: they are chosen.
-    options, run, warm_start, hold_out_all, calibrated
-        As for `train`.
-
-    Raises
-    ------
-    DataError, TooLargeError, OverflowingError
-        As for `train`.
+    `n_shards`: shards that learn side by side (`mixing`), at most as many as there are parts.
+    `chosen`: default: they are chosen.
+    `options`, `run`, `warm_start`, `hold_out_all`, `calibrated`: as for `train`.
+    Raises DataError, TooLargeError, OverflowingError (as for `train`).
     """
     if not options.uses_label_features:
         instances = replace(instances, label_features=None)

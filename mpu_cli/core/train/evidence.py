@@ -43,10 +43,7 @@ class Evidence:
     def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Run) -> "Evidence":
         """Calibrate out-of-fold scores of any classifier, by c of the options or as it is estimated by them.
 
-        Raises
-        ------
-        DataError
-            No label is annotated in a cell that is not ignored.
+        Raises DataError (no label is annotated in a cell that is not ignored).
         """
         n, q = problem.labels.shape
         population = Instances.of(problem, run.empty)

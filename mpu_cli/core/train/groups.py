@@ -175,18 +175,11 @@ def learn_groups(
 ) -> list[LinearModel]:
     """Learn some groups of k labels from each of some selections, or, in turn, from the first one and both.
 
-    Parameters
-    ----------
-    picked : list of Picked
-        Of each part.
-    sizes : ndarray of int
-        How many labels each group has.
-    wholes : list of Whole
-        The selections.
-    prune : float
-        Weights below this are dropped, so that those of the models, (D, k), are sparse.
-    in_turn : bool
-        Whether one model learns from two selections, one after the other, in one pass.
+    `picked`: of each part.
+    `sizes`: how many labels each group has.
+    `wholes`: the selections.
+    `prune`: weights below this are dropped, so that those of the models, (D, k), are sparse.
+    `in_turn`: whether one model learns from two selections, one after the other, in one pass.
     """
     sets = _training_sets(picked, sizes, wholes, run)
     frequency = LabelFrequency.of(rates, sets[0].labels.shape, joined_verified([part.verified for part in picked]))
@@ -373,12 +366,7 @@ class GroupedLevel(Shards):
 def _negative_samples(level: Shards, prune: float) -> tuple[Sequence[Handle], Handle]:
     """Find the groups of labels, and the instances of each part to learn each from.
 
-    Returns
-    -------
-    parts : sequence of Handle
-        Of `parts.PartRows`, with their negative samples.
-    groups : Handle
-        Of `negative_sampling.LabelGroups`.
+    Returns: `parts`: handles of `parts.PartRows`, with their negative samples; `groups`: a handle of `LabelGroups`.
     """
     instances, executor, level_parts, unit_run = level.instances, level.executor, level.parts, level.unit_run
     counts = executor.gather([executor.submit(count_positives, part) for part in level_parts])

@@ -89,11 +89,7 @@ class Level(ABC):
     def learn(self, enough: int) -> tuple[LinearModel, list[Handle]]:
         """Learn the level, and predict at least so many instances by models that have not seen them.
 
-        Returns
-        -------
-        model : LinearModel
-        held_out : list of Handle
-            Of a `HeldOut` of each part.
+        Returns: `held_out`: handles of a `HeldOut` of each part.
         """
 
     def above(self, held_out: list[Handle], calibration: Calibration | None, scale: float, enough: int) -> Self:
@@ -285,17 +281,10 @@ class _Learned:
 class Stack:
     """Levels, in the order in which they are learned.
 
-    Parameters
-    ----------
-    may_drop : bool
-        Whether a level that is worth less than the one below may be left out.
-
-    Attributes
-    ----------
-    calibrations : list of (Calibration or None)
-        What makes probabilities of the predictions of each level but the last.
-    level_f1 : list of float
-        Micro-F1 to expect on complete labels of each level at its best pooled threshold, also of one that was dropped.
+    `may_drop`: whether a level that is worth less than the one below may be left out.
+    `calibrations`: what makes probabilities of the predictions of each level but the last.
+    `level_f1`: micro-F1 to expect on complete labels of each level at its best pooled threshold, also of one that was
+    dropped.
     """
 
     def __init__(self, may_drop: bool) -> None:

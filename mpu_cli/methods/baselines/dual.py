@@ -48,14 +48,8 @@ class Space(Protocol):
 class LinearSpace:
     """phi(x) = x; weights are the z_l themselves, D x q.
 
-    Parameters
-    ----------
-    matrix : csr_array, shape (n, D), float32
-
-    Raises
-    ------
-    OverflowingError
-        The features are too large for 32-bit numbers.
+    `matrix`: csr_array, shape (n, D), float32.
+    Raises OverflowingError (the features are too large for 32-bit numbers).
     """
 
     def __init__(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> None:

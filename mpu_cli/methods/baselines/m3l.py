@@ -75,25 +75,11 @@ def train_linear(
 ) -> tuple[StackedModel, Report]:
     """Train all labels with phi(x) = x; C is chosen by cross-validated micro-F1 unless it is set.
 
-    Parameters
-    ----------
-    tolerance : float
-        Duality gap to reach, divided by the primal objective.
-    run : Run
-        Observes the steps "choose C" (one tick per setting) and "ascend" (one tick per epoch).
-
-    Returns
-    -------
-    StackedModel
-        One level: Pr = sigma(z), and a label is predicted where z > 0.
-    Report
-
-    Raises
-    ------
-    TooLargeError
-        Weights and dual variables would not fit in memory.
-    MpuError
-        The features are too large for 32-bit numbers.
+    `tolerance`: duality gap to reach, divided by the primal objective.
+    `run`: observes the steps "choose C" (one tick per setting) and "ascend" (one tick per epoch).
+    Returns: a model of one level: Pr = sigma(z), and a label is predicted where z > 0.
+    Raises TooLargeError (weights and dual variables would not fit in memory), MpuError (the features are too large for
+    32-bit numbers).
     """
     (n, D), q = matrix.shape, labels.shape[1]
     refuse_beyond_free(

@@ -75,20 +75,10 @@ def train(
 ) -> tuple[StackedModel, Report]:
     """Train a linear classifier for each label, each of which is annotated at least once.
 
-    Returns
-    -------
-    StackedModel
-        One level; probabilities are Pr(y=1 | x), thresholds 0.5.
-    Report
-
-    Raises
-    ------
-    DataError
-        c is out of range, or there is one for each label and the loss is the squared hinge.
-    TooLargeError
-        The weights or predictions would not fit in memory.
-    OverflowingError
-        The features are too large for the solver.
+    Returns: a model of one level; probabilities are Pr(y=1 | x), thresholds 0.5.
+    Raises DataError (c is out of range, or there is one for each label and the loss is the squared hinge),
+    TooLargeError (the weights or predictions would not fit in memory), OverflowingError (the features are too large for
+    the solver).
     """
     if largest(matrix.data) > _LARGEST_FEATURE:
         raise OverflowingError

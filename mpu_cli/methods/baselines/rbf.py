@@ -64,10 +64,7 @@ class KernelModel:
 class RbfSpace:
     """The space of the RBF kernel; weights are coefficients: z_l = sum_i weights_il phi(x_i).
 
-    Parameters
-    ----------
-    gram : ndarray of float32, shape (n, n)
-        K(x_i, x_j).
+    `gram`: float32, shape (n, n): K(x_i, x_j).
     """
 
     def __init__(self, gram: np.ndarray, run: Run = DEFAULT_RUN) -> None:

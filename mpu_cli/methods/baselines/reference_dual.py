@@ -16,26 +16,14 @@ def ascend_linear(
 ) -> tuple[float, float]:
     """Visit instances in turn and maximise the dual along each of their coordinates; changes alpha and weights.
 
-    Parameters
-    ----------
-    matrix : csr_array, shape (n, D), float32
-        Features; no row has an index twice.
-    squared_norms : ndarray of float32, shape (n,)
-    order : ndarray of int
-        The instances to visit.
-    present : ndarray of bool, shape (n, q)
-        Annotated labels: y = 1 where true, else -1.
-    alpha : ndarray of float32, shape (n, q)
-        Dual variables.
-    weights : ndarray of float32, shape (D, q)
-        z_k in column k; they belong to alpha.
-    prior : ndarray of float32, shape (q, q)
-        R.
-
-    Returns
-    -------
-    gap, primal : float
-        Duality gap and primal objective, each instance's part with the weights of the moment of its visit.
+    `matrix`: csr_array, shape (n, D), float32: features; no row has an index twice.
+    `squared_norms`: float32, shape (n,).
+    `order`: the instances to visit.
+    `present`: bool, shape (n, q): annotated labels: y = 1 where true, else -1.
+    `alpha`: float32, shape (n, q): dual variables.
+    `weights`: float32, shape (D, q): z_k in column k; they belong to alpha.
+    `prior`: float32, shape (q, q): R.
+    Returns: duality gap and primal objective, each instance's part with the weights of the moment of its visit.
     """
     gap = primal = 0.0
     step = np.empty(weights.shape[1], weights.dtype)

@@ -255,13 +255,9 @@ def train(
 class Solution(NamedTuple):
     """Values of a block of labels.
 
-    Attributes
-    ----------
-    values : ndarray of float32, shape (n, b)
-    steps : int
-        Number of steps.
-    residual : float
-        Largest change of a value by the last step.
+    `values`: float32, shape (n, b).
+    `steps`: number of steps.
+    `residual`: largest change of a value by the last step.
     """
 
     values: np.ndarray
@@ -272,10 +268,7 @@ class Solution(NamedTuple):
 def solve(graph: Graph, block: slice, alpha: float, beta: float) -> Solution:
     """Minimise the objective of each label of a block.
 
-    Parameters
-    ----------
-    block : slice
-        The labels.
+    `block`: the labels.
     """
     annotated = graph.annotated[:, block].toarray()
     degrees = graph.degrees(block)

@@ -95,12 +95,8 @@ def _value(text: str) -> Any:
 class Classifier:
     """Fitted classifiers as a model of labels.
 
-    Parameters
-    ----------
-    learned : list of classifiers
-        One of all labels, or one of each.
-    shape : tuple of int
-        Numbers of features and labels.
+    `learned`: one of all labels, or one of each.
+    `shape`: numbers of features and labels.
     """
 
     def __init__(self, learned: list[Any], shape: tuple[int, int]) -> None:
@@ -126,10 +122,8 @@ class Classifier:
 def fit(task: Task) -> Fitted:
     """Learn the annotations.
 
-    Raises
-    ------
-    MpuError
-        The classifier cannot learn from these data; TooLargeError if it needs them dense, and memory is too small.
+    Raises MpuError (the classifier cannot learn from these data; tooLargeError if it needs them dense, and memory is
+    too small).
     """
     import sklearn
 
@@ -221,10 +215,7 @@ class IncompleteOptions(Validation):
 def fit_incomplete(task: Task) -> Fitted:
     """Learn incomplete annotations.
 
-    Raises
-    ------
-    MpuError
-        As for `fit`.
+    Raises MpuError (as for `fit`).
     """
     import sklearn
     from sklearn.utils.parallel import Parallel

@@ -79,30 +79,16 @@ def learn(
 ) -> Learned:
     """Learn labels from annotations.
 
-    Parameters
-    ----------
-    estimator : classifier
-    X : array_like, sparse matrix or data frame, shape (n, D)
-        In place of the features of the problem.
-    problem : Problem
-        Annotations, and what people have decided: they correct what is learned.
-    options : Options
-        c, threshold, folds and sample count.
-    run : Run
-    unannotated : {"negative", "weighted", "auto"}
-        What a cell teaches that is not annotated: that the label is false; or that it is true with the weight
-        Pr(y=1 | x, s=0), and false with the rest (Elkan and Noto, KDD 2008, Section 3). These are probabilities by
-        classifiers of a cross-validation, and where scores are out of fold, of one within the instances that they are
-        learned from: so the F1 that is expected of both can be compared. auto takes the better.
-    parallel : joblib.Parallel, optional
-        Learns folds side by side.
-    per_label : bool
-        Whether each label has a c of its own, where annotations alone tell c.
-
-    Raises
-    ------
-    DataError
-        The classifier takes no weights and is to have them; or there is nothing to learn from.
+    `X`: array_like, sparse matrix or data frame, shape (n, D): in place of the features of the problem.
+    `problem`: annotations, and what people have decided: they correct what is learned.
+    `options`: c, threshold, folds and sample count.
+    `unannotated`: {"negative", "weighted", "auto"}: what a cell teaches that is not annotated: that the label is false;
+    or that it is true with the weight Pr(y=1 | x, s=0), and false with the rest (Elkan and Noto, KDD 2008, Section 3).
+    These are probabilities by classifiers of a cross-validation, and where scores are out of fold, of one within the
+    instances that they are learned from: so the F1 that is expected of both can be compared. auto takes the better.
+    `parallel`: learns folds side by side.
+    `per_label`: whether each label has a c of its own, where annotations alone tell c.
+    Raises DataError (the classifier takes no weights and is to have them; or there is nothing to learn from).
     """
     if unannotated == WEIGHTED and not weight_parameter(estimator):
         raise DataError(f"unannotated is 'weighted', and {type(estimator).__name__} takes no sample_weight")
