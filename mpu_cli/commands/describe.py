@@ -130,6 +130,9 @@ def describe(
     return report
 
 
+_BY_PEOPLE = {"c", "interval", "instances", "by_annotations_alone"}
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -139,12 +142,11 @@ def _are_numbers(values: Any) -> bool:
 
 
 def _is_by_people(record: Any) -> bool:
-    """Whether this is the record of `methods.mpu` on complete label sets."""
-    if not isinstance(record, dict) or record.keys() != {"c", "interval", "instances", "by_annotations_alone"}:
+    """Whether this is the record of `methods.mpu` on what people have decided."""
+    if not isinstance(record, dict) or record.keys() - {"answers", "yes"} != _BY_PEOPLE:
         return False
-    alone, interval = record["by_annotations_alone"], record["interval"]
-    numbers = all(map(_is_number, (record["c"], record["instances"], 0 if alone is None else alone)))
-    return numbers and _is_interval(interval)
+    numbers = {**record, "by_annotations_alone": record["by_annotations_alone"] or 0}
+    return _is_interval(numbers.pop("interval")) and all(map(_is_number, numbers.values()))
 
 
 def _is_interval(values: Any) -> bool:

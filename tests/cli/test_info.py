@@ -6,9 +6,10 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from mpu_cli import MPUClassifier, __version__, bundle
+from mpu_cli import MPUClassifier, __version__, bundle, questions
 from mpu_cli.svmlight.reader import read
 from tests.bundle.models import edit
 from tests.cli.training import QUICK, TINY, message
@@ -254,6 +255,19 @@ def test_c_that_people_have_told_has_its_interval(run, tiny, tmp_path):
     low, high = found["interval"]
     assert 0 < low <= high <= 1 and found["estimated"]
     assert "complete instances, one for each label" in run("info", tiny.with_suffix(".mpu")).stdout
+
+
+def test_c_by_answers_to_questions_has_its_interval(run, tmp_path):
+    X = np.eye(3)[np.arange(450) % 3]
+    S = X * (np.random.default_rng(0).random(X.shape) < 0.5)
+    asked = questions(X, S, 40)
+    reviewed, sampled = np.zeros(S.shape), np.zeros(S.shape)
+    cells = asked.rows, asked.columns
+    reviewed[cells], sampled[cells] = np.where(X[cells], 1, -1), asked.chance
+    MPUClassifier(levels=1).fit(X, S, reviewed=reviewed, sampled=sampled).save(tmp_path / "a.mpu")
+    assert "by 40 answers, one for each label" in run("info", tmp_path / "a.mpu").stdout
+    low, high = json.loads(run("info", tmp_path / "a.mpu", "--json").stdout)["c"]["interval"]
+    assert low < 0.5 < high
 
 
 def test_a_damaged_record_is_left_out_with_a_warning(run, copied):
