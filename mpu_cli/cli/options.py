@@ -55,7 +55,7 @@ def option(
     else:
         how |= {"type": click_type(kind), "metavar": metavar or None}
     if default is not None:
-        how |= {"default": default, "show_default": how.get("show_default", True)}
+        how |= {"default": default, "show_default": how.get("show_default", default != ())}
     return click.option(*names, help=help, **how)
 
 

@@ -145,7 +145,8 @@ def _is_by_people(record: Any) -> bool:
     """Whether this is the record of `methods.mpu` on what people have decided."""
     if not isinstance(record, dict) or record.keys() - {"answers", "yes"} != _BY_PEOPLE:
         return False
-    numbers = {**record, "by_annotations_alone": record["by_annotations_alone"] or 0}
+    alone = record["by_annotations_alone"]
+    numbers = {**record, "by_annotations_alone": 0 if alone is None else alone}
     return _is_interval(numbers.pop("interval")) and all(map(_is_number, numbers.values()))
 
 

@@ -90,10 +90,8 @@ def analyzer_of(options: TextOptions) -> Analyzer:
     Texts are normalised to Unicode's NFKC and to lower case. Words have two characters at least, and a stem if
     they have no more than 200.
 
-    Parameters
-    ----------
-    options : TextOptions
-        Its `stem` is `NO_STEMS`, or languages: of several, each text has its own, and the first where it is not clear.
+    `options`: its `stem` is `NO_STEMS`, or languages: of several, each text has its own, and the first where it is not
+    clear.
     """
     shortest, longest = options.ngrams or NGRAMS[options.analyzer]
     lengths = range(shortest, longest + 1)

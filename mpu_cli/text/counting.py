@@ -19,22 +19,12 @@ _LEAST_MERGED = 1 << 20
 class TermCounts:
     """Document frequencies of terms.
 
-    Parameters
-    ----------
-    analyzer : callable
-        Returns the terms of a text.
-    most_terms, most_characters : int
-        If there are more different terms, or longer ones, the rarest are dropped. They are counted from 0 if they occur
-        again.
-
-    Attributes
-    ----------
-    texts : int
-        Texts counted.
-    of : Counter
-        In how many texts each term occurs.
-    forgotten : int
-        Number of dropped terms.
+    `analyzer`: returns the terms of a text.
+    `most_terms`, `most_characters`: if there are more different terms, or longer ones, the rarest are dropped. They are
+    counted from 0 if they occur again.
+    `texts`: Texts counted.
+    `of`: in how many texts each term occurs.
+    `forgotten`: number of dropped terms.
     """
 
     def __init__(
