@@ -8,9 +8,10 @@ Tab-separated text (`tables` has the details) with the columns
 - ``number``, optional: the number of this label, for those who read the file without names;
 - ``verdict``: ``yes`` or ``no``, in any case; a line without verdict is undecided, and skipped;
 - ``source``, optional: ``sample`` if the instance was drawn at random; ``suggestion`` if a person or a program picked
-  it; ``question`` if this cell alone was drawn, by chance; empty if unknown. Without the column, all instances were
-  drawn at random;
+  it; ``question`` if this cell alone was drawn, by chance; ``added`` if somebody added a label that nobody had
+  suggested; empty if unknown. Without the column, all instances were drawn at random;
 - ``drawn``, of questions: the probability with which the cell was drawn;
+- ``probability``, of suggestions, optional. A decision without it in a file that has it counts as ``added``;
 - ``why``, of suggestions, optional: what speaks most for the label, separated by semicolons;
 - ``reviewer``, optional: who has decided, for people who compare files; it is not read.
 
@@ -32,6 +33,7 @@ from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.label_names import quoted
 from mpu_cli.names.lines import cell
 from mpu_cli.review.tables import (
+    ADDED,
     NO,
     NOTHING_ELSE,
     SUGGESTION,
@@ -88,6 +90,8 @@ class Decisions:
         Names of labels for errors.
     chance : ndarray of float64, shape (m,), or None
         The probability with which each cell was drawn as a question; NaN: it was not. None: no cell was.
+    added : ndarray of bool, shape (m,), or None
+        Whether nobody had suggested the cell in any of the files. None: each had been.
     """
 
     instance: np.ndarray
@@ -101,6 +105,7 @@ class Decisions:
     undecided: int = 0
     names: LabelNames | None = None
     chance: np.ndarray | None = None
+    added: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -154,17 +159,28 @@ def read(
     >>> decisions.instance, decisions.label, decisions.verdict, decisions.undecided
     (array([0, 0]), array([-1,  7]), array([False,  True]), 1)
     """
-    tables = [read_cells(source, (SOURCE, DRAWN), names, ids) for source in sources]
+    tables = [read_cells(source, (SOURCE, DRAWN, PROBABILITY), names, ids) for source in sources]
     checksums = tuple(one.checksum for one in tables)
     parts = [_numbers(one) for one in tables]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 6
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 7
     file = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     decided = columns[2] != UNDECIDED
-    instance, label, verdict, is_sample, line, chances, file = (column[decided] for column in (*columns, file))
-    files = tuple(one.table.source for one in tables)
-    undecided = int(np.count_nonzero(~decided))
-    is_sample = is_sample.astype(bool)
-    every = Decisions(instance, label, verdict == 1, is_sample, file, line, files, checksums, undecided, names, chances)
+    instance, label, verdict, is_sample, line, chances, added, file = (column[decided] for column in (*columns, file))
+    every = Decisions(
+        instance,
+        label,
+        verdict == 1,
+        is_sample.astype(bool),
+        file,
+        line,
+        tuple(one.table.source for one in tables),
+        checksums,
+        int(np.count_nonzero(~decided)),
+        names,
+        chances,
+        added.astype(bool),
+    )
+    files = every.files
     return _each_once(every if on_conflict == "error" or len(files) < 2 else _undisputed(every))
 
 
@@ -205,7 +221,7 @@ def _undisputed(every: Decisions) -> Decisions:
 
 
 def _part(every: Decisions, kept: np.ndarray) -> Decisions:
-    columns = ("instance", "label", "verdict", "is_sample", "file", "line", "chance")
+    columns = ("instance", "label", "verdict", "is_sample", "file", "line", "chance", "added")
     return replace(every, **{name: getattr(every, name)[kept] for name in columns})
 
 
@@ -250,7 +266,7 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
 
 
 def _numbers(cells: WrittenCells) -> list[np.ndarray]:
-    """Return instance (from 0), label, verdict, whether it is a sample, line number and chance, for every row."""
+    """Return instance (from 0), label, verdict, if it is a sample, line number, chance, if it is added, of each row."""
     table, label, columns = cells.table, cells.label, cells.table.columns
     if SOURCE in columns:
         is_sample = _translate(table, columns[SOURCE], lambda text: is_sample_word(text.strip()))
@@ -262,7 +278,10 @@ def _numbers(cells: WrittenCells) -> list[np.ndarray]:
             table.source, table.lines[wrong[0]], "label * stands for all other labels, and takes no verdict but no"
         )
     lines = np.array(table.lines, np.int64)
-    return [cells.instance, label, verdict, is_sample, lines, _chances(table)]
+    added = np.array([word.strip().lower() == ADDED for word in columns.get(SOURCE, [""] * len(lines))], bool)
+    if PROBABILITY in columns:
+        added |= np.array([not text.strip() for text in columns[PROBABILITY]], bool)
+    return [cells.instance, label, verdict, is_sample, lines, _chances(table), added]
 
 
 def _chances(table: Table) -> np.ndarray:
@@ -290,7 +309,7 @@ def _translate(table: Table, values: Sequence[T], number: Callable[[T], int]) ->
 
 
 def _each_once(every: Decisions) -> Decisions:
-    """Sort decisions, and keep the first of those that agree; it is a sample if one of them is."""
+    """Sort decisions, and keep the first of those that agree; a sample if one of them is, added if all of them are."""
     order = np.lexsort((every.label, every.instance))  # stable
     instance, label, verdict = every.instance[order], every.label[order], every.verdict[order]
     again = np.zeros(len(order), bool)
@@ -311,20 +330,10 @@ def _each_once(every: Decisions) -> Decisions:
     chances, in_order = np.full(len(first), np.nan), every.chance[order]
     is_question = ~np.isnan(in_order)
     chances[group[is_question]] = in_order[is_question]
-    kept = order[first]
-    return Decisions(
-        instance[first],
-        label[first],
-        verdict[first],
-        is_sample,
-        every.file[kept],
-        every.line[kept],
-        every.files,
-        every.checksums,
-        every.undecided,
-        every.names,
-        chances,
-    )
+    assert every.added is not None
+    added = np.ones(len(first), bool)
+    added[group[~every.added[order]]] = False
+    return replace(_part(every, order[first]), is_sample=is_sample, chance=chances, added=added)
 
 
 @dataclass(frozen=True)
@@ -334,7 +343,7 @@ class Lines:
     instance: np.ndarray  # int, shape (m,): from 0
     label: np.ndarray  # int, shape (m,): `NOTHING_ELSE` is written as ``*``
     _: KW_ONLY
-    # `verdict`, `source`: of "yes", "no" and ""; of "sample", "suggestion", "question" and ""
+    # `verdict`, `source`: of "yes", "no" and ""; of "sample", "suggestion", "question", "added" and ""
     verdict: Sequence[str] | str = ""
     source: Sequence[str] | str = SUGGESTION
     # `probability`, `drawn`: float, shape (m,): each adds a column of its name

@@ -14,7 +14,16 @@ from typing import Any, TypeVar
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
-from mpu_cli.review.tables import NO, NOTHING_ELSE, YES, checked_checksum, instance_number, is_sample_word, label_number
+from mpu_cli.review.tables import (
+    ADDED,
+    NO,
+    NOTHING_ELSE,
+    YES,
+    checked_checksum,
+    instance_number,
+    is_sample_word,
+    label_number,
+)
 from mpu_cli.review.worklist import Item, Worklist
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.streams import open_input
@@ -199,7 +208,9 @@ def _rows(data: _Data, annotations: list[dict], names: LabelNames | None) -> Ite
                     f"its annotations contradict each other about label {label}; settle it there, or mark one of them "
                     "as ground truth"
                 )
-    yield from ((data.instance, label, verdict, data.source) for label, verdict in decided.items())
+    offered = {NOTHING_ELSE, *data.options.values()}
+    for label, verdict in decided.items():
+        yield data.instance, label, verdict, data.source if label in offered else ADDED
 
 
 def _decisions(annotation: dict, options: Mapping[str, int], names: LabelNames | None) -> Iterator[tuple[int, str]]:

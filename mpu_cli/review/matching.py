@@ -42,6 +42,8 @@ class Reviewed:
         Number of decisions ``no`` on a label that is never true. They have no effect.
     answers : Answers
         Those to questions, on cells that are not annotated.
+    added : csr_array of bool, shape (n, q)
+        The cells that are decided, and that nobody had suggested.
     """
 
     labels: csr_array
@@ -54,6 +56,7 @@ class Reviewed:
     new_labels: np.ndarray
     unused: int
     answers: Answers
+    added: csr_array
 
 
 def match(
@@ -129,6 +132,7 @@ def match(
         np.setdiff1d(decisions.label[decisions.verdict], annotated_ids),
         int(np.count_nonzero(~has_column & ~whole)),
         _answers(decisions, column, has_column & ~is_annotated),
+        _added(decisions, column, has_column, labels.shape),
     )
 
 
@@ -138,6 +142,11 @@ def _answers(decisions: Decisions, column: np.ndarray, counts: np.ndarray) -> An
         return Answers.none()
     asked = counts & ~np.isnan(decisions.chance)
     return Answers(decisions.instance[asked], column[asked], decisions.verdict[asked], decisions.chance[asked])
+
+
+def _added(decisions: Decisions, column: np.ndarray, has_column: np.ndarray, shape: tuple[int, int]) -> csr_array:
+    added = has_column & (False if decisions.added is None else decisions.added)
+    return csr_array((np.ones(np.count_nonzero(added), bool), (decisions.instance[added], column[added])), shape=shape)
 
 
 def _check_instances(decisions: Decisions, n: int, source: Source, checksum_of: Callable[[], str]) -> None:

@@ -31,10 +31,10 @@ NOTHING_ELSE = -1  # the label of a decision on all other labels
 STAR = "*"
 YES, NO = "yes", "no"
 UNDECIDED = -1
-SAMPLE, SUGGESTION, QUESTION = "sample", "suggestion", "question"
+SAMPLE, SUGGESTION, QUESTION, ADDED = "sample", "suggestion", "question", "added"
 
 _VERDICTS = {YES: 1, NO: 0, "": UNDECIDED}
-_SOURCES = {SAMPLE: True, SUGGESTION: False, QUESTION: False, "": False}
+_SOURCES = {SAMPLE: True, SUGGESTION: False, QUESTION: False, ADDED: False, "": False}
 
 
 def instance_number(text: str) -> int:
@@ -90,7 +90,8 @@ def chance(text: str, source: str) -> float:
 def is_sample_word(text: str) -> bool:
     """Whether a source says that the instance was drawn at random."""
     if text.lower() not in _SOURCES:
-        raise ValueError(f"source {quoted(text)} is not one of sample, suggestion, question and empty (not known)")
+        words = ", ".join(filter(None, _SOURCES))
+        raise ValueError(f"source {quoted(text)} is not one of {words} and empty (not known)")
     return _SOURCES[text.lower()]
 
 

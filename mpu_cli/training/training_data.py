@@ -395,6 +395,7 @@ def with_reviews(
         verified=reviewed.verified,
         sampled=reviewed.sampled if len(reviewed.sampled) else None,
         answers=reviewed.answers if len(reviewed.answers) else None,
+        added=reviewed.added,
     )
     return replace(data.widened(every), review=ReviewCounts.of(reviewed), **vars(verified.placed(reviewed.ids, every)))
 

@@ -189,7 +189,7 @@ def test_without_the_column(run, problem, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("\tquestion", "\tquery", "source 'query' is not one of sample, suggestion, question and empty"),
+        ("\tquestion", "\tquery", "source 'query' is not one of sample, suggestion, question, added and empty"),
         ("\tyes\t", "\tperhaps\t", "verdict 'perhaps' is not one of yes, no and empty"),
         ("# checksum ", "# checksum 0", "the checksum is damaged"),
     ],
@@ -284,6 +284,19 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
     assert report["judged"]["claimed"] > 0.5
     assert report["right"] / report["listed"] < 0.4
     assert "of 30 answered, claimed 0." in run(*command, "--c", 0.6, "--cost", 10, "--epochs", 3).stderr
+
+    # What nobody had suggested was never claimed. A row that has no probability in such a file tells it too.
+    claimed = report["judged"]["claimed"]
+    once = read([tmp_path / "checked.tsv"])
+    decided = set(zip(once.instance.tolist(), once.label.tolist(), strict=True))
+    for row in "added", "suggestion":
+        others = [i for i in range(299) if (i, 1) not in decided and not problem[1][i, 0]]
+        more = [f"{i + 1}\t1\t\tyes\t{row}" for i in others]
+        (tmp_path / "checked.tsv").write_text("\n".join(lines + more[:20]) + "\n")
+        report = json.loads(run(*command, *settings, "--json").stdout)
+        assert (report["judged"]["answered"], report["judged"]["yes"]) == (30, 6)
+        assert report["review"]["found"] == 26
+        assert report["judged"]["claimed"] == pytest.approx(claimed, abs=0.1)  # by a model that learned 20 labels more
 
 
 def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path):

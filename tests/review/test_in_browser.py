@@ -61,7 +61,9 @@ def test_a_whole_review_by_keyboard(page, news):
         (4, NOTHING_ELSE, False, False),
         (4, 2, True, False),
     ]
-    reviewed = match(read([path]), reader.read(news), news)
+    decisions = read([path])
+    assert decisions.added.tolist() == [False] * 4 + [True]  # instance 4 has music by search
+    reviewed = match(decisions, reader.read(news), news)
     assert reviewed.verified.verdicts().tolist() == [[0, 1, 0], [2, 2, 2], [0, 0, 0], [2, 1, 2]]
     report = train(Sources(news, reviewed=[path]), news.with_suffix(".mpu"), options=Options(cost=1.0, epochs=2, c=0.5))
     assert (report.review.decisions, report.review.closed) == (5, 2)
@@ -327,7 +329,7 @@ def test_records_have_title_id_link_and_names_in_the_export(open_page, run, tmp_
     rows = [line.split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
     assert rows == [
         ["instance", "id", "label", "number", "verdict", "source"],
-        ["1", "b 1", '"""Music"" (1)"', "1", "yes", ""],
+        ["1", "b 1", '"""Music"" (1)"', "1", "yes", "added"],
         ["2", "'=b2", "*", "*", "no", ""],
     ]
     given = "--data", tmp_path / "n.svm", "--reviewed", path

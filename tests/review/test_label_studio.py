@@ -110,6 +110,7 @@ def test_what_was_decided_there_is_read_back(tasks, imported, news):
         (4, 4, True, False),
     ]
     assert match(read([path]), reader.read(news), news).confirmed == 4
+    assert read([path]).added.tolist() == [False] * 6 + [True, False, True]  # music and Bücher, which are no options
 
 
 def test_a_sample_stays_one(run, news, tmp_path, imported):

@@ -416,11 +416,13 @@ def judge(
     frequency: LabelFrequency,
     correction: Correction | None = None,
     answers: Answers | None = None,
+    added: csr_array | None = None,
 ) -> Judged | None:
     """Compare what is claimed of single cells that are not annotated with what people have decided of them.
 
-    Claims are posteriors, corrected. Cells of complete instances are left out, and those of answers that the correction
-    has learned from. None where nothing was decided, or nothing refused.
+    Claims are posteriors, corrected. Cells of complete instances are left out, those of answers that the correction has
+    learned from, and those `added` (bool, n x q), of which nothing had been claimed. None where nothing was decided, or
+    nothing refused.
     """
     if verified is None:
         return None
@@ -430,6 +432,8 @@ def judge(
     counts &= ~values_at(labels, rows, columns).astype(bool)
     if answers is not None:
         counts &= ~np.isin(rows * labels.shape[1] + columns, answers.rows * labels.shape[1] + answers.columns)
+    if added is not None:
+        counts &= ~values_at(added, rows, columns).astype(bool)
     rows, columns, true = rows[counts], columns[counts], cells.data[counts] == Verdict.TRUE
     claimed = _corrected(posterior_at(probabilities, frequency, rows, columns), correction)
     return Judged.of(claimed, true) if len(true) else None

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Columns, Features, with_width
-from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
+from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified, widened
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,8 @@ class LabelInformation:
     second: np.ndarray | None = None
     # Those to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
     answers: Answers | None = None
+    # bool, shape (n, q): the cells in `verified` that nobody had suggested, of which no probability was claimed.
+    added: csr_array | None = None
     groups: InstanceGroups | None = None  # groups of instances that have a label frequency of their own
     # float32, shape (q, any): A vector for each label, zero where there is none: the direction of the mean of the
     # prior of its weights (`core.side_information`)
@@ -95,7 +97,9 @@ class LabelInformation:
     def placed(self, ids: np.ndarray, every: np.ndarray) -> Self:
         """Return the same where the columns of a subset of the labels have their places among all, as of `widened`."""
         answers = self.answers and replace(self.answers, columns=np.searchsorted(every, ids)[self.answers.columns])
-        return replace(self, verified=self.verified and self.verified.widened(ids, every), answers=answers)
+        added = None if self.added is None else widened(self.added, ids, every)
+        verified = self.verified and self.verified.widened(ids, every)
+        return replace(self, verified=verified, answers=answers, added=added)
 
     def with_second(self, n: int, m: int, q: int) -> Self:
         """Return the same with m more instances, after n, whose label sets are complete."""

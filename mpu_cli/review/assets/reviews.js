@@ -15,7 +15,9 @@ class Reviews {
     this.reviewer = this.get("reviewer"); // null: nobody was asked
     this.steps = []; // what can be undone: for each step, the cells that it changed, as they were
     this.drawn = new Map(); // cell -> the probability with which it was drawn as a question
-    for (const { n, s } of data.items) {
+    this.shown = new Set(); // cells that the page has shown to be decided; others were added
+    for (const { n, s, a } of data.items) {
+      for (const i of [...s.map(([label]) => label), ...a]) this.shown.add(`${n} ${data.numbers[i]}`);
       for (const [i, , chance] of s) if (chance !== undefined) this.drawn.set(`${n} ${data.numbers[i]}`, chance);
     }
   }
@@ -131,7 +133,10 @@ class Reviews {
       label: (_, label) => (data.named ? written(label) : label),
       ...(data.named ? { number: (_, label) => label } : {}),
       verdict: (_, label, verdict) => (verdict ? "yes" : "no"),
-      source: (instance, label) => (this.drawn.has(`${instance} ${label}`) ? "question" : data.source),
+      source: (instance, label) => {
+        if (label !== STAR && !this.shown.has(`${instance} ${label}`)) return "added";
+        return this.drawn.has(`${instance} ${label}`) ? "question" : data.source;
+      },
       ...(this.drawn.size ? { drawn: (instance, label) => this.drawn.get(`${instance} ${label}`) ?? "" } : {}),
       ...(this.reviewer ? { reviewer: () => cell(this.reviewer) } : {}),
     };
