@@ -20,8 +20,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output
-from mpu_cli.text.annif import open_records
-from mpu_cli.text.records import Bad, Fields, format_of, read_rows_and_records
+from mpu_cli.text.records import Bad, Fields, format_of, open_records, read_rows_and_records
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Records
 

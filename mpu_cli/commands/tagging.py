@@ -20,9 +20,16 @@ from mpu_cli.runtime.report import Count
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output, stem
-from mpu_cli.text.annif import form_and_fields, is_corpus, open_records
 from mpu_cli.text.labels import Labels
-from mpu_cli.text.records import DEFAULT_FIELDS, Bad, Record, read_rows_and_records
+from mpu_cli.text.records import (
+    DEFAULT_FIELDS,
+    Bad,
+    Record,
+    form_and_fields,
+    is_corpus,
+    open_records,
+    read_rows_and_records,
+)
 from mpu_cli.text.rewriting import Retagged, Rewriter
 from mpu_cli.text.sidecars import Sidecars, read_vectorization
 

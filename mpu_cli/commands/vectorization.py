@@ -25,10 +25,18 @@ from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, 
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
-from mpu_cli.text.annif import form_and_fields, open_records
 from mpu_cli.text.labels import Labels, confusable, is_thesaurus, read_labels, read_thesaurus
 from mpu_cli.text.languages import languages_of, of_collection, strangers
-from mpu_cli.text.records import DEFAULT_FIELDS, Bad, Fields, Record, field_list, read_rows_and_records
+from mpu_cli.text.records import (
+    DEFAULT_FIELDS,
+    Bad,
+    Fields,
+    Record,
+    field_list,
+    form_and_fields,
+    open_records,
+    read_rows_and_records,
+)
 from mpu_cli.text.sidecars import (
     Vectorization,
     check_target,

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mpu_cli.names.name_files import is_uri
-from mpu_cli.text.annif import is_corpus
-from mpu_cli.text.records import ANNIF, Fields, Row, clean, subject
+from mpu_cli.text.records import ANNIF, Fields, Row, clean, is_corpus, subject
 
 # Of a JSON text, only the places of values count: numbers may have thousands of digits.
 _PLACES = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)

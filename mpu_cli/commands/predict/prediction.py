@@ -1,8 +1,8 @@
-"""Predict files: one in constant memory, several by a cluster; and out-of-fold predictions as a file."""
+"""Predict files, one in constant memory or several by a cluster, and say whether the model fits them."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,13 +13,12 @@ from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel, origin
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
-from mpu_cli.commands.predict.fitness import Fitness
 from mpu_cli.commands.predict.prediction_files import RECORD_FORMS, Ids, Texts, header, record_writer
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.model.explanation import named_reasons
 from mpu_cli.core.model.stacking import StackedModel
-from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError
+from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError, counted
 from mpu_cli.evaluation.compare import with_thresholds
 from mpu_cli.evaluation.propensities import jain_propensities
 from mpu_cli.methods import Fitted
@@ -33,6 +32,80 @@ from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
 from mpu_cli.text.stored import unpacked
+
+# Fewer instances may be unlike the others by chance.
+_FEWEST_INSTANCES = 10
+# docs/choices/texts.md, "Unknown features": test files that are like their training files have at most .027, and a
+# warning every night is one that nobody reads.
+_SOME_UNKNOWN = 0.05
+# As many unknown features as this, and most of what is in the data is ignored.
+_MANY_UNKNOWN = 0.5
+# Instances of one kind of data are hardly ever so many times as long as others: less than 1.3 times on the sets of
+# docs/choices/texts.md.
+_OTHER_SCALE = 4.0
+_SAYS = "THE MODEL DOES NOT FIT THE DATA, and predictions mean little"
+
+
+@dataclass(frozen=True)
+class Fitness:
+    """What was counted in data that a model predicts."""
+
+    # `entries`, `unknown`: feature values, and those of features that never occurred in training
+    entries: int = 0
+    unknown: int = 0
+    filled: int = 0  # instances that have features
+    # Sum of the squares of all feature values
+    squares: float = field(default=0.0, compare=False)  # rounded by where the data are cut
+
+    @classmethod
+    def of(cls, model: TrainedModel, features: csr_array) -> "Fitness":
+        """Count in some instances."""
+        squares = float(np.square(features.data, dtype=float).sum())
+        return cls(features.nnz, model.count_unknown(features), int((np.diff(features.indptr) > 0).sum()), squares)
+
+    def __add__(self, other: "Fitness") -> "Fitness":
+        """Add the numbers of two parts of the data."""
+        return Fitness(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def _has_many_unknown(self) -> bool:
+        return self.unknown >= _SOME_UNKNOWN * self.entries
+
+    def _ignored(self) -> list[str]:
+        ignored = f"{self.unknown:,} of {counted(self.entries, 'feature value')} ignored"
+        return [f"{ignored}: their features never occurred in training"] if self.unknown else []
+
+    def notes(self) -> list[str]:
+        """Say what may be of interest, and is usual: that few features are unknown."""
+        return [] if self._has_many_unknown else self._ignored()
+
+    def warnings(self, model: TrainedModel) -> list[str]:
+        """Say what is wrong: a word where many features are unknown, more where the model does not fit the data."""
+        warnings = self._ignored() if self._has_many_unknown else []
+        if self.filled < _FEWEST_INSTANCES:
+            return warnings
+        if self.unknown >= _MANY_UNKNOWN * self.entries:
+            warnings.append(
+                f"{_SAYS}: most of the features are unknown to it; number features as in the training file, such as by "
+                "mpu vectorize --like"
+            )
+        trained = _length(model)
+        times = np.sqrt(self.squares / self.filled) / trained if trained else 1.0
+        if not 1 / _OTHER_SCALE < times < _OTHER_SCALE:
+            warnings.append(
+                f"{_SAYS}: instances are {times:.2g} times as long as those it was trained on; scale feature values as "
+                "in the training file"
+            )
+        return warnings
+
+
+def _length(model: TrainedModel) -> float | None:
+    """Return the root of the mean squared length of the instances in training; None where the model does not tell."""
+    scale, of_stack = getattr(model.predictor, "scale", None), model.options.get("stack_scale")
+    if not isinstance(scale, float) or not isinstance(of_stack, float) or not of_stack:
+        return None
+    return scale / of_stack or None
+
 
 # Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many
 # labels, a few of each instance are kept.

@@ -22,9 +22,8 @@ from mpu_cli.runtime.urls import file_name
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.text.analyzer import batches
-from mpu_cli.text.annif import form_and_fields, open_records
 from mpu_cli.text.languages import languages_of, strangers
-from mpu_cli.text.records import Bad, Record, read_records
+from mpu_cli.text.records import Bad, Record, form_and_fields, open_records, read_records
 from mpu_cli.text.sidecars import Sidecars, from_one, wrong_number_of_ids
 from mpu_cli.text.stored import unpacked
 

@@ -11,7 +11,7 @@ from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.writing import manifest_of
 from mpu_cli.commands.evaluate.candidates import Candidate
 from mpu_cli.commands.evaluate.comparison import verdict_on
-from mpu_cli.commands.predict.fitness import Fitness
+from mpu_cli.commands.predict.prediction import Fitness
 from mpu_cli.commands.train import BETTER, KS, Acceptance
 from mpu_cli.commands.train.history import Record
 from mpu_cli.errors import BusyError, InputError, ModelError, without_secrets
