@@ -73,7 +73,8 @@ def estimate_c(
     Parameters
     ----------
     X : array_like, sparse matrix or data frame, shape (n, D), optional
-        Features, from which a linear model is learned. Leave them out where you give scores.
+        Features; a linear model or an RBF kernel is learned from them, as `MPUClassifier` chooses by default. Leave
+        them out where you give scores.
     y : array_like, sparse matrix or data frame, shape (n, q)
         S, the annotated labels: 1 where the label is annotated, else 0; NaN where that is unknown.
     scores : array_like, shape (n, q), optional

@@ -18,18 +18,17 @@ from mpu_cli.core.complete import suggestions
 from mpu_cli.core.complete.by_answers import Corrections
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.complete.posterior import unannotated_posterior
-from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
-from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.model import thresholds
-from mpu_cli.core.options import Validation
+from mpu_cli.core.options import LINEAR, Options, Validation
 from mpu_cli.core.select.sample import Sample, draw_labels, draw_questions, usual_folds
 from mpu_cli.core.train import algorithm
+from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.methods.scikit_learn.classifiers import scores
@@ -166,13 +165,13 @@ def estimate_frequency(
     per_label: bool,
 ) -> estimators.FrequencyEstimate | SingleFrequencies:
     """Estimate c as `mpu estimate-c` does, of all labels or of each; by scores, where there are some."""
-    q = len(annotations.columns)
+    q, run = len(annotations.columns), run_of(chosen)
     refuse_too_large(matrix.shape[1], q, levels=1)
-    run = run_of(chosen)
     labels = draw_labels(count_annotations(annotations.labels), run.seed)
     refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if labels is None else len(labels.columns))
-    rows = Rows(Features.of(matrix), annotations.labels, verified=annotations.verified)
-    drawn = Sample(rows, chosen["sample"], chosen["folds"] or usual_folds(len(rows), q), run, labels)
+    options = Options(folds=chosen["folds"], sample=chosen["sample"], features=None if scores is None else LINEAR)
+    instances = choose_features(annotations.problem(matrix), options, run).instances
+    drawn = Sample(instances, options.sample, options.folds or usual_folds(len(instances), q), run, labels)
     probabilities = drawn.naive_probabilities() if scores is None else drawn.part_of(scores)
     estimate = estimators.estimate(probabilities, drawn.labels, method, estimators.REPLICATES, run.seed, drawn.verified)
     if estimate.caution:

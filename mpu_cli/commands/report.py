@@ -16,13 +16,13 @@ from typing import Annotated, Any
 from mpu_cli.commands.complete import completion, estimation
 from mpu_cli.core.complete.suggestions import Choice
 from mpu_cli.core.options import Options
-from mpu_cli.errors import STANDARD_STREAM, InputError, counted, one_line, shown
+from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.names.lines import cell
 from mpu_cli.review.page import digest
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import Count, Share, as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.streams import files_of, open_output, refuse_unwritable
+from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.training.training_data import Sources
 from mpu_cli.version import __version__
 
@@ -70,8 +70,8 @@ class Report:
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before using the numbers, each once."""
-        return list(dict.fromkeys([*self.frequency.warnings, *self.missing.warnings]))
+        """What to know before using the numbers."""
+        return list(self.missing.warnings)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label."""
@@ -89,12 +89,10 @@ class Report:
 def report(
     sources: Sources, target: str | Path, *, table: str | Path | None = None, top: int = 50, run: Run = DEFAULT_RUN
 ) -> Report:
-    """Estimate what is missing as `estimation.estimate` and `completion.complete` do, and write a page about it.
+    """Estimate what is missing as `completion.complete` does, and write a page about it.
 
     Parameters
     ----------
-    sources : Sources
-        Files, since they are read twice.
     target : str or Path
         The page, which is HTML.
     table : str or Path, optional
@@ -105,18 +103,16 @@ def report(
     Raises
     ------
     InputError
-        A file cannot be read, or not twice.
+        A file cannot be read.
     MpuError
         The data cannot be learned from, or an output cannot be written.
     """
     inputs = sources.by_option()
     refuse_overlaps(inputs, {"--output": target, "--csv": table, "--cache": sources.cache})
     refuse_unwritable(target, table)
-    if STANDARD_STREAM in files_of(sources.file):
-        raise InputError(STANDARD_STREAM, None, "the data are read twice; give a file")
-    frequency = estimation.estimate(sources, run=run)
     missing = completion.complete(sources, completion.Outputs(), Options(), Choice(top=top), run=run)
-    made = Report(frequency=frequency, missing=missing, suggestions=list(_suggestions(missing)))
+    assert missing.frequency is not None  # the options have none
+    made = Report(frequency=missing.frequency, missing=missing, suggestions=list(_suggestions(missing)))
     with ExitStack() as stack:
         out, *more = (stack.enter_context(open_output(file)) for file in (target, table) if file is not None)
         out.write(page(str(sources.file), as_json(made), list(made.rows()), made.warnings))

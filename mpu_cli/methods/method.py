@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # help texts need methods, but no NumPy
 
     from mpu_cli.core.data.predictions import Predictions
     from mpu_cli.core.data.problem import InstanceGroups, Problem
-    from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+    from mpu_cli.core.select.hyper_parameters import Estimates
     from mpu_cli.core.select.warm_start import WarmStart
     from mpu_cli.runtime.run import Run
 
@@ -85,8 +85,8 @@ class Fitted:
         Out-of-fold predictions of all instances, if the task requests them.
     groups : InstanceGroups or None
         Groups of instances with their label frequencies, if the data have groups.
-    reviewed : ReviewedFrequency or None
-        Where the label frequency comes from, if from what people have decided.
+    estimates : Estimates or None
+        Where the label frequency comes from; None where the method has none.
     """
 
     model: Model
@@ -96,7 +96,7 @@ class Fitted:
     seconds: dict[str, float] = field(default_factory=dict)
     out_of_fold: "Predictions | None" = None
     groups: "InstanceGroups | None" = None
-    reviewed: "ReviewedFrequency | None" = None
+    estimates: "Estimates | None" = None
 
     @classmethod
     def without_c(cls, task: Task, model: Model, report: Any, warnings: tuple[str, ...] = ()) -> "Fitted":

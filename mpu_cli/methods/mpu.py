@@ -27,7 +27,9 @@ def fit(task: Task, calibrated: bool = True) -> Fitted:
     model, report = train(*arguments, hold_out_all=task.hold_out_all, calibrated=calibrated)
     result = fitted(task.options, model, report, task.problem.label_features is not None)
     if report.groups is not None and task.problem.groups is not None:
-        result.findings["c_by_group"] = report.groups.rows(task.problem.groups, task.problem.labels)
+        result.findings["c_by_group"] = report.groups.rows(
+            task.problem.groups, task.problem.labels, task.problem.verified
+        )
         result = replace(result, groups=replace(task.problem.groups, rates=report.groups.c))
     return replace(result, out_of_fold=report.held_out.probabilities) if task.hold_out_all else result
 
@@ -42,7 +44,7 @@ def fitted(options: Options, model: "AnyModel", report: "Report", has_label_feat
         del settings["step"]
     if not (has_label_features and options.uses_label_features):
         del settings["prior"]
-    estimates = Estimates(estimate=report.estimate, reviewed=report.reviewed)
+    estimates = Estimates(estimate=report.estimate, reviewed=report.reviewed, groups=report.groups)
     of_c = findings_of(report.c, estimates)
     findings: dict[str, Any] = {
         **{name: of_c.pop(name) for name in ("c", "c_estimated")},
@@ -57,7 +59,7 @@ def fitted(options: Options, model: "AnyModel", report: "Report", has_label_feat
     if options.levels is None:
         findings["levels"] = len(model.levels)
     findings |= of_c
-    return Fitted(model, findings, report.c, tuple(report.warnings()), reviewed=report.reviewed)
+    return Fitted(model, findings, report.c, tuple(report.warnings()), estimates=estimates)
 
 
 def findings_of(c: "np.ndarray", estimates: "Estimates") -> dict[str, Any]:

@@ -120,7 +120,7 @@ def evidence_of(fitted: Fitted, problem: Problem) -> Evidence:
     # Of about as many true labels each; the map of a stratum has some more.
     blocks = 1 if model.calibration is None else min(len(of_one.actual) for of_one in model.calibration.maps)
     frequency = LabelFrequency.of(fitted.c, problem.labels.shape, problem.verified, fitted.groups)
-    estimates = Estimates(reviewed=fitted.reviewed)
+    estimates = fitted.estimates or Estimates()
     return Evidence(held_out, frequency, blocks=blocks, estimates=estimates, warnings=fitted.warnings)
 
 

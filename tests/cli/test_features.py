@@ -5,6 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from mpu_cli import estimate_c
+from mpu_cli.errors import MpuWarning
+from tests.core.train.test_choose_features import rings
+from tests.svm import lines
+
 
 @pytest.fixture(scope="module")
 def dense() -> str:
@@ -61,3 +66,28 @@ def test_what_a_kernel_cannot_do_is_refused(run, trained, tmp_path, monkeypatch,
     assert result.exit_code in (1, 2)
     assert message in result.output
     assert not (tmp_path / "out").exists()
+
+
+def test_every_command_says_the_same_of_dense_data(run, tmp_path):
+    """`train`, `estimate-c` and `report` choose the same features, and so have the same c, where a kernel is better."""
+    X, Y = rings(520)
+    S = Y & (np.random.default_rng(1).random(Y.shape) < 0.6)
+    (tmp_path / "rings.svm").write_text("".join(lines(X, S, first=0, form=".9g")))
+    arguments = {
+        "train": ("-o", tmp_path / "rings.mpu", "--levels", 1),
+        "estimate-c": (),
+        "report": ("-o", tmp_path / "rings.html"),
+    }
+    said = {}
+    for command, options in arguments.items():
+        result = run(command, tmp_path / "rings.svm", *options, "--json")
+        assert result.exit_code == 0, result.stderr
+        said[command] = json.loads(result.stdout)
+    assert said["train"]["rbf_landmarks"] > 0
+    assert said["estimate-c"]["c"] == said["train"]["c"] == said["report"]["frequency"]["c"]
+    assert said["estimate-c"]["interval"] == said["train"]["c_interval"] == said["report"]["frequency"]["interval"]
+    assert said["report"]["missing"]["missing"] == pytest.approx(said["estimate-c"]["missing"], rel=0.1)
+    assert said["estimate-c"]["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.12)
+    with pytest.warns(MpuWarning, match="unreliable"):  # as the commands do: two features hardly tell the first label
+        estimated = estimate_c(X, S)
+    assert estimated.c == pytest.approx(said["estimate-c"]["c"], abs=1e-3)

@@ -111,10 +111,17 @@ def test_names_are_text_and_nothing_is_fetched(reported):
     assert "http" not in reported.html.replace("http-equiv", "")
 
 
+def test_the_data_are_read_once(run, made, tmp_path):
+    data = (made(report_on_records) / "books.svm").read_bytes()
+    result = run("report", "-", "-o", tmp_path / "r.html", "--json", stdin=data)
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["frequency"]["instances"] == 240
+    assert "Missing labels in standard input" in (tmp_path / "r.html").read_text()
+
+
 def test_what_cannot_be_done_is_said(run, made, tmp_path):
     data = made(report_on_records) / "books.svm"
     for args, message in (
-        (("-", "-o", tmp_path / "r.html"), "the data are read twice; give a file"),
         ((data, "-o", data), "--output"),
         ((data, "-o", tmp_path / "no" / "r.html"), "no/r.html"),
     ):

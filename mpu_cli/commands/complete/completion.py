@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.cluster.address import OnCluster
+from mpu_cli.commands.complete import estimation
 from mpu_cli.commands.complete.missing_labels import find, refuse_stream, write_cells, write_filled
 from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.core.complete.suggestions import Cells, Choice, Judged
@@ -69,6 +70,8 @@ class Report:
     cells: Cells = field(metadata=HIDDEN)  #: Those listed, or to be filled in; columns are places in `ids`.
     record_ids: RecordIds | None = field(metadata=HIDDEN)  #: The ids of instances, where they have some.
     names: LabelNames | None = field(metadata=HIDDEN)  #: By which labels are shown.
+    #: The label frequency that all this goes by, as `mpu estimate-c` reports it; None where the options have it.
+    frequency: estimation.Report | None = field(metadata=HIDDEN)
     warnings: tuple[str, ...]  #: What the user should know before trusting this.
 
 
@@ -207,6 +210,7 @@ def complete(
         cells=completion.listed,
         record_ids=data.record_ids,
         names=names,
+        frequency=estimation.report_of(evidence.estimates, data) if options.c is None else None,
         warnings=(*evidence.warnings, *warnings),
     )
 

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from mpu_cli.cluster.address import OnCluster
-from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
-from mpu_cli.core.data.problem import Answers, Rows
+from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency import estimators, questions
 from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
-from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, instances_to_review
+from mpu_cli.core.frequency.review_frequency import Answered, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
-from mpu_cli.core.options import Validation
+from mpu_cli.core.options import LINEAR, Options, Validation
+from mpu_cli.core.select.hyper_parameters import Estimates
 from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, draw_questions, usual_folds
+from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.review import decisions
 from mpu_cli.review.tables import QUESTION
@@ -171,6 +172,8 @@ def estimate(
 ) -> Report:
     """Estimate the label frequency of a file: by what people have checked, where they have, else by cross-validation.
 
+    By the features that `mpu train` would learn from, so that both say the same.
+
     Parameters
     ----------
     on : OnCluster, optional
@@ -195,7 +198,7 @@ def estimate(
     pooled: estimators.FrequencyEstimate | None = None
     scored: Answered | None = None
     single: SingleFrequencies | None = None
-    by_group: list[GroupRow] | None = None
+    groups: estimators.GroupFrequencies | None = None
     with training_set(sources, run, on, method=None) as data:
         q, fetched = len(data.ids), data.drawn(sample, run)
         refuse_too_large(fetched.features.shape[1], q, levels=1)
@@ -209,8 +212,9 @@ def estimate(
             raise MpuError(
                 "c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest"
             )
-        features = Features.of(fetched.features, empty=run.empty)
-        population = Rows(features, fetched.labels, verified=fetched.verified, groups=fetched.groups)
+        is_linear = on is not None or fetched.scores is not None
+        options = Options(folds=estimator.folds, sample=sample, features=LINEAR if is_linear else None)
+        population = choose_features(fetched.problem, options, run).instances
         drawn = Sample(population, sample, estimator.folds or usual_folds(len(data), q), run, each)
         if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):
             if fetched.scores is None:
@@ -224,16 +228,12 @@ def estimate(
                 if pool is not None and each is not None:
                     pooling = np.flatnonzero(np.isin(each.columns, pool.columns))
                 verified = drawn.verified and drawn.verified.block(pooling)
-                evidence = probabilities[:, pooling], drawn.labels[:, pooling], method
-                pooled = estimators.estimate(*evidence, estimators.REPLICATES, run.seed, verified)
-                if data.groups is not None and drawn.groups is not None:
-                    scores, labels = evidence[:2]
-                    whose = drawn.groups, pooled, estimators.REPLICATES, run.seed, verified
-                    groups = estimate_groups(scores, labels, *whose)
-                    known = fetched.verified
-                    by_chance = fetched.labels if known is None else known.without_implied(fetched.labels)
-                    by_group = groups.rows(data.groups, by_chance)
-                    pooled = groups.combined(pooled, np.array([row["annotations"] for row in by_group]))
+                scores, labels = probabilities[:, pooling], drawn.labels[:, pooling]
+                bootstrap = estimators.REPLICATES, run.seed, verified
+                pooled = estimators.estimate(scores, labels, method, *bootstrap)
+                if drawn.groups is not None:
+                    groups = estimate_groups(scores, labels, drawn.groups, pooled, *bootstrap)
+                    pooled = groups.combined(pooled, population.group_annotations())
             if fetched.answers is not None or plan:
                 scored = drawn.answered(probabilities, fetched.answers or Answers.none())
             if per_label and not data.has_complete_sets and data.answers is None:
@@ -242,33 +242,15 @@ def estimate(
                     single = singly.of_all(q, drawn.columns, pooled.c)
         automatic = None if pooled is None else pooled.c
         reviewed = data.reviewed_frequency(automatic, scored)
+    report = report_of(Estimates(estimate=pooled, reviewed=reviewed, groups=groups), data, method)
     annotations, counted = data.annotations_of_file, data.left_to_chance_of_file
-    annotated = int(counted.sum())
     if reviewed is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
-        report = _by_people(reviewed, pooled, annotated, data)
-    else:
-        assert pooled is not None  # there are annotations, and nothing else to go by
-        assert pooled.interval is not None  # there are replicates
-        report = _report(
-            pooled.c,
-            pooled.interval,
-            annotated,
-            data,
-            method=method,
-            labels_used=len(pooled.labels),
-            predictable=pooled.predictable,
-            assumption=estimators.ASSUMPTION if by_group is None else estimators.ASSUMPTION_OF_GROUPS,
-            per_group=by_group,
-            warnings=[] if pooled.caution is None else [pooled.caution],
-        )
-    if data.review is not None:
-        report = replace(report, warnings=[*data.review.cautions(), *report.warnings])
     if output is not None:
         with open_output(output) as out:
             rates = np.full(q, report.c) if single is None else single.c
             out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
-    per_instance = annotated / data.instances_of_file / report.c  # true labels
+    per_instance = counted.sum() / data.instances_of_file / report.c  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
     reviews = [Reviews(width=w, instances=instances_to_review(w, report.c, per_instance)) for w in plan]
@@ -299,31 +281,44 @@ def estimate(
     return replace(report, per_label=rows)
 
 
-def _report(c: float, interval: tuple[float, float], annotated: int, data: AnnotatedData, **others: Any) -> Report:
-    missing = annotated * (1 / c - 1)
-    sizes: dict[str, Any] = {"labels": len(data.ids), "instances": len(data)}
-    return Report(c=c, missing_rate=1 - c, missing=missing, interval=interval, **sizes, **others)
-
-
-def _by_people(
-    reviewed: ReviewedFrequency, pooled: estimators.FrequencyEstimate | None, annotated: int, data: AnnotatedData
-) -> Report:
-    method = "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete"
-    used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
-    contradiction = reviewed.contradiction(pooled)
-    return _report(
-        reviewed.c,
-        reviewed.interval,
-        annotated,
-        data,
-        method=method,
-        labels_used=len(used),
+def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") -> Report:
+    """Say what is missing of some data by the label frequency that was estimated, here or in a training."""
+    reviewed, pooled, by_group = estimates.reviewed, estimates.estimate, None
+    found: dict[str, Any]
+    if reviewed is not None:
+        used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
+        c, interval = reviewed.c, reviewed.interval
+        found = {
+            "method": "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete",
+            "labels_used": len(used),
+            "complete_instances": reviewed.instances if reviewed.instances or not reviewed.answers else None,
+            "answers": reviewed.answers or None,
+            "yes": reviewed.yes if reviewed.answers else None,
+            "by_annotations_alone": None if pooled is None else pooled.c,
+        }
+    else:
+        assert pooled is not None and pooled.interval is not None  # of annotations, and nothing else to go by
+        c, interval = pooled.c, pooled.interval
+        if estimates.groups is not None and data.groups is not None:
+            assert isinstance(data, TrainingData)  # not on a cluster
+            by_group = estimates.groups.rows(data.groups, data.labels, data.verified)
+        found = {
+            "method": method,
+            "labels_used": len(pooled.labels),
+            "assumption": estimators.ASSUMPTION if by_group is None else estimators.ASSUMPTION_OF_GROUPS,
+            "per_group": by_group,
+        }
+    cautions = [] if data.review is None else data.review.cautions()
+    return Report(
+        c=c,
+        missing_rate=1 - c,
+        missing=int(data.left_to_chance_of_file.sum()) * (1 / c - 1),
+        interval=interval,
+        labels=len(data.ids),
+        instances=len(data),
         predictable=pooled is not None and pooled.predictable,
-        complete_instances=reviewed.instances if reviewed.instances or not reviewed.answers else None,
-        answers=reviewed.answers or None,
-        yes=reviewed.yes if reviewed.answers else None,
-        by_annotations_alone=None if pooled is None else pooled.c,
-        warnings=[contradiction] if contradiction else [],
+        warnings=[*cautions, *estimates.warnings()],
+        **found,
     )
 
 

@@ -418,7 +418,7 @@ class GroupFrequencies:
         c, low, high = (float(annotations.sum() / (annotations / c).sum()) for c in (self.c, *self.intervals.T))
         return replace(estimate, c=c, interval=(low, high))
 
-    def rows(self, groups: InstanceGroups, labels: csr_array) -> list[GroupRow]:
+    def rows(self, groups: InstanceGroups, labels: csr_array, verified: VerifiedLabels | None = None) -> list[GroupRow]:
         """Return a report of each group.
 
         Parameters
@@ -426,8 +426,11 @@ class GroupFrequencies:
         groups : InstanceGroups
         labels : csr_array of bool, shape (n, q)
             Annotated labels of these instances.
+        verified : VerifiedLabels, optional
+            Of them: implied labels that were filled in are not counted.
         """
-        instances, annotations = groups.sums(np.ones(len(groups.of_instances))), groups.sums(np.diff(labels.indptr))
+        by_chance = labels if verified is None else verified.without_implied(labels)
+        instances, annotations = groups.sums(np.ones(len(groups.of_instances))), groups.sums(np.diff(by_chance.indptr))
         return [
             {
                 "group": name,

@@ -99,8 +99,11 @@ def labels_of(part: PartRows) -> tuple[csr_array, VerifiedLabels | None]:
 
 
 def group_annotations(part: PartRows) -> np.ndarray:
-    """Count the annotations of each group of instances; 0 without groups."""
-    return np.zeros(1) if part.groups is None else part.groups.sums(label_counts(part))
+    """Count the annotations of each group of instances, without implied ones; 0 without groups."""
+    if part.groups is None:
+        return np.zeros(1)
+    by_chance = part.labels if part.verified is None else part.verified.without_implied(part.labels)
+    return part.groups.sums(np.diff(by_chance.indptr))
 
 
 def with_group_rates(part: PartRows, rates: np.ndarray) -> PartRows:

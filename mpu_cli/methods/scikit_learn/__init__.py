@@ -245,7 +245,7 @@ def fit_incomplete(task: Task) -> Fitted:
         "scikit_learn": sklearn.__version__,
     }
     if problem.groups is not None and evidence.estimates.groups is not None:
-        found["c_by_group"] = evidence.estimates.groups.rows(problem.groups, problem.labels)
+        found["c_by_group"] = evidence.estimates.groups.rows(problem.groups, problem.labels, problem.verified)
     return Fitted(
         CalibratedClassifiers.of(learned, problem.features.shape[1]),
         found,
@@ -253,7 +253,7 @@ def fit_incomplete(task: Task) -> Fitted:
         evidence.warnings,
         out_of_fold=evidence.probabilities if task.hold_out_all else None,
         groups=problem.groups and replace(problem.groups, rates=evidence.estimates.group_rates),
-        reviewed=evidence.reviewed,
+        estimates=evidence.estimates,
     )
 
 
