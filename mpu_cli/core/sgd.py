@@ -302,7 +302,8 @@ def train_block(
                 offsets=offsets,
                 thin=settings.thin,
             )
-        weights = weights if mean is None else weights + mean
+        if mean is not None:
+            weights[mean.tocoo().coords] += mean.data  # few: a dense mean of each block would take as long as an epoch
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         raise OverflowingError
     return LinearModel(weights, bias)

@@ -83,12 +83,12 @@ class Prior:
         v = self.vectors
         return replace(self, vectors=csc_array((v.data, v.indices, v.indptr), shape=(width, v.shape[1])))
 
-    def mean(self, block: Block, weight: float) -> np.ndarray:
+    def mean(self, block: Block, weight: float) -> csc_array:
         """Return a v_k of a block of labels that learn: float32, shape (D, k), or of learnable columns alone."""
         v = self.vectors[:, block]
         if self.learnable is not None:
             v = csc_array(self.learnable.columns.of(csr_array(v.T)).T)
-        return v.toarray() * np.float32(weight)
+        return csc_array(v * np.float32(weight))
 
     def offsets(self, block: Block, weight: float) -> csr_array:
         """Return a v_k . x_i of a block of labels: float32, shape (n, k)."""

@@ -41,7 +41,9 @@ def compiled(*, fused: bool = False) -> Callable[[Callable], Callable]:
     return decorate
 
 
-inlined = numba.njit(forceinline=True, **_OPTIONS)  # a function that becomes part of the compiled ones that call it
+# Functions that become part of the compiled ones that call them; and the same for `compiled(fused=True)`.
+inlined = numba.njit(forceinline=True, **_OPTIONS)
+fused_inlined = numba.njit(forceinline=True, fastmath={"contract"}, **_OPTIONS)
 
 
 class _Cache:

@@ -57,9 +57,11 @@ class WeightRows:
 
 def pruned(weights: np.ndarray, least: float) -> csr_array:
     """Return the weights of at least this absolute value in a sparse matrix."""
-    rows, columns = np.nonzero(np.abs(weights) >= np.float32(max(least, LEAST)))
+    flat = weights.ravel()
+    kept = np.flatnonzero(np.abs(flat) >= np.float32(max(least, LEAST)))  # several times as fast as in two dimensions
+    rows, columns = np.divmod(kept, max(weights.shape[1], 1))
     indptr = np.searchsorted(rows, np.arange(len(weights) + 1))
-    return _with_small_indices(weights[rows, columns], columns, indptr, weights.shape)
+    return _with_small_indices(flat[kept], columns, indptr, weights.shape)
 
 
 def with_rows(weights: csr_array, rows: Columns) -> csr_array:

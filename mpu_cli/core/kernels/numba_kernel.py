@@ -20,7 +20,7 @@ from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import SIMD
 from mpu_cli.core.kernels.numpy_kernel import LARGEST_COST, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, visited
-from mpu_cli.runtime.compilation import compiled, inlined
+from mpu_cli.runtime.compilation import compiled, fused_inlined, inlined
 
 _CACHE_LINE = 64  # bytes
 _READ, _KEEP, _DATA = 0, 3, 1  # arguments of LLVM's intrinsic function
@@ -101,12 +101,11 @@ def descend(
     v = np.zeros((batches.features.width, padded), np.float32)
     if weights is not None:
         np.multiply(weights, np.float32(1 + decay * step * seen), out=v[:, :q])
-    mean_v = v if epochs == 1 else np.zeros_like(v)  # the mean of one needs no memory of its own
     bias = np.pad(bias, (0, padded - q), constant_values=-np.inf)  # labels that are never true have no gradient
     rates, exceptions = frequency_arrays(frequency, padded)
     if offsets is None:
         offsets = csr_array((0, q), dtype=np.float32)
-    mean_bias = np.zeros_like(bias)
+    mean_v, mean_bias = v, np.zeros_like(bias)
     first_averaged = epochs // 2
     annotations = annotated.indptr, annotated.indices, annotated.data.astype(np.float32)
     data = _csr(batches.features.sparse), batches.features.dense, batches.rows, annotations, _csr(offsets)
@@ -117,10 +116,8 @@ def descend(
         if epoch >= first_averaged:
             share = 1 / (epochs - first_averaged)
             shrink = np.float32(share / (1 + decay * step * (seen + (epoch + 1) * n)))
-            if mean_v is v:
-                v *= shrink
-            else:
-                mean_v += shrink * v
+            scaled = np.multiply(v, shrink, out=v if epoch == epochs - 1 else None)
+            mean_v = np.add(mean_v, scaled, out=mean_v) if epoch > first_averaged else scaled
             mean_bias += np.float32(share) * bias
     return mean_v[:, :q], mean_bias[:q]
 
@@ -150,26 +147,26 @@ def frequency_arrays(frequency: LabelFrequency, padded: int) -> tuple[np.ndarray
     return rates, (of_instances, cells.indptr.astype(np.int64), cells.indices.astype(np.int32), cells.data)
 
 
+@fused_inlined
+def _add_product(indices, values, p, stop, weights, row):
+    """Add the product of an instance and weights, four features at a time: sums are read and written less often."""
+    while p + 4 <= stop:
+        x0, x1, x2, x3 = values[p], values[p + 1], values[p + 2], values[p + 3]
+        w0, w1, w2, w3 = weights[indices[p]], weights[indices[p + 1]], weights[indices[p + 2]], weights[indices[p + 3]]
+        for k in range(len(row)):
+            row[k] += x0 * w0[k] + x1 * w1[k] + x2 * w2[k] + x3 * w3[k]
+        p += 4
+    while p < stop:
+        x, w = values[p], weights[indices[p]]
+        for k in range(len(row)):
+            row[k] += x * w[k]
+        p += 1
+
+
 @compiled(fused=True)
 def _add_sparse_product(indptr, indices, values, weights, z):
     for i in range(z.shape[0]):
-        row, p = z[i], indptr[i]
-        while p + 4 <= indptr[i + 1]:  # four at a time: the sums are read and written a quarter as often
-            x0, x1, x2, x3 = values[p], values[p + 1], values[p + 2], values[p + 3]
-            w0, w1, w2, w3 = (
-                weights[indices[p]],
-                weights[indices[p + 1]],
-                weights[indices[p + 2]],
-                weights[indices[p + 3]],
-            )
-            for k in range(len(row)):
-                row[k] += x0 * w0[k] + x1 * w1[k] + x2 * w2[k] + x3 * w3[k]
-            p += 4
-        while p < indptr[i + 1]:
-            x, w = values[p], weights[indices[p]]
-            for k in range(len(row)):
-                row[k] += x * w[k]
-            p += 1
+        _add_product(indices, values, indptr[i], indptr[i + 1], weights, z[i])
 
 
 @compiled(fused=True)
@@ -229,11 +226,7 @@ def _epoch(
                 prefetch(indices, indptr[r], indptr[r + 1])
                 prefetch(values, indptr[r], indptr[r + 1])
             r = rows[first + i]
-            row = z[i]
-            for p in range(indptr[r], indptr[r + 1]):
-                x, w = values[p], v[indices[p]]
-                for k in range(q):
-                    row[k] += x * w[k]
+            _add_product(indices, values, indptr[r], indptr[r + 1], v, z[i])
 
         gradient_sum[:] = 0
         for i in range(B):
