@@ -9,7 +9,7 @@ import click
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.report import MEGABYTE
-from mpu_cli.runtime import kernels
+from mpu_cli.runtime.options import KERNELS
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 
@@ -19,7 +19,7 @@ PEER = "scikit-learn load_svmlight_file"
 def readers(data: Path, threads: int) -> Iterator[tuple[str, Callable[[], object]]]:
     """Give each way to read a file, and its name."""
     yield PEER, lambda: load_svmlight_file(str(data), multilabel=True)
-    for kernel in kernels.NAMES:
+    for kernel in KERNELS:
         for jobs in sorted({1, threads}):
 
             def read_all(kernel: str = kernel, jobs: int = jobs) -> object:

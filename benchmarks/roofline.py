@@ -18,7 +18,7 @@ from benchmarks.work import Work
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.runtime import kernels
+from mpu_cli.runtime.options import KERNELS
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 
@@ -147,7 +147,7 @@ def kernel_table(timings: Sequence[Timing], machines: Mapping[int, Machine]) -> 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--threads", type=click.IntRange(min=1), default=os.cpu_count, show_default="all")
-@click.option("--kernel", type=click.Choice(kernels.NAMES), help="Default: numba where it is installed.")
+@click.option("--kernel", type=click.Choice(KERNELS), help="Default: numba where it is installed.")
 def main(data: Path, threads: int, kernel: str | None) -> None:
     """Measure the machine with one thread and with THREADS, run the kernels on DATA, and print two Markdown tables.
 

@@ -115,7 +115,7 @@ class Simulation:
     _waiting: Unit | None = field(default=None, init=False)
 
     def placed(self, n_parts: int, shards: int, value: Any = None) -> list[Handle]:
-        """Return so many parts, those of a shard on neighbouring workers, as `cluster.training` has them read."""
+        """Return so many parts, those of a shard on neighbouring workers, as `DistributedProblem` has them."""
         order = [number for shard in shards_of(n_parts, shards) for number in shard]
         worker_of = {number: place * self.threads // n_parts for place, number in enumerate(order)}
         return [Unit(worker_of[number], bytes=size_of(value), value=value) for number in range(n_parts)]

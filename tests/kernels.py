@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from mpu_cli.runtime import kernels
+from mpu_cli.runtime import run
 
-NUMBA = kernels.compiled(None)
+NUMBA = run.DEFAULT_RUN.compiled
 AVAILABLE = ("numpy", "numba") if NUMBA else ("numpy",)
 
 
 @contextmanager
 def default(name: str) -> Iterator[None]:
     """Let a run that names no kernels take these."""
-    with patch.object(kernels, "_numba_installed", lambda: name == "numba"):
+    with patch.object(run, "_numba_installed", lambda: name == "numba"):
         yield

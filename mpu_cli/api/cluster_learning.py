@@ -23,7 +23,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.file_parts import Part
+from mpu_cli.svmlight.reader import Part
 from mpu_cli.svmlight.streams import Source, as_one
 from mpu_cli.training import provenance
 from mpu_cli.training.assembly import assembled, set_on_cluster
@@ -138,7 +138,7 @@ def _of_files(executor: "DaskExecutor", chosen: Mapping[str, Any], files: Source
 def _of_arrays(
     executor: "DaskExecutor", chosen: Mapping[str, Any], X: Any, y: Any, classes: Any, arguments: Mapping[str, Any]
 ) -> Learned:
-    from mpu_cli.cluster.training import Collection
+    from mpu_cli.cluster.distributed_problem import Collection
 
     width, q = X.shape[1], y.shape[1]
     names = arrays.class_names(classes, q)

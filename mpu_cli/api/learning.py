@@ -31,9 +31,8 @@ from mpu_cli.core.train import algorithm
 from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import DataError, MpuWarning
-from mpu_cli.methods.scikit_learn.classifiers import scores
-from mpu_cli.methods.scikit_learn.incomplete import Learned
-from mpu_cli.methods.scikit_learn.incomplete import learn as learn_any
+from mpu_cli.methods.scikit_learn.classifiers import Learned, scores
+from mpu_cli.methods.scikit_learn.classifiers import learn as learn_any
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.options import RunOptions, options_of
 from mpu_cli.runtime.run import Run

@@ -13,9 +13,8 @@ from mpu_cli.api.arrays import as_csr, indicator, refuse_broken
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation import bootstrap, incomplete
 from mpu_cli.evaluation import propensities as models
-from mpu_cli.evaluation.metrics import entry_rows
+from mpu_cli.evaluation.metrics import RankingMetrics, entry_rows
 from mpu_cli.evaluation.propensities import PropensityScoredMetrics
-from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.runtime.options import (
     FREQUENCY,
     PROPENSITY_A,

@@ -25,7 +25,7 @@ from mpu_cli.svmlight.grammar import MAX_ID
 if TYPE_CHECKING:
     from mpu_cli.methods import Model
     from mpu_cli.methods.baselines.rbf import KernelModel
-    from mpu_cli.methods.scikit_learn.incomplete import CalibratedClassifiers
+    from mpu_cli.methods.scikit_learn.classifiers import CalibratedClassifiers
 
 Parts = dict[str, dict[str, np.ndarray]]
 
@@ -291,8 +291,7 @@ def _classifiers_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterato
 
 
 def _classifiers(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndarray) -> "Model":
-    from mpu_cli.methods.scikit_learn.classifiers import unpacked
-    from mpu_cli.methods.scikit_learn.incomplete import CalibratedClassifiers
+    from mpu_cli.methods.scikit_learn.classifiers import CalibratedClassifiers, unpacked
 
     calibration = _calibration(numbers["calibration"])
     assert calibration is not None

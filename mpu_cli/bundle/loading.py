@@ -19,10 +19,10 @@ from mpu_cli.bundle.manifest import (
     Implied,
     Manifest,
     check_labels,
+    origin_name,
     parse,
 )
 from mpu_cli.bundle.model_files import Layout, ascending, expect, read_arrays, read_kept, read_label_names
-from mpu_cli.bundle.origin import origin_name
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.model.top_k import TopK
 from mpu_cli.errors import ModelError
@@ -60,7 +60,7 @@ class TrainedModel:
     implies : csr_array of bool, shape (q, q), or None
         Whether the label of a row implies that of a column, where that is known.
     origin : bytes or None
-        How it was trained (see `mpu_cli.bundle.origin`). No prediction depends on it.
+        How it was trained (see `mpu_cli.bundle.manifest`). No prediction depends on it.
     """
 
     method: str

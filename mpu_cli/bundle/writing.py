@@ -35,15 +35,16 @@ from mpu_cli.bundle.manifest import (
     MOST_BYTES,
     NAMES_NAME,
     OF_LABELS,
+    ORIGIN_NAME,
     VECTORIZER_NAME,
     Decisions,
     Implied,
     Manifest,
     compose,
+    origin_name,
     parse,
 )
 from mpu_cli.bundle.model_files import NAMES_PART, VECTORIZER_PART, write_arrays
-from mpu_cli.bundle.origin import ORIGIN_NAME, origin_name
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import checksum, holder, is_lock, open_regular, try_lock

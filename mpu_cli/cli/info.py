@@ -23,7 +23,7 @@ from mpu_cli.errors import counted
 from mpu_cli.runtime.options import Whole
 
 if TYPE_CHECKING:
-    from mpu_cli.bundle.origin import Origin, OriginFile
+    from mpu_cli.bundle.manifest import Origin, OriginFile
     from mpu_cli.commands.describe import LabelReport, Report
 
 _FORMATS = (".png", ".svg", ".pdf")

@@ -16,8 +16,8 @@ from mpu_cli.runtime.checkpoint_files import fingerprint
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.file_parts import Part, read_part
 from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.reader import Part, read_part
 
 # Size and time of change of a file.
 State = tuple[int, int]

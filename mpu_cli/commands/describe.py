@@ -12,8 +12,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli import bundle
-from mpu_cli.bundle import origin
-from mpu_cli.bundle.origin import Origin
+from mpu_cli.bundle.manifest import Origin, parse_origin
 from mpu_cli.core.model.explanation import explain, strongest_links
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import MpuError
@@ -284,7 +283,7 @@ class _Described:
         if self.model.origin is None:
             return None
         try:
-            return origin.parse(self.model.origin, len(self.model.label_ids))
+            return parse_origin(self.model.origin, len(self.model.label_ids))
         except ValueError as error:
             _log.warning(f"{self.path}: the record of its training is damaged ({error}), and is left out")
             return None

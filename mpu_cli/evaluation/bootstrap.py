@@ -18,8 +18,15 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import only_entries
 from mpu_cli.evaluation.incomplete import corrected
-from mpu_cli.evaluation.metrics import divide, entries_in, entry_rows, precision_recall_f1
-from mpu_cli.evaluation.ranking import gains_up_to, ranked_hits, tied_gain
+from mpu_cli.evaluation.metrics import (
+    divide,
+    entries_in,
+    entry_rows,
+    gains_up_to,
+    precision_recall_f1,
+    ranked_hits,
+    tied_gain,
+)
 
 _REPLICATES, _REPLICATES_OF_ONE = 1000, 2000
 _QUANTILES = (0.05, 0.95)

@@ -20,9 +20,8 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.predictions import over
 from mpu_cli.errors import InputError, MpuError, shown
 from mpu_cli.evaluation.incomplete import CorrectedRanking
-from mpu_cli.evaluation.metrics import LabelSetMetrics, entries_in
+from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, entries_in
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
-from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.evaluation.reliability import Reliability
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset

@@ -36,8 +36,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.predictions import values_at
-from mpu_cli.evaluation.metrics import LabelSetMetrics, Sums, divide, precision_recall_f1
-from mpu_cli.evaluation.ranking import gains_up_to, ranked_hits, tied_gain
+from mpu_cli.evaluation.metrics import (
+    LabelSetMetrics,
+    Sums,
+    divide,
+    gains_up_to,
+    precision_recall_f1,
+    ranked_hits,
+    tied_gain,
+)
 
 # Instances with so many annotations or more are taken together; a number of true labels is at most this.
 _MANY_ANNOTATIONS, _MANY_LABELS = 64, 10_000

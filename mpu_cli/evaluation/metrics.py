@@ -1,8 +1,19 @@
-"""Metrics of predicted label sets, counted chunk by chunk.
+"""Metrics of predicted label sets and of label rankings, counted and summed chunk by chunk.
 
 The definitions are those of scikit-learn with ``zero_division=0``. Macro averages and the Hamming loss are over the
 labels that occur in a true or a predicted set. Memory grows with the number of distinct labels, not with the number of
 instances or with the largest label.
+
+*Rankings.* A score list may contain only the largest scores. Labels that are not in it rank below all that are: they
+tie for the last place and never count as retrieved. The number of labels q counts the labels that occur in a true set
+or a score list. It is available only at the end, so sums that depend on q are kept separately.
+
+Ties are treated as in scikit-learn. In label ranking average precision and coverage error, all labels of a tied group
+have the worst rank of the group. P@k, nDCG@k, recall@k and one-error are averaged over the orders of the group. In
+coverage@k, a label is retrieved only if it is among the first k in every order.
+
+Instances without true labels count as in scikit-learn: 1 in label ranking average precision, 0 in coverage error, 0 in
+nDCG@k and recall@k. They count 0 in P@k and 1 in one-error, since their top label is never a true one.
 """
 
 from dataclasses import dataclass, field
@@ -189,3 +200,178 @@ class LabelSetMetrics:
         results["hamming_loss"] = float(divide(wrong, self.instances * len(self.labels)))
         results["subset_accuracy"] = float(divide(self._exact, self.instances))
         return results
+
+
+class RankedHits(NamedTuple):
+    """The true labels in score lists, one element per label, and the ranks of their tied groups.
+
+    Ranks start at 1 within an instance. Without a tie, ``first == last``.
+    """
+
+    rows: np.ndarray
+    labels: np.ndarray
+    first: np.ndarray  # best rank in the tied group
+    last: np.ndarray  # worst rank in the tied group
+    true_above: np.ndarray  # true labels with the same or a higher score, including the label itself
+
+
+def ranked_hits(truth: csr_array, scores: csr_array) -> RankedHits:
+    """Rank the listed labels of each instance by descending score, and return the true ones.
+
+    `truth`: csr_array, shape (n, Q): true label sets.
+    `scores`: csr_array, shape (n, R): scores of the listed labels. A stored zero counts as listed.
+    """
+    rows = entry_rows(scores)
+    order = np.lexsort((-scores.data, rows))
+    values = scores.data[order]
+    is_true = entries_in(scores, truth)[order]
+
+    opens_group = np.ones(len(values), bool)
+    opens_group[1:] = (values[1:] != values[:-1]) | (rows[1:] != rows[:-1])
+    starts = np.flatnonzero(opens_group)
+    ends = np.append(starts[1:], len(values))
+    true_before = np.concatenate([[0], np.cumsum(is_true)])
+
+    group = np.cumsum(opens_group)[is_true] - 1
+    rows = rows[is_true]
+    row_starts = scores.indptr[rows]
+    return RankedHits(
+        rows=rows,
+        labels=scores.indices[order][is_true],
+        first=starts[group] - row_starts + 1,
+        last=ends[group] - row_starts,
+        true_above=true_before[ends[group]] - true_before[row_starts],
+    )
+
+
+def gains_up_to(length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of the gains at ranks 1 to r, for r from 0 to `length`: of precision (1), of DCG (1 / log2)."""
+    retrieved = np.arange(length + 1)
+    return retrieved, np.concatenate([[0.0], np.cumsum(1 / np.log2(retrieved[1:] + 1))])
+
+
+def tied_gain(hits: RankedHits, gain_up_to: np.ndarray, k: int) -> np.ndarray:
+    """Return the gain of each hit at cut-off k, averaged over the orders of its tied group.
+
+    `hits`: m true labels.
+    `gain_up_to`: element r is the sum of the gains at ranks 1 to r, for r from 0 to the length of the longest list.
+    `k`: ranks beyond k gain nothing.
+    Returns: ndarray, shape (m,), float64.
+    """
+    gain = gain_up_to[np.minimum(hits.last, k)] - gain_up_to[np.minimum(hits.first - 1, k)]
+    return gain / (hits.last - hits.first + 1)
+
+
+@dataclass
+class RankingMetrics:
+    """Sums over instances, for the metrics of label rankings.
+
+    Attributes
+    ----------
+    ks : tuple of int
+        Cut-offs of P@k, nDCG@k, recall@k and coverage@k.
+    instances : int
+        Number of instances so far.
+    labels : ndarray, shape (q,), int64
+        The labels that have occurred in a true set or a score list, ascending.
+    """
+
+    ks: tuple[int, ...] = (1, 3, 5)
+    instances: int = 0
+    labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    _unlisted: int = 0  # true labels whose part of the average precision is 1 / q
+    _coverage_is_q: int = 0  # instances whose true labels are not all listed
+
+    def __post_init__(self) -> None:
+        # Average precision without that part, coverage of the other instances, whether the top label is true.
+        self._sums = Sums(3)
+        self._at_k = Sums(3, len(self.ks))  # precision, nDCG, recall
+        self._true_labels = np.empty(0, np.int64)  # that occur in a true set, ascending;
+        self._retrieved = [self._true_labels] * len(self.ks)  # those of them that are retrieved once at least
+
+    def add(self, truth: csr_array, scores: csr_array) -> None:
+        """Add a chunk.
+
+        Parameters
+        ----------
+        truth : csr_array, shape (n, Q), bool
+            Label sets: row i has an entry in column k if label k is in the set of instance i.
+        scores : csr_array, shape (n, R)
+            Scores of the listed labels; larger means more probable. A stored zero counts as listed.
+        """
+        n = truth.shape[0]
+        hits = ranked_hits(truth, scores)
+        true_sizes = np.diff(truth.indptr)
+        unlisted = true_sizes - np.bincount(hits.rows, minlength=n)
+
+        # An unlisted true label is at rank q with all true labels at or above it: its precision is |true| / q.
+        listed_precision = np.bincount(hits.rows, hits.true_above / hits.last, minlength=n)
+        average_precision = divide(listed_precision, true_sizes).sum() + np.count_nonzero(true_sizes == 0)
+        self._unlisted += int(unlisted.sum())
+
+        coverage = np.zeros(n)
+        np.maximum.at(coverage, hits.rows, hits.last)
+        self._coverage_is_q += int(np.count_nonzero(unlisted))
+
+        longest = int(max(np.diff(scores.indptr).max(initial=0), true_sizes.max(initial=0)))
+        retrieved, discounts = gains_up_to(longest)
+        self._true_labels = merge_labels(self._true_labels, truth.indices)
+        top_is_true = tied_gain(hits, retrieved, k=1).sum()
+        self._sums.add([average_precision, coverage[unlisted == 0].sum(), top_is_true])
+        at_k = np.empty((3, len(self.ks)))
+        for i, k in enumerate(self.ks):
+            reach = min(k, longest)
+            gain = np.bincount(hits.rows, tied_gain(hits, retrieved, reach), minlength=n)
+            at_k[0, i] = gain.sum() / k
+            at_k[2, i] = divide(gain, true_sizes).sum()
+            self._retrieved[i] = merge_labels(self._retrieved[i], hits.labels[hits.last <= k])
+            gain = np.bincount(hits.rows, tied_gain(hits, discounts, reach), minlength=n)
+            at_k[1, i] = divide(gain, discounts[np.minimum(true_sizes, reach)]).sum()
+        self._at_k.add(at_k)
+
+        self.labels = merge_labels(self.labels, truth.indices, scores.indices)
+        self.instances += n
+
+    def __add__(self, other: "RankingMetrics") -> "RankingMetrics":
+        """Return the sums over the instances of both."""
+        both = RankingMetrics(
+            self.ks,
+            self.instances + other.instances,
+            merge_labels(self.labels, other.labels),
+            self._unlisted + other._unlisted,
+            self._coverage_is_q + other._coverage_is_q,
+        )
+        both._sums, both._at_k = self._sums + other._sums, self._at_k + other._at_k
+        both._true_labels = merge_labels(self._true_labels, other._true_labels)
+        both._retrieved = [
+            merge_labels(*retrieved) for retrieved in zip(self._retrieved, other._retrieved, strict=True)
+        ]
+        return both
+
+    def results(self) -> dict[str, float]:
+        """Return the metrics of all instances so far.
+
+        Returns
+        -------
+        dict
+            ``precision_at_K``, ``ndcg_at_K``, ``recall_at_K`` and ``coverage_at_K`` for each cut-off,
+            ``label_ranking_average_precision``, ``coverage_error`` (a number of labels) and ``one_error``.
+            ``coverage_at_K`` is the share of the labels with true instances that are retrieved among the first K for
+            at least one of these.
+        """
+        q = len(self.labels)
+        average_precision, coverage, top_is_true = self._sums.total
+        sums: dict[str, ArrayLike] = {
+            **{
+                f"{name}_at_{k}": total
+                for name, totals in zip(("precision", "ndcg", "recall"), self._at_k.total, strict=True)
+                for k, total in zip(self.ks, totals, strict=True)
+            },
+            "label_ranking_average_precision": average_precision + divide(self._unlisted, q),
+            "coverage_error": coverage + self._coverage_is_q * q,
+            "one_error": self.instances - top_is_true,
+        }
+        averages = {name: float(divide(total, self.instances)) for name, total in sums.items()}
+        occurring = len(self._true_labels)
+        covered = [float(divide(len(labels), occurring)) for labels in self._retrieved]
+        return averages | {f"coverage_at_{k}": share for k, share in zip(self.ks, covered, strict=True)}

@@ -14,7 +14,7 @@ more. The sum over all instances is divided by the largest that any ranking can 
 in descending order of their gain. Both are those of the Extreme Classification Repository, where PSnDCG@k divides the
 gain of each instance by the sum of the discounts of the first min(k, true labels) ranks before that.
 
-Ties and unlisted labels are treated as in `mpu_cli.evaluation.ranking`. Instances without true labels can gain
+Ties and unlisted labels are treated as in `mpu_cli.evaluation.metrics`. Instances without true labels can gain
 nothing, so they do not count.
 
 References
@@ -33,8 +33,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.evaluation.metrics import LabelSetMetrics, Sums, divide
-from mpu_cli.evaluation.ranking import gains_up_to, ranked_hits, tied_gain
+from mpu_cli.evaluation.metrics import LabelSetMetrics, Sums, divide, gains_up_to, ranked_hits, tied_gain
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 
 FEWEST_INSTANCES = 3  # below, C is negative and a propensity would exceed 1

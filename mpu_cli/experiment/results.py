@@ -19,9 +19,8 @@ from scipy.sparse import csr_array
 from mpu_cli.commands.evaluate.evaluation import metric_names
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.incomplete import corrected_metrics
-from mpu_cli.evaluation.metrics import LabelSetMetrics
+from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
 from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities, PropensityScoredMetrics
-from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.experiment.design import Cell
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.untrusted import json_value

@@ -231,6 +231,6 @@ def write_report(
         stream.write(summary.encode())
     if find_spec("matplotlib") is None:
         return summary, None
-    from mpu_cli.experiment import figures
+    from mpu_cli.experiment import plots
 
-    return summary, figures.draw(rows, folder, formats)
+    return summary, plots.draw(rows, folder, formats)

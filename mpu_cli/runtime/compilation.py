@@ -10,17 +10,22 @@ Beyond what numba documents this relies on the dispatcher's ``_cache`` (with ``l
 
 import hashlib
 import inspect
+import logging
 import os
 import pickle
 import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 
 import numba
 
-from mpu_cli.runtime import kernels
 from mpu_cli.version import __version__
+
+_log = logging.getLogger(__name__)
+_announced: set[Callable] = set()
+_announcing = Lock()  # kernels run in threads
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
@@ -73,7 +78,7 @@ class _Cache:
                 with suppress(Exception):
                     self._kept.flush()  # a damaged index would keep others from being saved
         if overload is None:
-            kernels.announce_compilation(kept=self._kept is not None)
+            announce_compilation(kept=self._kept is not None)
         return overload
 
     def save_overload(self, signature, result) -> None:
@@ -91,7 +96,7 @@ class _Cache:
 
     def _give_up(self, reason: Exception | str) -> None:
         self._kept = None
-        kernels.announce_no_cache(reason)
+        announce_no_cache(reason)
 
 
 class _Sealed:
@@ -139,3 +144,26 @@ def _checked(cache, source: Path):
         raise PermissionError(f"{folder} can be written by others")
     cache._cache_file = _Sealed(cache._cache_file, cache._impl.locator.get_source_stamp())
     return cache
+
+
+def announce_compilation(*, kept: bool) -> None:
+    """Log, once, that functions will be compiled. `kept`: whether the next process will find their machine code."""
+    if _first(announce_compilation):
+        _log.info(f"compiling the fast kernels{', once' if kept else ''} (numba)...")
+
+
+def announce_no_cache(reason: Exception | str) -> None:
+    """Log, once, why machine code cannot be kept, and what to do."""
+    if _first(announce_no_cache):
+        _log.debug(
+            f"compiled kernels are not kept, so each run compiles them: {reason}; "
+            "set NUMBA_CACHE_DIR to a directory that only you can write"
+        )
+
+
+def _first(announcement: Callable) -> bool:
+    """Whether an announcement has not been made before in this process."""
+    with _announcing:
+        new = announcement not in _announced
+        _announced.add(announcement)
+        return new

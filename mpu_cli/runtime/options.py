@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.kernels import NAMES
 
+KERNELS = ("numpy", "numba")
 # How people write None where it means that a value is chosen.
 AUTO = "auto"
 
@@ -391,7 +391,7 @@ class RunOptions:
     seed: int = option(Whole(0), 0, "Seed of the random numbers. The same seed gives the same result, byte for byte.")
     jobs: int = option(Threads(), -1, "Threads; -1 is one per core. The result does not depend on it.", letter="j")
     kernel: str | None = option(
-        WordOr((AUTO,), Words(NAMES)),
+        WordOr((AUTO,), Words(KERNELS)),
         None,
         "Inner loops: NumPy's, or compiled ones (numba). auto takes numba where it is installed. Their results agree "
         "up to rounding. Machine code is kept in the directory NUMBA_CACHE_DIR if that is set, or with the package, or "

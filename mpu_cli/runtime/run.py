@@ -1,9 +1,11 @@
 """The context of a run: seed, threads, kernels, storage of arrays, progress callbacks, finished steps.
 
+Kernels are the inner loops: NumPy's, the reference, or compiled by numba (extra ``fast``).
+
 One object instead of six parameters. Two runs in one process do not affect each other.
 """
 
-import importlib
+import importlib.util
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -12,7 +14,7 @@ from types import ModuleType
 
 import numpy as np
 
-from mpu_cli.runtime import kernels
+from mpu_cli.errors import MpuError
 from mpu_cli.runtime.checkpoints import NO_CHECKPOINTS, Checkpoints
 from mpu_cli.runtime.options import RunOptions
 
@@ -54,12 +56,13 @@ class Run(RunOptions):
     checkpoints: Checkpoints = NO_CHECKPOINTS
 
     def __post_init__(self) -> None:
-        kernels.refuse_missing(self.kernel)
+        if self.kernel == "numba" and not _numba_installed():
+            raise MpuError("numba is not installed; install it with: pip install numba")
 
     @property
     def compiled(self) -> bool:
-        """Whether compiled kernels run."""
-        return kernels.compiled(self.kernel)
+        """Whether compiled kernels run; by default, if numba is installed."""
+        return _numba_installed() if self.kernel is None else self.kernel == "numba"
 
     def choose(self, reference: ModuleType, compiled: str) -> ModuleType:
         """Return a module of inner loops: the reference, or the compiled one of that name, which is imported here."""
@@ -76,6 +79,10 @@ class Run(RunOptions):
     def timed(self, seconds: dict[str, float]) -> "Run":
         """Return a run that also stores the wall time of each step in a dictionary."""
         return replace(self, observe=timed(self.observe, seconds))
+
+
+def _numba_installed() -> bool:
+    return importlib.util.find_spec("numba") is not None
 
 
 DEFAULT_RUN = Run()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from mpu_cli.cluster.distributed_problem import Collection, DistributedProblem, learn, read_files, shards_of_training
 from mpu_cli.cluster.reading import absolute, placed_labels
-from mpu_cli.cluster.training import Collection, DistributedProblem, learn, read_files, shards_of_training
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelCounts

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import MANIFEST
-from mpu_cli.bundle.origin import Origin
+from mpu_cli.bundle.manifest import Origin
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.errors import without_secrets
 from mpu_cli.runtime.files import checksum
@@ -53,7 +53,7 @@ class Source:
         return cls(path, None, tuple(map(cls.by_name, path)) if isinstance(path, Files) else ())
 
     def described(self) -> dict[str, Any]:
-        """Return names, sizes and checksums, as `bundle.origin.Origin` has them."""
+        """Return names, sizes and checksums, as `bundle.manifest.Origin` has them."""
         size, sha256 = self.content()
         name = without_secrets(str(self.path))
         files = [dict(zip(("name", "bytes", "sha256"), part.described().values(), strict=False)) for part in self.parts]
@@ -102,7 +102,7 @@ def of_files(described: dict[str, Any], others: Mapping[str, Any], warm_start: P
 
 
 def record(counts: Counts, options: Any, run: Run, files: dict[str, Any]) -> bytes:
-    """Return the record of a training, as `bundle.origin` writes it.
+    """Return the record of a training, as a model keeps it.
 
     Options are as the user set them: `c` may be a Path. `files` are from `of_files`; empty where the data were arrays.
     """

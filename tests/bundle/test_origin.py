@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from mpu_cli import bundle
-from mpu_cli.bundle.origin import Origin, parse
+from mpu_cli.bundle.manifest import Origin, parse_origin
 from tests.bundle.models import Q, contents, edit, make_model
 
 ORIGIN = Origin(
@@ -31,7 +31,7 @@ def told(path):
 
 
 def test_it_is_found_again(told):
-    assert parse(bundle.load(told).origin, Q) == ORIGIN
+    assert parse_origin(bundle.load(told).origin, Q) == ORIGIN
 
 
 def test_all_other_files_are_the_same_bytes_with_it_and_without(told, tmp_path):
@@ -45,7 +45,7 @@ def test_all_other_files_are_the_same_bytes_with_it_and_without(told, tmp_path):
 def test_that_of_an_earlier_model_is_removed_by_the_next_training(told):
     later = replace(ORIGIN, time="2026-02-02T03:04:05+00:00")
     bundle.save(replace(make_model(1), origin=later.written()), told)
-    assert parse(bundle.load(told).origin, Q) == later
+    assert parse_origin(bundle.load(told).origin, Q) == later
     assert len(list(told.glob("training-*.json"))) == 1
     bundle.save(make_model(2), told)
     assert bundle.load(told).origin is None
@@ -105,15 +105,15 @@ def test_several_files_are_found_again(path):
     files = [{"name": "a.svm", "bytes": 3, "sha256": "0" * 64}, {"name": "-", "bytes": None, "sha256": None}]
     several = replace(ORIGIN, source="a.svm and 1 more file", source_bytes=None, source_sha256=None, files=files)
     bundle.save(replace(make_model(), origin=several.written()), path)
-    assert parse(bundle.load(path).origin, Q) == several
+    assert parse_origin(bundle.load(path).origin, Q) == several
 
 
 def test_that_of_the_first_version_had_one_file_and_is_read():
     before = {name: value for name, value in VALUES.items() if name != "files"} | {"format_version": 1}
-    assert parse(json.dumps(before).encode(), Q) == ORIGIN
+    assert parse_origin(json.dumps(before).encode(), Q) == ORIGIN
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_is_damaged_is_refused(damage):
     with pytest.raises(ValueError):
-        parse(DAMAGES[damage], Q)
+        parse_origin(DAMAGES[damage], Q)

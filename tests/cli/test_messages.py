@@ -95,15 +95,16 @@ def test_one_run_s_format_is_not_the_next_one_s(run):
 
 def test_no_bar_on_a_terminal_but_compilation_and_warnings_are_objects_too(tiny):
     """In a process of its own, with a terminal, nothing compiled yet, and a warning of Python's."""
+    pytest.importorskip("numba")
     controller, terminal = pty.openpty()
     code = """if True:
         import warnings
-        from mpu_cli.runtime import kernels
+        from mpu_cli.runtime import compilation
         from mpu_cli.__main__ import main
         from mpu_cli.svmlight import reader
 
         def read(*args, read=reader.read, **kwargs):
-            kernels.announce_compilation(kept=True)
+            compilation.announce_compilation(kept=True)
             warnings.warn("a word of warning", stacklevel=1)
             return read(*args, **kwargs)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mpu_cli import bundle
-from mpu_cli.cluster.training import DistributedProblem, learn, read_files
+from mpu_cli.cluster.distributed_problem import DistributedProblem, learn, read_files
 from mpu_cli.commands.train.training import Saving, train
 from mpu_cli.errors import ClusterError, InputError
 from mpu_cli.runtime.checkpoint_files import folder_of

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mpu_cli import bundle
-from mpu_cli.cluster.training import DistributedProblem, learn, read_files
+from mpu_cli.cluster.distributed_problem import DistributedProblem, learn, read_files
 from mpu_cli.commands.train.training import Saving, train
 from mpu_cli.core import negative_sampling
 from mpu_cli.core.options import Options

@@ -15,7 +15,7 @@ from mpu_cli.core.negative_sampling import NegativeSample
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.train.algorithm import Options, train
-from mpu_cli.core.train.sample_negatives import sample_negatives
+from mpu_cli.core.train.groups import sample_negatives
 from mpu_cli.core.validation import Chain, predict_folds, split
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.storage import Workspace

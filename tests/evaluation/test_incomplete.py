@@ -3,8 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.evaluation.incomplete import CorrectedRanking, _true_sizes, corrected, corrected_metrics
-from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
-from mpu_cli.evaluation.ranking import RankingMetrics
+from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, precision_recall_f1
 
 C = 0.5
 

@@ -7,7 +7,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from mpu_cli.evaluation.bootstrap import Tally, compare
 from mpu_cli.evaluation.incomplete import corrected
-from mpu_cli.evaluation.ranking import RankingMetrics
+from mpu_cli.evaluation.metrics import RankingMetrics
 from tests.hypotheses import examples
 
 Q = 5

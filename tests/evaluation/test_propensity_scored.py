@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 
+from mpu_cli.evaluation.metrics import RankingMetrics
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
-from mpu_cli.evaluation.ranking import RankingMetrics
 from tests.evaluation.orders import mean_over_rankings
 from tests.evaluation.test_ranking import KS, score_lists
 

@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 from sklearn.metrics import coverage_error, label_ranking_average_precision_score, ndcg_score
 
-from mpu_cli.evaluation.ranking import RankingMetrics
+from mpu_cli.evaluation.metrics import RankingMetrics
 from tests.evaluation.orders import mean_over_rankings, rankings
 
 KS = (1, 3, 5)

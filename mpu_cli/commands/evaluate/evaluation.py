@@ -13,9 +13,8 @@ from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.bootstrap import micro_intervals
 from mpu_cli.evaluation.compare import Comparison, Evidence, labels_from_scores, lockstep
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
-from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
+from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, precision_recall_f1
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
-from mpu_cli.evaluation.ranking import RankingMetrics
 from mpu_cli.evaluation.reliability import Calibration, plot
 from mpu_cli.names import LabelNames
 from mpu_cli.review import decisions

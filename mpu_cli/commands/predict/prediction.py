@@ -10,7 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle import MANIFEST, TrainedModel, origin
+from mpu_cli.bundle import MANIFEST, TrainedModel
+from mpu_cli.bundle.manifest import parse_origin
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.predict.prediction_files import RECORD_FORMS, Ids, Texts, header, record_writer
@@ -327,7 +328,7 @@ def psp_weights(model: TrainedModel, path: Path) -> np.ndarray:
     annotations that the model has learned from. MpuError where it has no record of these, or too few instances.
     """
     try:
-        trained = None if model.origin is None else origin.parse(model.origin, len(model.label_ids))
+        trained = None if model.origin is None else parse_origin(model.origin, len(model.label_ids))
     except ValueError:
         trained = None
     if trained is None:

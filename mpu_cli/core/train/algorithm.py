@@ -26,12 +26,11 @@ from mpu_cli.core.sgd import Settings
 from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.choose_features import choose_features
-from mpu_cli.core.train.groups import GroupedLevel
+from mpu_cli.core.train.groups import GroupedLevel, sample_negatives
 from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.levels import Level, OnePart, Stack
 from mpu_cli.core.train.mixing import Shards
 from mpu_cli.core.train.parts import PartRows
-from mpu_cli.core.train.sample_negatives import sample_negatives
 from mpu_cli.core.validation import EVERYTHING
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.checkpoints import Checkpoint

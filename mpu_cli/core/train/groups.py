@@ -7,6 +7,8 @@ only so many instances that a process has room for them.
 
 Each part keeps the lists of its own instances. The directions of labels are sums over the parts. The model that tells
 to which groups of labels an instance is near is learned by shards too, a block of groups at a time.
+
+On one machine, `sample_negatives` draws the instances that each group of labels is learned from.
 """
 
 from collections import deque
@@ -19,9 +21,10 @@ from scipy.sparse import csc_array, csr_array, hstack, vstack
 
 from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features, unit_rows
-from mpu_cli.core.data.predictions import Block
+from mpu_cli.core.data.predictions import LEAST, Block, Top
 from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.kernels import kernel
 from mpu_cli.core.level import through
 from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.negative_sampling import (
@@ -29,20 +32,91 @@ from mpu_cli.core.negative_sampling import (
     SIZE,
     LabelGroups,
     NegativeSample,
+    centroids,
     directions_of,
+    joined_cells,
     labels_to_group,
+    rows_of,
     sums_of_instances,
 )
-from mpu_cli.core.sgd import Settings, TrainingSet
+from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.side_information import NO_SIDE_INFORMATION, Prior, SideInformation
 from mpu_cli.core.train import parts
 from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.mixing import Shards, arrays_of, models_of, pruned_model
 from mpu_cli.core.train.parts import PartRows, seed_of
-from mpu_cli.core.train.sample_negatives import sample_instances
 from mpu_cli.core.validation import EVERYTHING, Plan, Selection
 from mpu_cli.runtime.parallel import Handle, reduced
 from mpu_cli.runtime.run import Run
+
+# The share of the groups that an instance is near to, times the square root of the number of instances; and random
+# groups that learn from it, by those.
+_NEAREST, _RANDOM = 15.0, 1.0
+# Labels to whose instances an instance is the most similar.
+_SIMILAR = 20
+
+
+def sample_negatives(
+    features: Features,
+    labels: csr_array,
+    frequency: LabelFrequency,
+    settings: Settings,
+    prune: float | None,
+    run: Run,
+    prior: Prior | None = None,
+) -> NegativeSample:
+    """Find the groups of labels, and the instances to learn each from; there are more labels than are in a group.
+
+    `settings` and `prune` are those of the model of groups. With a prior, labels are also like instances that have
+    features of their own.
+    """
+    n, q = labels.shape
+    positives = frequency.positives(labels)
+    grouped = labels_to_group(np.bincount(positives.indices, minlength=q))
+    directions = centroids(features, positives[:, grouped])
+    if prior is not None:
+        directions = unit_rows(directions + csr_array(prior.vectors[:, grouped].T))
+    groups = LabelGroups.of(directions, grouped, q, run.seed)
+    annotated = groups.annotated(positives)[:, 1:]
+    data = TrainingSet(features, annotated, np.arange(n), run)
+    model = train_linear(data, LabelFrequency.of(1.0, annotated.shape), settings, prune=prune)
+    return sample_instances(features, positives, groups, model, n, groups.generator(), run, frequency.verified)
+
+
+def sample_instances(
+    features: Features,
+    positives: csr_array,
+    groups: LabelGroups,
+    model: LinearModel,
+    of: int,
+    rng: np.random.Generator,
+    run: Run,
+    verified: VerifiedLabels | None = None,
+) -> NegativeSample:
+    """Find the instances to learn each group from, of n.
+
+    Their positives (n x q) are annotated labels, corrected by verified labels. The model is of the groups but the
+    first; there are `of` instances in all; the generator draws the random groups of an instance.
+    """
+    n, n_groups = len(features), len(groups)
+    no_bias = np.zeros(len(groups.grouped), np.float32)
+    similar = kernel(run).top_scores(features.as_sparse(), groups.by_feature, no_bias, Top(_SIMILAR, 0.5))
+    similar.eliminate_zeros()
+    most = int(np.ceil(min(_NEAREST / np.sqrt(of), 1.0) * (n_groups - 1)))
+    nearest = model.top(features, Top(most, LEAST), run)
+    at_random = rng.integers(1, n_groups, (n, int(np.ceil(_RANDOM * most))), np.int32)
+
+    group_of = groups.group_of
+    cells = [
+        (np.zeros(n, np.int32), np.arange(n, dtype=np.int32)),
+        (group_of[positives.indices], rows_of(positives)),
+        (group_of[groups.grouped[similar.indices]], rows_of(similar)),
+        (nearest.indices + 1, rows_of(nearest)),
+        (at_random.ravel(), np.repeat(np.arange(n, dtype=np.int32), at_random.shape[1])),
+    ]
+    if verified is not None:
+        cells.append((group_of[verified.cells.indices], rows_of(verified.cells)))
+    return NegativeSample(group_of, joined_cells((n_groups, n), cells))
 
 
 @dataclass(frozen=True)

@@ -222,8 +222,7 @@ def fit_incomplete(task: Task) -> Fitted:
 
     from mpu_cli.core.data.limits import refuse_large_predictions
     from mpu_cli.methods.mpu import findings_of
-    from mpu_cli.methods.scikit_learn.classifiers import suited
-    from mpu_cli.methods.scikit_learn.incomplete import CalibratedClassifiers, learn
+    from mpu_cli.methods.scikit_learn.classifiers import CalibratedClassifiers, learn, suited
 
     problem, options, run = task.problem, task.options, task.run
     refuse_large_predictions(*problem.labels.shape)

@@ -14,13 +14,13 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import LEAST, Top
 from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.core.model.stacking import LinearModel
-from mpu_cli.runtime.kernels import NAMES
+from mpu_cli.runtime.options import KERNELS
 from mpu_cli.runtime.run import Run
 from tests.hypotheses import examples
 
 KERNELS = [
     pytest.param(name, marks=() if Run().compiled or name == "numpy" else pytest.mark.skip("no numba"))
-    for name in NAMES
+    for name in KERNELS
 ]
 
 

@@ -28,8 +28,8 @@ from mpu_cli.errors import DataError, InputError
 from mpu_cli.runtime.parallel import Executor, Handle
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.file_parts import Part, check_counts, plan_parts
 from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.reader import Part, check_counts, plan_parts
 from mpu_cli.svmlight.streams import as_one
 
 # A larger plain file is cut into parts.

@@ -7,7 +7,7 @@ from tests.experiment.small import row
 
 pytest.importorskip("matplotlib")
 
-from mpu_cli.experiment.figures import _metric_figure, draw
+from mpu_cli.experiment.plots import _metric_figure, draw
 from mpu_cli.experiment.summary import panels
 
 RATES = [row(method, rate, fold) for method in ("mpu", "br:cost=1") for rate in (0.0, 0.3) for fold in (0, 1)]

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from scipy.sparse import vstack
 
 from mpu_cli.errors import InputError
-from mpu_cli.svmlight import file_parts
+from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.file_parts import Part, check_counts, plan_parts, read_part
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.reader import Part, check_counts, plan_parts, read, read_part
 from tests.hypotheses import examples
 from tests.svmlight.generated import blocks, well_formed_blocks
 from tests.svmlight.same import assert_same
@@ -134,13 +133,13 @@ def test_a_url_is_cut_where_any_part_of_it_can_be_read(tmp_path, memory, served)
 
 
 def test_a_file_without_lines_is_not_read_for_every_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_parts, "BLOCK_BYTES", 10)
+    monkeypatch.setattr(reader, "BLOCK_BYTES", 10)
     (tmp_path / "x").write_bytes(b"x" * 10_000)
     assert plan_parts([tmp_path / "x"], 10) == [Part(str(tmp_path / "x"))]
 
 
 def test_an_error_names_the_line_of_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_parts, "BLOCK_BYTES", 50)  # lines are counted over several blocks
+    monkeypatch.setattr(reader, "BLOCK_BYTES", 50)  # lines are counted over several blocks
     (tmp_path / "x").write_bytes(b"1 1:1\n" * 500 + b"1 1:x\n" + b"1 1:1\n" * 99)
     failing = [part for part in plan_parts([tmp_path / "x"], 400) if part.start <= 3000 and (part.end or 9999) > 3000]
     assert len(failing) == 1
