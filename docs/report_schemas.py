@@ -16,14 +16,14 @@ from mpu_cli.commands import describe as description
 from mpu_cli.commands import report as reporting
 from mpu_cli.commands import tagging, vectorization
 from mpu_cli.commands.complete import completion, estimation
-from mpu_cli.commands.evaluate import comparison, evaluation
+from mpu_cli.commands.evaluate import evaluation
 from mpu_cli.commands.train import history, training
 
 FOLDER = Path(__file__).parent / "schemas"
 # The title of the schema of each report, and what it says beyond the fields.
 REPORTS: dict[str, tuple[type, str, dict[str, Any]]] = {
     "apply": (tagging.Report, "`mpu apply --json`", {}),
-    "comparison": (comparison.Report, "`mpu evaluate A B --json`", {}),
+    "comparison": (evaluation.ComparisonReport, "`mpu evaluate A B --json`", {}),
     "complete": (completion.Report, "`mpu complete --json`", {}),
     "estimate-c": (estimation.Report, "`mpu estimate-c --json`", {}),
     "evaluate": (evaluation.Report, "`mpu evaluate --json`, of one file of predictions", {}),

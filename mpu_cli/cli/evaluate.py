@@ -37,8 +37,7 @@ from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.evaluate.comparison import Report as Comparison
-    from mpu_cli.commands.evaluate.evaluation import Quality, Report
+    from mpu_cli.commands.evaluate.evaluation import ComparisonReport, Quality, Report
     from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run
 
@@ -195,7 +194,7 @@ def evaluate(
       mpu evaluate part-*.svm.gz --predictions tags/
       mpu evaluate part-*.svm.gz --predictions news.mpu --cluster tcp://scheduler:8786
     """
-    from mpu_cli.commands.evaluate import comparison, evaluation
+    from mpu_cli.commands.evaluate import evaluation
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
     from mpu_cli.svmlight.streams import as_one
 
@@ -224,7 +223,7 @@ def evaluate(
     if naming.file is not None and not details["per_label"] and not reviewed and not isinstance(c, Path):
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
     names = metrics.split(",") if metrics is not None else None
-    all_names = comparison.metric_names(ks, c) if several else evaluation.metric_names(ks)
+    all_names = evaluation.compared_metric_names(ks, c) if several else evaluation.metric_names(ks)
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
 
@@ -235,8 +234,8 @@ def evaluate(
     wanted: dict[str, Any] = {"names": names, "c": c, "naming": naming, "ks": ks, "threshold": least}
     if several:
         with _collecting(on, len(truths) * len(predictions)) as where:
-            compared = comparison.evaluate_several(
-                truth, predictions, comparison.Metrics(**wanted), reading=reading, run=run, **where
+            compared = evaluation.evaluate_several(
+                truth, predictions, evaluation.Metrics(**wanted), reading=reading, run=run, **where
             )
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
@@ -323,7 +322,7 @@ def _flattened(corrected: "Quality | None" = None, **row: Any) -> dict[str, Any]
     return row | {f"corrected_{name}": value for name, value in (corrected or {}).items()}
 
 
-def print_comparison(report: "Comparison") -> None:
+def print_comparison(report: "ComparisonReport") -> None:
     """Print the metrics of each, a column each; the differences from the first, with intervals; and the verdicts."""
     sizes: dict[str, Any] = {"instances": report.instances, "labels": report.labels}
     sizes |= {} if report.c is None else {"c": report.c}

@@ -1,14 +1,14 @@
 """How a comparison is printed."""
 
 from mpu_cli.cli.evaluate import print_comparison
-from mpu_cli.commands.evaluate.comparison import Compared, Evaluated, Report
+from mpu_cli.commands.evaluate.evaluation import Compared, ComparisonReport, Evaluated
 from mpu_cli.evaluation.bootstrap import Difference
 
 
 def test_a_difference_that_rounds_to_zero_has_no_minus(capsys):
     differences = {"micro_f1": Difference(-1e-6, -0.0063, 0.0063)}
     print_comparison(
-        Report(
+        ComparisonReport(
             instances=5,
             labels=2,
             evaluated=[Evaluated(name=name, metrics={"micro_f1": 0.5}) for name in "ab"],

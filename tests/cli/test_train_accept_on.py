@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpu_cli import bundle
-from mpu_cli.commands.evaluate.comparison import metric_names
+from mpu_cli.commands.evaluate.evaluation import compared_metric_names
 from mpu_cli.commands.train import KS, METRICS
 from tests.cli.training import ALONE, QUICK, message
 from tests.endurance.commands import PROCESSES, contents, model_files
@@ -173,7 +173,7 @@ def test_a_first_model_below_the_floor_is_not_made(nights):
 
 
 def test_metrics_are_those_of_comparisons():
-    assert set(METRICS) <= set(metric_names(KS))
+    assert set(METRICS) <= set(compared_metric_names(KS))
 
 
 def test_a_model_that_was_trained_otherwise_becomes_a_version(three):

@@ -10,7 +10,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.writing import manifest_of
 from mpu_cli.commands.evaluate.candidates import Candidate
-from mpu_cli.commands.evaluate.comparison import verdict_on
+from mpu_cli.commands.evaluate.evaluation import verdict_on
 from mpu_cli.commands.predict.prediction import Fitness
 from mpu_cli.commands.train import BETTER, KS, Acceptance
 from mpu_cli.commands.train.history import Record

@@ -7,8 +7,8 @@ from io import BytesIO, StringIO
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mpu_cli.commands.tagging import Retagged, Rewriter
 from mpu_cli.text.records import DEFAULT_FIELDS, Record, read_rows_and_records
-from mpu_cli.text.rewriting import Retagged, Rewriter
 
 TAGS = ("a", "b b", "é", "d")
 values = st.recursive(
