@@ -7,8 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from textwrap import dedent
 
+import numpy as np
 import pytest
 
 from tests.conftest import ROOT
@@ -154,13 +156,23 @@ def test_the_five_commands(shell, tmp_path):
 # The guides: half a dozen commands each, in processes, with default options.
 
 
+def news_of_words() -> Iterator[str]:
+    """Instances with few words each: half of a label's six words, and five that belong to none."""
+    rng = np.random.default_rng(0)
+    for labels in rng.random((1500, 10)) < 0.35:
+        words = [6 * k + i for k in np.flatnonzero(labels) for i in rng.choice(6, 3, replace=False)]
+        words += [60 + i for i in rng.choice(100, 5, replace=False)]
+        yield ",".join(map(str, np.flatnonzero(labels) + 1)) + "".join(f" {k + 1}:1" for k in sorted(words)) + "\n"
+
+
 @pytest.mark.slow
-def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
-    corrupted = shell("mpu", "corrupt", str(digits[0]), "news.svm", "--missing-rate", "0.4", "--removed", "removed.tsv")
+def test_the_guide_finds_labels_that_are_missing(shell, tmp_path):
+    (tmp_path / "complete.svm").write_text("".join(news_of_words()))
+    corrupted = shell("mpu", "corrupt", "complete.svm", "news.svm", "--missing-rate", "0.4", "--removed", "removed.tsv")
     assert corrupted.returncode == 0
-    (tmp_path / "news.txt").write_text("A digit.\n" * len((tmp_path / "news.svm").read_text().splitlines()))
+    (tmp_path / "news.txt").write_text("A text.\n" * len((tmp_path / "news.svm").read_text().splitlines()))
     (tmp_path / "tags.txt").write_text("".join(f"tag {k}\n" for k in range(1, 100)))
-    truth = [line.split(" ")[0] for line in digits[0].read_text().splitlines()]
+    truth = [line.split(" ")[0] for line in (tmp_path / "complete.svm").read_text().splitlines()]
     checked = ["instance\tlabel\tverdict\tsource\n"]
     for i in range(0, len(truth), 10):
         checked += [f"{i + 1}\t{label}\tyes\tsample\n" for label in truth[i].split(",") if label]
@@ -182,7 +194,7 @@ def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, digits):
     of_labels = [line for line in (tmp_path / "report.csv").read_text().splitlines() if line.startswith("label,")]
     assert len(of_labels) == len({label for line in truth for label in line.split(",") if label})
     assert "about 0" in (tmp_path / "books.html").read_text()
-    assert b"A digit." in (tmp_path / "review.html").read_bytes()
+    assert b"A text." in (tmp_path / "review.html").read_bytes()
     rows = (line.split("\t") for line in (tmp_path / "removed.tsv").read_text().splitlines())
     removed = {(int(instance), label) for instance, label in rows}
     lines = [line for line in (tmp_path / "missing.tsv").read_text().splitlines() if not line.startswith("#")]

@@ -266,6 +266,7 @@ def _same(value: Any) -> Any:
 _PACKAGES = ("numpy", "scipy", "numba")
 
 
+@cache  # every unit asks, and to read what is installed takes longer than many a unit
 def versions() -> dict[str, str]:
     """Return the versions of the numerical packages in this process; "none" of a package that is not installed.
 
