@@ -22,7 +22,7 @@ from mpu_cli.cli.options import (
     run_options,
 )
 from mpu_cli.cli.progress import counting
-from mpu_cli.cli.reports import json_option, print_json, print_table
+from mpu_cli.cli.reports import json_option, print_table, show
 from mpu_cli.errors import STANDARD_STREAM, counted, one_line
 from mpu_cli.runtime.options import (
     FREQUENCY,
@@ -239,10 +239,7 @@ def evaluate(
             )
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
-        if as_json:
-            print_json(compared)
-        else:
-            print_comparison(compared)
+        show(compared, as_json, print_comparison)
         return
     propensities = evaluation.PropensitySource(
         training=training, a=propensity_a, b=propensity_b, frequencies=frequencies
@@ -256,10 +253,7 @@ def evaluate(
         warn("TRUTH has no labels")
     if report.corrected and report.corrected["clipped"]:
         warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {c} is probably too small")
-    if as_json:
-        print_json(report)
-    else:
-        _print_report(report)
+    show(report, as_json, _print_report)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from mpu_cli.cli.reports import (
     print_lines,
     print_table,
     prior_line,
+    show,
     top_k_line,
 )
 from mpu_cli.errors import counted
@@ -106,10 +107,7 @@ def info(
     from mpu_cli.commands.describe import describe
 
     report = describe(model, labels, top, by_number, plot)
-    if as_json:
-        print_json(report)
-    else:
-        print_report(report)
+    show(report, as_json, print_report)
 
 
 def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:

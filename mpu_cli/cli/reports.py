@@ -29,10 +29,12 @@ def give(report: Any, is_json: bool, printed: Callable[[Any], None]) -> None:
     for warning in getattr(report, "warnings", ()):
         messages.warn(warning)
     messages.report(_whole(report))
-    if is_json:
-        print_json(report)
-    else:
-        printed(report)
+    show(report, is_json, printed)
+
+
+def show(report: Any, is_json: bool, printed: Callable[[Any], None]) -> None:
+    """Print a report as JSON, or for people."""
+    (print_json if is_json else printed)(report)
 
 
 def _whole(report: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import click
 
 from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.options import PATH, click_type, option, wait_option
-from mpu_cli.cli.reports import json_option, print_json, print_table
+from mpu_cli.cli.reports import json_option, print_json, print_table, show
 from mpu_cli.runtime.options import Whole
 
 if TYPE_CHECKING:
@@ -50,10 +50,7 @@ def versions(model: Path, restore: bool, version: int | None, wait: float, as_js
             print_json(kept.describe(model))
         return
     report = kept.describe(model)
-    if as_json:
-        print_json(report)
-    else:
-        print_versions(report)
+    show(report, as_json, print_versions)
 
 
 def print_versions(report: "Report") -> None:
