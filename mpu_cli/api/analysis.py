@@ -93,7 +93,8 @@ def estimate_c(
     FrequencyEstimate
         `c`, its 90 % bootstrap `interval`, the `labels` (columns of y) that it rests on, and whether one of them is
         `predictable`. It assumes `mpu_cli.core.frequency.estimators.ASSUMPTION`: that every true label is annotated
-        with the same chance. Where chances differ, c is that of the labels annotated best.
+        with the same chance. Where chances differ, c is that of the labels annotated best. Where (nearly) every
+        annotated instance has exactly one label, c is unknown: NaN, without an interval.
         Where `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
         of y; pooled are those with too few annotations, whose c is that of all.
 
@@ -107,7 +108,7 @@ def estimate_c(
     Warns
     -----
     MpuWarning
-        The features predict no label well, or every annotated instance has exactly one label.
+        The features predict no label well, or (nearly) every annotated instance has exactly one label.
 
     References
     ----------

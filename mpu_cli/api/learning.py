@@ -175,7 +175,9 @@ def estimate_frequency(
     estimate = estimators.estimate(probabilities, drawn.labels, method, estimators.REPLICATES, run.seed, drawn.verified)
     if estimate.caution:
         warnings.warn(estimate.caution, MpuWarning, stacklevel=3)
-    if per_label:
+    if estimate.one_label_each:
+        estimate = replace(estimate, c=np.nan, interval=None)
+    elif per_label:
         singly = estimate_singly(probabilities, drawn.labels, method, estimate, drawn.verified)
         return singly.of_all(annotations.width, annotations.columns[drawn.columns], estimate.c)
     return replace(estimate, labels=np.sort(annotations.columns[drawn.of_all_labels(estimate).labels]))

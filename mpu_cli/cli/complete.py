@@ -182,11 +182,13 @@ def _say(report: "Report") -> None:
             f"({judged.yes / judged.answered:.0%}, {100 * low:.0f} to {100 * high:.0f}); probabilities are corrected "
             "by that, as if what was answered were a sample of what was claimed alike"
         )
-    by = f"by {counted(report.answers, 'answer')}" if report.answers else "if c is right"
+    by, unknown = f"by {counted(report.answers, 'answer')}" if report.answers else "if c is right", ""
+    if report.frequency is not None and report.frequency.c_if_one_label_each is not None:
+        unknown = "how many labels are missing is unknown; if each instance truly has one label only, "
     info(
-        f"about {report.missing:,.0f} labels are missing ({report.missing_low:,.0f} to {report.missing_high:,.0f}, "
-        f"{by}); {report.listed:,} are listed, of which about {report.right:,.0f} are right "
-        f"({report.right_low:,.0f} to {report.right_high:,.0f})"
+        f"{unknown}about {report.missing:,.0f} labels are missing ({report.missing_low:,.0f} to "
+        f"{report.missing_high:,.0f}, {by}); {report.listed:,} are listed, of which about {report.right:,.0f} are "
+        f"right ({report.right_low:,.0f} to {report.right_high:,.0f})"
     )
     if report.listed_never_annotated:
         info(f"{report.listed_never_annotated:,} of those listed are of labels that are never annotated")

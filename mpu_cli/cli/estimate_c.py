@@ -22,7 +22,8 @@ from mpu_cli.errors import counted
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.complete.estimation import Report
+    from mpu_cli.commands.complete.estimation import LabelReport, Report
+    from mpu_cli.runtime.report import Interval
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
@@ -131,31 +132,13 @@ def estimate_c(
 
 
 def _print_report(report: "Report") -> None:
-    low, high = report.interval
-    by_people = [counted(report.answers, "answer") + f", {report.yes:,} of them yes"] if report.answers else []
-    if report.complete_instances is not None:
-        by_people.append(f"{counted(report.complete_instances, 'instance')} with complete label sets")
-    covers = "" if by_people else "; covers only the sampling of instances"
-    click.echo(f"label frequency c  {report.c:.3f}   (90 % interval {low:.3f} to {high:.3f}{covers})")
-    at_least = " or more" * (report.assumption is not None)
-    click.echo(f"missing labels     {report.missing_rate:.1%}, about {report.missing:,.0f}{at_least}")
-    if not by_people:
-        used = f"{report.labels_used:,} of {counted(report.labels, 'label')}"
-        distinguished = " that features distinguish best" * (
-            report.method == "bbe" and report.labels_used < report.labels
-        )
-        click.echo(f"rests on           {used}{distinguished} (method {report.method})")
-        click.echo(f"assumes            {report.assumption}")
-        click.echo("to check it        answer 40 questions, or what --plan says: mpu complete FILE --questions 40")
+    if report.c is None or report.missing is None or report.interval is None:
+        click.echo("label frequency c  unknown: (nearly) every annotated instance has exactly one label")
+        click.echo(f"                   it is {report.c_if_one_label_each:.3f} if {report.assumption}")
+        click.echo("missing labels     unknown")
+        click.echo("to find out        answer 40 questions, or what --plan says: mpu complete FILE --questions 40")
     else:
-        click.echo(f"rests on           {'; '.join(by_people)}")
-        if report.by_annotations_alone is not None:
-            click.echo(f"annotations alone  {report.by_annotations_alone:.3f}")
-        if report.next_width is not None:
-            click.echo(
-                f"{counted(report.answers or 0, 'more answer')} would make the interval about {report.next_width:.3f} "
-                f"wide; now it is {high - low:.3f}"
-            )
+        _print_frequency(report, report.c, report.missing, report.interval)
     if report.plan:
         click.echo()
         header = ["interval of c, width", "instances to review", "or questions"]
@@ -164,9 +147,40 @@ def _print_report(report: "Report") -> None:
         widths = [[str(row.width), row.instances, few.get(row.width, "none are enough")] for row in report.plan]
         print_table([header, *widths])
     print_groups(report.per_group)
-    if report.per_label is None:
+    if report.per_label is not None:
+        _print_labels(report.per_label, "" if report.c is not None else f"if {report.assumption}")
+
+
+def _print_frequency(report: "Report", c: float, missing: float, interval: "Interval") -> None:
+    low, high = interval
+    by_people = [counted(report.answers, "answer") + f", {report.yes:,} of them yes"] if report.answers else []
+    if report.complete_instances is not None:
+        by_people.append(f"{counted(report.complete_instances, 'instance')} with complete label sets")
+    covers = "" if by_people else "; covers only the sampling of instances"
+    click.echo(f"label frequency c  {c:.3f}   (90 % interval {low:.3f} to {high:.3f}{covers})")
+    at_least = " or more" * (report.assumption is not None)
+    click.echo(f"missing labels     {1 - c:.1%}, about {missing:,.0f}{at_least}")
+    if not by_people:
+        used = f"{report.labels_used:,} of {counted(report.labels, 'label')}"
+        distinguished = " that features distinguish best" * (
+            report.method == "bbe" and report.labels_used < report.labels
+        )
+        click.echo(f"rests on           {used}{distinguished} (method {report.method})")
+        click.echo(f"assumes            {report.assumption}")
+        click.echo("to check it        answer 40 questions, or what --plan says: mpu complete FILE --questions 40")
         return
-    named = any(row.name is not None for row in report.per_label)
+    click.echo(f"rests on           {'; '.join(by_people)}")
+    if report.by_annotations_alone is not None:
+        click.echo(f"annotations alone  {report.by_annotations_alone:.3f}")
+    if report.next_width is not None:
+        click.echo(
+            f"{counted(report.answers or 0, 'more answer')} would make the interval about {report.next_width:.3f} "
+            f"wide; now it is {high - low:.3f}"
+        )
+
+
+def _print_labels(labels: "list[LabelReport]", condition: str) -> None:
+    named = any(row.name is not None for row in labels)
     rows = [
         [
             row.label,
@@ -177,7 +191,9 @@ def _print_report(report: "Report") -> None:
             f"{row.missing:,.1f}",
             "pooled: few annotations" if row.pooled else "unreliable" * row.unreliable,
         ]
-        for row in report.per_label
+        for row in labels
     ]
     click.echo()
+    if condition:
+        click.echo(condition)
     print_table([["label", *["name"] * named, "annotations", "c", "from", "to", "missing", ""], *rows])

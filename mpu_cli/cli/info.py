@@ -218,6 +218,7 @@ def _frequency(report: "Report", rest: dict[str, Any]) -> str:
         return f"none: {report.method} has no label frequency"
     low, mean, high = report.c.lowest, report.c.mean, report.c.highest
     reviewed = rest.pop("c_by_people", None)
+    is_known = rest.pop("c_known", True)
     rest.pop("c_interval", None)
     rest.pop("c_by_group", None)
     if reviewed is not None:
@@ -225,7 +226,7 @@ def _frequency(report: "Report", rest: dict[str, Any]) -> str:
     if low < high:
         how = "estimated" if report.c.estimated else "set by the user"
         return f"{low:.3f} to {high:.3f}, one for each label, {how}; on average {mean:.3f}"
-    return frequency(mean, report.c.estimated, report.c.interval)
+    return frequency(mean, report.c.estimated, report.c.interval, is_known)
 
 
 def _strength(rest: dict[str, Any], chosen_by_user: dict[str, Any]) -> str:

@@ -53,5 +53,10 @@ def report(sources: "Sources", output: Path, table: Path | None, top: int, run: 
 
 
 def _say(output: Path, report: "Report") -> None:
-    low, high = (1 - c for c in reversed(report.frequency.interval))
-    info(f"{report.frequency.missing_rate:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")
+    c = report.frequency
+    if c.interval is None:
+        info(f"how many labels are missing is unknown; see {output}")
+        return
+    low, high = (1 - end for end in reversed(c.interval))
+    at_least = " or more" * (c.assumption is not None)
+    info(f"{c.missing_rate:.1%}{at_least} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")

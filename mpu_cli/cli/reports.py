@@ -93,7 +93,8 @@ def print_report(report: "Report") -> None:
         lines["c"] = by_people(rest.pop("c_by_people"))
         del rest["c"], rest["c_estimated"]
     elif "c" in rest:
-        lines["c"] = frequency(rest.pop("c"), rest.pop("c_estimated"), rest.pop("c_interval", None))
+        is_known = rest.pop("c_known", True)
+        lines["c"] = frequency(rest.pop("c"), rest.pop("c_estimated"), rest.pop("c_interval", None), is_known)
     if "levels" in rest:
         lines["levels"], by_level = str(rest.pop("levels")), rest["expected_micro_f1_by_level"]
         if len(by_level) > 1:
@@ -154,10 +155,16 @@ def print_lines(lines: dict[str, str]) -> None:
         click.echo(f"{name:<{width}}{one_line(text)}")
 
 
-def frequency(c: float | list[float], estimated: bool, interval: list[float] | None = None) -> str:
+def frequency(
+    c: float | list[float], estimated: bool, interval: list[float] | None = None, is_known: bool = True
+) -> str:
     """Describe c: estimated from annotations alone, with or without an interval, or set by the user."""
     if isinstance(c, list):
         return f"{min(c):.3f} to {max(c):.3f}, one for each label"
+    if not is_known:
+        return (
+            f"unknown: annotated instances have one label each; {c:.3f}, and what follows, if each truly has only one"
+        )
     ends = "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
     missing = f"{1 - c:.1%} of the true labels are missing"
     if estimated:

@@ -74,16 +74,23 @@ class Report:
         return list(self.missing.warnings)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label."""
+        """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label.
+
+        Where c is unknown, what is missing is the empty string.
+        """
         found, c = self.missing, self.frequency
-        total = found.missing, found.missing_low, found.missing_high
+
+        def numbers(*numbers: float) -> tuple[float | str, ...]:
+            return ("",) * len(numbers) if c.c is None else numbers
+
+        total = numbers(found.missing, found.missing_low, found.missing_high)
         yield "all", "", "", int(found.annotations.sum()), *total
         for group in c.per_group or ():
             low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
             yield "group", "", cell(group["group"]), group["annotations"], group["missing"], low, high
         for (label, of), annotations in zip(found.per_label.items(), found.annotations.tolist(), strict=True):
             name = "" if of.name is None else cell(of.name)
-            yield "label", label, name, annotations, of.missing, of.low, of.high
+            yield "label", label, name, annotations, *numbers(of.missing, of.low, of.high)
 
 
 def report(
@@ -181,7 +188,8 @@ def page(source: str, report: dict[str, Any], rows: Sequence[tuple[Any, ...]], w
     caption = f"{counted(len(labels), 'label')}, the most frequent first."
     if "assumption" in c and not groups:
         caption += " By one label frequency for all of them, so shares differ only by what was reviewed."
-    parts += ["<h2>By label</h2>", _bars("label", labels, caption)]
+    if "c" in c:
+        parts += ["<h2>By label</h2>", _bars("label", labels, caption)]
     parts += ["<h2>The most certain suggestions</h2>", _certain(report["suggestions"])]
     if decided := list(_decided(c, report["missing"])):
         parts += ["<h2>What the review says</h2>", *decided]
@@ -200,16 +208,21 @@ def page(source: str, report: dict[str, Any], rows: Sequence[tuple[Any, ...]], w
 
 def _lead(c: dict[str, Any], total: tuple[Any, ...]) -> list[str]:
     annotations, missing = total[3], total[4]
+    there = f"{counted(c['instances'], 'record')} with {counted(annotations, 'label')}"
+    if "c" not in c:
+        return [
+            '<p class="lead">How many labels are missing is <strong>unknown</strong>.</p>',
+            f"<p>{there}: (nearly) every annotated record has exactly one, which does not show whether others are "
+            "missing. Forty answers tell (mpu complete --questions 40).</p>",
+        ]
     low, high = (1 - rate for rate in reversed(c["interval"]))
-    counts = (
-        f"{counted(c['instances'], 'record')} with {counted(annotations, 'label')}; about {missing:,.0f} more are true "
-        "and not annotated."
-    )
+    at_least = " or more" * ("assumption" in c)
+    counts = f"{there}; about {missing:,.0f}{at_least} are true and not annotated."
     if "assumption" in c:
         counts += " The interval covers only the sampling of records; what it rests on stands at the end."
     return [
-        f'<p class="lead"><strong>{_share(c["missing_rate"])}</strong> of the true labels are missing (90 % interval '
-        f"{_share(low)} to {_share(high)}).</p>",
+        f'<p class="lead"><strong>{_share(c["missing_rate"])}</strong>{at_least} of the true labels are missing '
+        f"(90 % interval {_share(low)} to {_share(high)}).</p>",
         f"<p>{counts}</p>",
     ]
 
@@ -284,6 +297,7 @@ def _decided(c: dict[str, Any], missing: dict[str, Any]) -> Iterable[str]:
 
 def _method(c: dict[str, Any]) -> str:
     """Return in three sentences how the numbers were computed; the last one is what they rest on."""
+    here = c["c"] if "c" in c else c["c_if_one_label_each"]
     if "assumption" in c:
         rests = f"This assumes that {c['assumption']}; forty answers check it (mpu complete --questions 40)."
     else:
@@ -293,7 +307,7 @@ def _method(c: dict[str, Any]) -> str:
         rests = f"The share comes from {' and '.join(by)} and assumes that these were drawn at random and are right."
     return (
         "<p>A classifier learned the annotated labels, and predicted each record without having seen it; where it is "
-        f"sure, the share of records that have the label is the label frequency c, here {c['c']:.3f}. The probability "
+        f"sure, the share of records that have the label is the label frequency c, here {here:.3f}. The probability "
         "of a label that is not annotated, and the sums of these probabilities by label, follow from c and the "
         f"predictions, and their intervals hold if c is right. {escape(rests)}</p>"
     )

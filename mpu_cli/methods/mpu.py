@@ -68,12 +68,14 @@ def findings_of(c: "np.ndarray", estimates: "Estimates") -> dict[str, Any]:
     findings: dict[str, Any] = {"c": one_or_list(c), "c_estimated": estimate is not None or reviewed is not None}
     if estimate is not None and reviewed is None:
         findings["c_interval"] = list(estimate.interval or ())
+        if not estimates.is_known:
+            findings["c_known"] = False
     if reviewed is not None:
         findings["c_by_people"] = {
             "c": reviewed.c,
             "interval": list(reviewed.interval),
             "instances": reviewed.instances,
-            "by_annotations_alone": None if estimate is None else estimate.c,
+            "by_annotations_alone": None if estimate is None or estimate.one_label_each else estimate.c,
         }
         if reviewed.answers:
             findings["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}

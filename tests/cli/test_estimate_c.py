@@ -26,7 +26,8 @@ def noise(tmp_path):
     path = tmp_path / "noise.svm"
     path.write_text(
         "".join(
-            f"{rng.integers(3)} " + " ".join(f"{j}:{rng.normal():.3f}" for j in range(5)) + "\n" for _ in range(300)
+            f"{rng.integers(3) if i % 20 else '0,2'} " + " ".join(f"{j}:{rng.normal():.3f}" for j in range(5)) + "\n"
+            for i in range(300)
         )
     )
     return path
@@ -184,7 +185,8 @@ def test_edge_cases(run, tmp_path, text, method):
     path = tmp_path / "edge.svm"
     path.write_text(text)
     report = estimate(run, path, "--per-label", "--method", method)
-    for row in (report, *report["per_label"]):
+    assert ("interval" in report) == ("c_if_one_label_each" not in report)
+    for row in ([report] if "interval" in report else []) + report["per_label"]:
         assert 0 < row["interval"][0] <= row["interval"][1] <= 1
         assert 0 < row["c"] <= 1
 
@@ -238,3 +240,61 @@ def test_train_says_the_same_also_of_many_labels(run, tmp_path):
     assert (report["c"], report["interval"]) == (trained["c"], trained["c_interval"])
     assert report["assumption"] == trained["c_assumption"]
     assert estimate(run, path, "--per-label")["c"] == pytest.approx(report["c"], rel=1e-3)
+
+
+@pytest.fixture
+def one_each(tmp_path):
+    """Two topics in most records, one of which is annotated; in two of 240 records both are."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "one.svm"
+    with path.open("w") as file:
+        for i in range(240):
+            topics = sorted({i % 3 + 1, i // 3 % 3 + 1})
+            annotated = topics if i in (1, 2) else [topics[rng.integers(len(topics))]]
+            file.write(f"{','.join(map(str, annotated))} {' '.join(f'{t}:1' for t in topics)} {4 + i % 2}:1\n")
+    return path
+
+
+def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run, one_each, tmp_path):
+    """c is unknown, and each command says so, what c would be if each truly had one, and what to do."""
+    result = run("estimate-c", one_each)
+    assert "label frequency c  unknown" in result.stdout
+    assert "missing labels     unknown" in result.stdout
+    assert "mpu complete FILE --questions 40" in result.stdout
+    report = estimate(run, one_each, "--per-label", "--plan", "0.2", "-o", tmp_path / "c.txt")
+    assert not {"c", "missing_rate", "missing", "interval"} & report.keys()
+    assert report["c_if_one_label_each"] > 0.8
+    assert report["plan"][0]["instances"] > 0
+    assert (tmp_path / "c.txt").read_text().startswith("# c is unknown: these hold if each instance truly has one")
+    model = tmp_path / "one.mpu"
+    trained = json.loads(run("train", one_each, "-o", model, "--levels", 1, "--json").stdout)
+    assert trained["c_known"] is False
+    assert trained["c_assumption"].startswith("each instance truly has one label only")
+    assert "unknown: annotated instances have one label each" in run("info", model).stdout
+    completed = run("complete", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv")
+    assert "how many labels are missing is unknown; if each instance truly has one label only" in completed.stderr
+    page, table = tmp_path / "one.html", tmp_path / "one.csv"
+    assert "is unknown" in run("report", one_each, "-o", page, "--csv", table).stderr
+    assert "By label" not in page.read_text()
+    assert table.read_text().splitlines()[1] == "all,,,242,,,"
+    for command in (result, completed):
+        assert "c cannot be estimated" in command.stderr
+
+
+def test_answers_tell_c_where_instances_have_one_label_each(run, one_each, tmp_path):
+    questions = tmp_path / "questions.tsv"
+    assert run("complete", one_each, "--questions", 40, "-o", questions).exit_code == 0
+    lines = questions.read_text().splitlines()
+    place = {name: at for at, name in enumerate(next(line for line in lines if line[0] != "#").split("\t"))}
+    instances = [line.split() for line in one_each.read_text().splitlines()]
+    for at, line in enumerate(lines):
+        cells = line.split("\t")
+        if line[0] != "#" and cells[0] != "instance":
+            true = f"{cells[place['label']]}:1" in instances[int(cells[place["instance"]]) - 1]
+            cells[place["verdict"]] = "yes" if true else "no"
+            lines[at] = "\t".join(cells)
+    questions.write_text("\n".join(lines) + "\n")
+    report = estimate(run, one_each, "--reviewed", questions)
+    low, high = report["interval"]
+    assert low < 242 / 400 < high  # of 240 records, 160 have two topics
+    assert "by_annotations_alone" not in report

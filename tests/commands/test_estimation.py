@@ -10,8 +10,9 @@ from mpu_cli.training.training_data import Sources
 
 @pytest.fixture
 def source(tmp_path):
-    """Three labels that the features tell apart; of label 3, all but 40 annotations are missing."""
+    """Three labels that the features tell apart, some at once; of label 3, all but 40 annotations are missing."""
     lines = [f"{k + 1 if k < 2 or i < 120 else ''} {k + 1}:1\n" for i in range(300) for k in [i % 3]]
+    lines += ["1,2 1:1 2:1\n"] * 20
     path = tmp_path / "data.svm"
     path.write_text("".join(lines))
     return path
@@ -19,7 +20,7 @@ def source(tmp_path):
 
 def test_the_report(source):
     report = estimate(Sources(source))
-    assert (report.instances, report.labels, report.method) == (300, 3, "bbe")
+    assert (report.instances, report.labels, report.method) == (320, 3, "bbe")
     assert report.missing_rate == 1 - report.c
     assert report.interval[0] <= report.c <= report.interval[1]
     assert report.per_label is None
@@ -29,8 +30,8 @@ def test_the_report(source):
 def test_each_label_and_the_file_of_frequencies(source, tmp_path):
     report = estimate(Sources(source), per_label=True, output=tmp_path / "frequencies")
     assert [(row.label, row.annotations, row.pooled) for row in report.per_label] == [
-        (1, 100, False),
-        (2, 100, False),
+        (1, 120, False),
+        (2, 120, False),
         (3, 40, True),
     ]
     assert report.per_label[2].c == report.c

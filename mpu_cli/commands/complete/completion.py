@@ -63,6 +63,8 @@ class Report:
     judged: Judged | None = None
     #: Answers to questions, by which c is, and the probabilities and intervals are; None where there are none.
     answers: Annotated[int, ("minimum", 1)] | None = None
+    #: What c, and so all this, rests on where it comes from annotations alone.
+    c_assumption: str | None = None
     per_label: dict[int, MissingOfLabel]
     #: `ids`, `annotations`: The labels, as written in files, and how many instances have each.
     ids: np.ndarray = field(metadata=HIDDEN)
@@ -183,6 +185,7 @@ def complete(
         if save is not None and fitted is not None:
             files = provenance.of_files(data.described(), sources.others())
             save(assembled(data, fitted, "mpu", options, run, files))
+    frequency = estimation.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each = completion.of_all, completion.right, completion.of_labels
     of_labels = zip(completion.ids.tolist(), np.c_[each.expected, each.low, each.high].tolist(), strict=True)
     return Report(
@@ -210,7 +213,8 @@ def complete(
         cells=completion.listed,
         record_ids=data.record_ids,
         names=names,
-        frequency=estimation.report_of(evidence.estimates, data) if options.c is None else None,
+        frequency=frequency,
+        c_assumption=None if frequency is None else frequency.assumption,
         warnings=(*evidence.warnings, *warnings),
     )
 

@@ -88,12 +88,12 @@ class Report:
 
     Attributes
     ----------
-    missing_rate : float
-        1 - c.
-    missing : float
-        How many labels are missing, by c and the number of annotations.
-    interval : sequence of two floats
-        90 % interval: bootstrap, or credible where c comes from complete label sets.
+    c, missing_rate, missing, interval
+        The label frequency, 1 - c, how many labels are missing by c and the number of annotations, and a 90 % interval
+        of c: bootstrap, or credible where c comes from people. None where c is unknown, since (nearly) every annotated
+        instance has exactly one label.
+    c_if_one_label_each : float or None
+        What c is then if each instance truly has one label only; numbers of single labels go by it too.
     method : str
         How c was estimated: that of `estimators.estimate`, "questions", "reviewed" or "complete".
     labels_used : int
@@ -124,10 +124,11 @@ class Report:
         What to know before using the estimate.
     """
 
-    c: Frequency
-    missing_rate: Share
-    missing: float
-    interval: Interval
+    c: Frequency | None = None
+    missing_rate: Share | None = None
+    missing: float | None = None
+    interval: Interval | None = None
+    c_if_one_label_each: Frequency | None = None
     method: str
     labels_used: Count
     labels: Count
@@ -242,29 +243,33 @@ def estimate(
                     single = singly.of_all(q, drawn.columns, pooled.c)
         automatic = None if pooled is None else pooled.c
         reviewed = data.reviewed_frequency(automatic, scored)
-    report = report_of(Estimates(estimate=pooled, reviewed=reviewed, groups=groups), data, method)
+    estimates = Estimates(estimate=pooled, reviewed=reviewed, groups=groups)
+    report, c = report_of(estimates, data, method), estimates.overall.c
     annotations, counted = data.annotations_of_file, data.left_to_chance_of_file
     if reviewed is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
     if output is not None:
         with open_output(output) as out:
-            rates = np.full(q, report.c) if single is None else single.c
+            rates = np.full(q, c) if single is None else single.c
+            if not estimates.is_known:
+                out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())
             out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
-    per_instance = counted.sum() / data.instances_of_file / report.c  # true labels
+    expected = c if estimates.is_known else 0.5  # by which a plan asks for most
+    per_instance = counted.sum() / data.instances_of_file / expected  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
-    reviews = [Reviews(width=w, instances=instances_to_review(w, report.c, per_instance)) for w in plan]
+    reviews = [Reviews(width=w, instances=instances_to_review(w, expected, per_instance)) for w in plan]
     report = replace(report, plan=reviews or None)
     if scored is not None:
         with run.step("plan questions"):
-            of_questions = scored.plan(plan, report.c) if plan else {}
+            of_questions = scored.plan(plan, expected) if plan else {}
             next_width = scored.after(len(scored.answers), automatic) if report.answers else None
         questions = [Questions(width=width, questions=n) for width, n in of_questions.items()]
         report = replace(report, plan_of_questions=questions or None, next_width=next_width)
     if not per_label:
         return report
     assert single is not None
-    missing_of_label = missing(counted, single.c, report.c).tolist()
+    missing_of_label = missing(counted, single.c, c).tolist()
     rows = [
         LabelReport(
             label=label,
@@ -283,40 +288,35 @@ def estimate(
 
 def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") -> Report:
     """Say what is missing of some data by the label frequency that was estimated, here or in a training."""
-    reviewed, pooled, by_group = estimates.reviewed, estimates.estimate, None
+    reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
     found: dict[str, Any]
     if reviewed is not None:
         used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
-        c, interval = reviewed.c, reviewed.interval
         found = {
             "method": "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete",
             "labels_used": len(used),
             "complete_instances": reviewed.instances if reviewed.instances or not reviewed.answers else None,
             "answers": reviewed.answers or None,
             "yes": reviewed.yes if reviewed.answers else None,
-            "by_annotations_alone": None if pooled is None else pooled.c,
+            "by_annotations_alone": None if pooled is None or pooled.one_label_each else pooled.c,
         }
     else:
-        assert pooled is not None and pooled.interval is not None  # of annotations, and nothing else to go by
-        c, interval = pooled.c, pooled.interval
+        assert pooled is not None  # of annotations, and nothing else to go by
+        found = {"method": method, "labels_used": len(pooled.labels)}
+    if estimates.is_known:
+        missing = int(data.left_to_chance_of_file.sum()) * (1 / basis.c - 1)
+        found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
         if estimates.groups is not None and data.groups is not None:
             assert isinstance(data, TrainingData)  # not on a cluster
-            by_group = estimates.groups.rows(data.groups, data.labels, data.verified)
-        found = {
-            "method": method,
-            "labels_used": len(pooled.labels),
-            "assumption": estimators.ASSUMPTION if by_group is None else estimators.ASSUMPTION_OF_GROUPS,
-            "per_group": by_group,
-        }
+            found["per_group"] = estimates.groups.rows(data.groups, data.labels, data.verified)
+    else:
+        found["c_if_one_label_each"] = basis.c
     cautions = [] if data.review is None else data.review.cautions()
     return Report(
-        c=c,
-        missing_rate=1 - c,
-        missing=int(data.left_to_chance_of_file.sum()) * (1 / c - 1),
-        interval=interval,
         labels=len(data.ids),
         instances=len(data),
         predictable=pooled is not None and pooled.predictable,
+        assumption=estimates.assumption,
         warnings=[*cautions, *estimates.warnings()],
         **found,
     )

@@ -17,7 +17,7 @@ from mpu_cli.commands.predict.prediction import write_out_of_fold
 from mpu_cli.commands.train import Acceptance
 from mpu_cli.commands.train.gate import Gate, Verdict
 from mpu_cli.commands.train.history import append, refuse_unappendable
-from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_GROUPS, GroupRow
+from mpu_cli.core.frequency.estimators import GroupRow
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.model.top_k import TopK, best_top_k
@@ -73,6 +73,8 @@ class Findings(TypedDict, total=False):
     c: Frequency | list[Frequency]  #: The label frequency: one, or one for each label.
     c_estimated: bool  #: Whether c was estimated, and not set by the user.
     c_interval: MaybeInterval  #: Of c by annotations alone; covers the sampling of instances only.
+    #: False where (nearly) every annotated instance has one label: c holds if each truly has one. Else left out.
+    c_known: bool
     c_by_people: ByPeople  #: c where people have decided what is missing.
     c_by_group: list[GroupRow]  #: c of each group of instances.
     #: `cost`, `step`: C and the step size.
@@ -292,7 +294,6 @@ def _report(
     model: TrainedModel, target: Path, data: AnnotatedData, fitted: Fitted, seconds: dict[str, float]
 ) -> Report:
     findings = cast(Findings, fitted.findings)
-    assumption = ASSUMPTION_OF_GROUPS if "c_by_group" in findings else ASSUMPTION
     thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
     shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
     return Report(
@@ -304,7 +305,7 @@ def _report(
         labels_never_annotated=len(data.never_annotated) or None,
         review=data.review,
         findings=findings,
-        c_assumption=assumption if "c_interval" in findings else None,
+        c_assumption=None if fitted.estimates is None else fitted.estimates.assumption,
         threshold=shared,
         thresholds=thresholds if shared is None else None,
         seconds={"read": seconds["read"], **fitted.seconds, "write": seconds["write"]},

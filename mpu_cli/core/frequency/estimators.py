@@ -40,6 +40,8 @@ _FEWEST_POSITIVES = 10
 _PREDICTABLE_LIFT = 2.0
 # Above this, c is near 1 however rich the labels are on the whole.
 _NEARLY_COMPLETE = 0.95
+# Share of annotated instances that may have several labels where annotations are as if each had one.
+_MOST_WITH_SEVERAL = 0.01
 # Fewer annotations than this say nothing about one label alone.
 FEWEST_ANNOTATIONS = 50
 
@@ -49,7 +51,9 @@ ASSUMPTION = (
     "every true label is annotated with the same chance; where chances differ, c is that of the labels annotated best, "
     "and more labels are missing"
 )
-# The same where each group of instances has an estimate of its own.
+# What it rests on where (nearly) every annotated instance has exactly one label: c is unknown then.
+ASSUMPTION_OF_ONE_LABEL = "each instance truly has one label only, which its annotations do not show"
+# The same as the first where each group of instances has an estimate of its own.
 ASSUMPTION_OF_GROUPS = f"in each group of instances, {ASSUMPTION}"
 
 
@@ -69,8 +73,9 @@ class FrequencyEstimate:
         Whether the features predict some label well. If not, the estimate is likely too low, or, near 1, means nothing.
         If they do, it still rests on `ASSUMPTION`.
     one_label_each : bool
-        Whether all annotated instances have exactly one of several labels. Where one true label of each instance was
-        annotated, all others are missing, and the annotations look as if none were.
+        Whether at least 99 % of the annotated instances have exactly one of several labels. Then c is unknown: where
+        one true label of each instance was annotated, all others are missing, and the annotations look as if none
+        were. `c` holds by `ASSUMPTION_OF_ONE_LABEL` alone.
     """
 
     c: float
@@ -82,10 +87,11 @@ class FrequencyEstimate:
     @property
     def caution(self) -> str | None:
         """What to know before using the estimate, beyond what it assumes; None: nothing."""
-        if self.predictable and self.one_label_each:
+        if self.one_label_each:
             return (
-                f"c = {self.c:.3f} means nothing unless each instance truly has one label only: every annotated "
-                "instance has exactly one, and such annotations do not show whether others are missing"
+                "c cannot be estimated: (nearly) every annotated instance has exactly one label, and such annotations "
+                f"do not show whether others are missing; it is {self.c:.3f} if each truly has one only; answer 40 "
+                "questions to find out: mpu complete FILE --questions 40, or questions(X, y, 40)"
             )
         if self.predictable:
             return None
@@ -228,7 +234,10 @@ def estimate_per_label(
 
 
 def _one_label_each(labels: csr_array) -> bool:
-    return bool(labels.sum(axis=1).max() == 1 and len(np.unique(labels.indices)) > 1)
+    labels_of_instances = np.diff(labels.indptr)
+    several = np.count_nonzero(labels_of_instances > 1)
+    few = several <= _MOST_WITH_SEVERAL * np.count_nonzero(labels_of_instances)
+    return bool(few and len(np.unique(labels.indices)) > 1)
 
 
 def _is_predictable(statistic: _Statistic, cells: Cells) -> bool:

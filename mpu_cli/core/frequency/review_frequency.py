@@ -86,7 +86,9 @@ class ReviewedFrequency:
     def contradiction(self, by_annotations: FrequencyEstimate | None) -> str | None:
         """Say where an estimate by annotations alone that could be trusted is another; None where it is not."""
         low, high = self.limits
-        if by_annotations is None or not by_annotations.predictable or low <= by_annotations.c <= high:
+        if by_annotations is None or not by_annotations.predictable or by_annotations.one_label_each:
+            return None
+        if low <= by_annotations.c <= high:
             return None
         return (
             f"annotations alone give c = {by_annotations.c:.3f}, and {self.basis} give {self.c:.3f} "

@@ -11,6 +11,9 @@ from mpu_cli.core.data.limits import refuse_large_sample
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency.estimators import (
+    ASSUMPTION,
+    ASSUMPTION_OF_GROUPS,
+    ASSUMPTION_OF_ONE_LABEL,
     REPLICATES,
     FrequencyEstimate,
     GroupFrequencies,
@@ -80,11 +83,15 @@ class Estimates:
     @property
     def c(self) -> np.ndarray | float:
         """Return the label frequency, of each label or of all."""
-        if self.reviewed is not None:
-            return self.reviewed.rates
-        if self.estimate is None:
+        return self.overall.c if self.reviewed is None else self.reviewed.rates
+
+    @property
+    def overall(self) -> FrequencyEstimate | ReviewedFrequency:
+        """Return what c of all labels, and its interval, come from."""
+        basis = self.reviewed or self.estimate
+        if basis is None:
             raise ValueError("no label frequency was estimated")
-        return self.estimate.c
+        return basis
 
     def f1_interval(self, expected: ExpectedF1) -> tuple[float, float]:
         """Return a 90 % interval of the F1 by that of c, where c was estimated, and by the sampling of instances."""
@@ -98,6 +105,20 @@ class Estimates:
         else:
             warning = None if self.estimate is None else self.estimate.caution
         return [] if warning is None else [warning]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether c is more than what it would be if each instance truly had one label only."""
+        return self.reviewed is not None or self.estimate is None or not self.estimate.one_label_each
+
+    @property
+    def assumption(self) -> str | None:
+        """Return what c rests on, where it comes from annotations alone."""
+        if self.reviewed is not None or self.estimate is None:
+            return None
+        if not self.is_known:
+            return ASSUMPTION_OF_ONE_LABEL
+        return ASSUMPTION if self.groups is None else ASSUMPTION_OF_GROUPS
 
     @property
     def group_rates(self) -> np.ndarray | None:

@@ -213,6 +213,8 @@ def test_one_annotation_each_tells_nothing_of_what_is_missing():
     annotated = first.any(axis=1)
     found = estimate(P[annotated], as_labels(first[annotated]))
     assert found.one_label_each
+    nearly = np.vstack([first[annotated], np.ones((5, 2), bool)])  # 5 of about 750 have both
+    assert estimate(np.vstack([P[annotated], P[:5]]), as_labels(nearly)).one_label_each
     assert "exactly one" in found.caution
     assert not estimate(P, S).one_label_each
     assert not estimate(P[:, :1], S[:, :1]).one_label_each  # of a single label, no instance can have two
