@@ -252,50 +252,26 @@ class OriginFile(TypedDict):
 
 @dataclass(frozen=True)
 class Origin:
-    """How a model was trained.
+    """How a model was trained."""
 
-    Attributes
-    ----------
-    time : str
-        Time of saving: ISO 8601, in UTC.
-    annotated : list of int
-        Number of annotations of each label of the model.
-    true : list of float
-        Number of true labels, estimated from these by the label frequency and by decisions of reviewers.
-    given : dict
-        The options that differ from their defaults: JSON values.
-    versions : dict of str to str
-        Versions of mpu, Python and the numerical packages.
-    kernel : str
-        The inner loops: "numpy" or "numba".
-    source : str or None
-        The data, as the user named them; None for arrays.
-    source_bytes, source_sha256 : int and str, or None
-        Size and checksum of that file; None if it was a stream, or changed meanwhile.
-    files : list of OriginFile
-        If the data were several files; `source` has their number.
-    others : list of str
-        Other training files, each with its option.
-    warm_start : str or None
-        The earlier model that training started from, as the user named it.
-    warm_start_sha256 : str or None
-        Checksum of its manifest.
-    """
-
-    time: str
+    time: str  #: Time of saving: ISO 8601, in UTC.
     instances: Count
+    #: Number of annotations of each label of the model.
     annotated: list[int] = field(metadata=HIDDEN)  # long, and asked for by label
+    #: Number of true labels, estimated from these by the label frequency and by decisions of reviewers.
     true: list[float] = field(metadata=HIDDEN)
-    given: dict[str, Any]
-    versions: dict[str, str]
-    kernel: str
-    source: str | None = field(default=None, metadata=NULL)
+    given: dict[str, Any]  #: The options that differ from their defaults: JSON values.
+    versions: dict[str, str]  #: Versions of mpu, Python and the numerical packages.
+    kernel: str  #: The inner loops: "numpy" or "numba".
+    source: str | None = field(default=None, metadata=NULL)  #: The data, as the user named them; None for arrays.
+    #: `source_bytes`, `source_sha256`: Size and checksum of that file; None if it was a stream, or changed meanwhile.
     source_bytes: Count | None = field(default=None, metadata=NULL)
     source_sha256: str | None = field(default=None, metadata=NULL)
-    files: list[OriginFile] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)
+    files: list[OriginFile] = field(default_factory=list)  #: If the data were several files; `source` has their number.
+    others: list[str] = field(default_factory=list)  #: Other training files, each with its option.
+    #: The earlier model that training started from, as the user named it.
     warm_start: str | None = field(default=None, metadata=NULL)
-    warm_start_sha256: str | None = field(default=None, metadata=NULL)
+    warm_start_sha256: str | None = field(default=None, metadata=NULL)  #: Checksum of its manifest.
 
     def written(self) -> bytes:
         """Return the content of the file; the reverse of `parse_origin`."""

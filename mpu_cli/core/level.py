@@ -6,6 +6,7 @@ For a level above that is validated itself, predictions are by nested cross-vali
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -69,6 +70,15 @@ class Learned:
     held_out: HeldOut  # what its chains have predicted; of no instances where they predict none
 
 
+class _Unit(NamedTuple):
+    """A block of labels that a chain learns, and the instances that it predicts in passing."""
+
+    sets: list[TrainingSet]
+    predicted: np.ndarray | None
+    begin: LinearModel
+    block: Block
+
+
 def learn(
     task: LevelTask,
     chains: Sequence[Chain[np.ndarray]],
@@ -113,18 +123,18 @@ def learn(
         weights[:, block], bias[block] = model.weights, model.bias
         return block, None
 
-    def tasks() -> Iterator[tuple[list[TrainingSet], np.ndarray | None, LinearModel, Block]]:
+    def units() -> Iterator[_Unit]:
         for chain in chains:
             sets = [task.training_set(rows) for rows in chain.learned]
             begin = sets[0].cold_start(task.frequency) if start is None else start
             if task.prune is not None:
                 rest.extend(sgd.of_others(sets[0], blocks, task.frequency, settings, task.prune, start))
-            yield from ((sets, chain.predicted, begin, block) for block in blocks)
+            yield from (_Unit(sets, chain.predicted, begin, block) for block in blocks)
 
     blocks = task.blocks()
     rest: list[tuple[LinearModel, np.ndarray]] = []
     sparse: list[tuple[LinearModel, np.ndarray]] = []
-    for block, model in parallel.run(learn_block, tasks(), run.jobs):
+    for block, model in parallel.run(learn_block, units(), run.jobs):
         if is_mean:
             weights[:, block] += model.weights / len(chains)
             bias[block] += model.bias / len(chains)

@@ -16,7 +16,7 @@ Plans are strategies of held-out predictions, which one machine and a cluster ca
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -108,6 +108,15 @@ def out_of_fold(
     return probabilities
 
 
+class _Unit(NamedTuple):
+    """A block of labels to learn and to predict for a fold, and whether it is the last one of that."""
+
+    fold: Fold
+    block: Block
+    start: LinearModel
+    is_last: bool
+
+
 def predict_folds(
     folds: Iterable[Fold],
     predictions: Collector,
@@ -129,14 +138,12 @@ def predict_folds(
         predict(model, fold.features, fold.rows, block, predictions, run, prune)
         return is_last
 
-    def tasks() -> Iterator[tuple[Fold, Block, LinearModel, bool]]:
+    def units() -> Iterator[_Unit]:
         for fold in folds:
-            start = fold.training.cold_start(frequency)
-            *blocks, last = fold.training.blocks()
-            yield from ((fold, block, start, False) for block in blocks)
-            yield fold, last, start, True
+            start, blocks = fold.training.cold_start(frequency), fold.training.blocks()
+            yield from (_Unit(fold, block, start, block is blocks[-1]) for block in blocks)
 
-    with closing(parallel.run(predict_block, tasks(), run.jobs)) as finished:  # if a tick fails, the rest is given up
+    with closing(parallel.run(predict_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
         for is_last in finished:
             if is_last:
                 tick()

@@ -73,56 +73,27 @@ class Sources:
 
 
 class ClusterWork(TypedDict):
-    """How a cluster carried out a training.
-
-    Attributes
-    ----------
-    shards : int
-        Parts of the data that learn side by side.
-    rounds : int
-        How often the mean of their models is taken.
-    workers : int
-        At the end.
-    moved_bytes : int or None
-        What workers have sent to each other and here; None where they could no longer be asked.
-    """
+    """How a cluster carried out a training."""
 
     parts: Count
-    shards: Count
-    rounds: Count
-    workers: Count
+    shards: Count  #: Parts of the data that learn side by side.
+    rounds: Count  #: How often the mean of their models is taken.
+    workers: Count  #: At the end.
+    #: What workers have sent to each other and here; None where they could no longer be asked.
     moved_bytes: Count | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewCounts:
-    """Counts of the decisions in review files.
+    """Counts of the decisions in review files."""
 
-    Attributes
-    ----------
-    decisions : int
-        Decisions, one for each cell.
-    found : int
-        Labels that are true and were not annotated.
-    refuted : int
-        Annotated labels that are false.
-    unused : int
-        Decisions on labels that are true nowhere.
-    new_labels : list of int
-        Labels that were verified as true, and are annotated nowhere.
-    closed : int
-        Instances whose label set is complete.
-    sampled : int
-        Those of them that were drawn at random.
-    """
-
-    decisions: Count
-    found: Count
-    refuted: Count
-    unused: Count
-    new_labels: list[Count]
-    closed: Count
-    sampled: Count
+    decisions: Count  #: Decisions, one for each cell.
+    found: Count  #: Labels that are true and were not annotated.
+    refuted: Count  #: Annotated labels that are false.
+    unused: Count  #: Decisions on labels that are true nowhere.
+    new_labels: list[Count]  #: Labels that were verified as true, and are annotated nowhere.
+    closed: Count  #: Instances whose label set is complete.
+    sampled: Count  #: Those of them that were drawn at random.
 
     @classmethod
     def of(cls, reviewed: matching.Reviewed) -> "ReviewCounts":

@@ -25,16 +25,10 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 @dataclass(frozen=True)
 class LinearModel:
-    """One level: Pr(y^k = 1 | x) = sigma(w_k.x + b_k).
+    """One level: Pr(y^k = 1 | x) = sigma(w_k.x + b_k)."""
 
-    Attributes
-    ----------
-    weights : ndarray or csr_array of float32, shape (D, q)
-    bias : ndarray of float32, shape (q,)
-    """
-
-    weights: np.ndarray | csr_array
-    bias: np.ndarray
+    weights: np.ndarray | csr_array  # ndarray or csr_array of float32, shape (D, q)
+    bias: np.ndarray  # float32, shape (q,)
 
     def probabilities(self, features: Features, run: Run = DEFAULT_RUN) -> np.ndarray:
         """Pr(y^k = 1 | x) for every instance and label: float32, n x q; OverflowingError where a score may overflow."""
@@ -98,35 +92,20 @@ class LinearModel:
 
 @dataclass(frozen=True)
 class StackedModel:
-    """Levels that run in turn, and a decision threshold for each label.
+    """Levels that run in turn, and a decision threshold for each label."""
 
-    Attributes
-    ----------
-    levels : tuple of LinearModel
-        Level l has weights of shape (D' + l q, q), where D' of the D features have weights.
-    scale : float
-        What probabilities are multiplied by when they become features.
-    thresholds : ndarray of float32, shape (q,)
-        A label is predicted where its probability is at least its threshold.
-    frequencies : ndarray of float64, shape (q,), optional
-        Label frequency of each label, where the last level predicts Pr(s=1 | x) = c Pr(y=1 | x) (Elkan and Noto
-        2008): its probabilities are divided by c, and cut off at 1.
-    calibrations : tuple of (Calibration, StratifiedCalibration or None)
-        What makes probabilities of the predictions of each level; None, or none: they are taken for such as they are.
-        That of the last level alone may be in strata.
-    top : Top, optional
-        Which predictions of a level are kept, where labels are many. None: all.
-    columns : Columns, optional
-        The features that have weights. None: all.
-    """
-
+    # Level l has weights of shape (D' + l q, q), where D' of the D features have weights
     levels: tuple[LinearModel, ...]
-    scale: float
-    thresholds: np.ndarray
+    scale: float  # what probabilities are multiplied by when they become features
+    thresholds: np.ndarray  # float32, shape (q,): a label is predicted where its probability is at least its threshold
+    # float64, shape (q,): label frequency of each label, where the last level predicts Pr(s=1 | x) = c
+    # Pr(y=1 | x) (Elkan and Noto 2008): its probabilities are divided by c, and cut off at 1
     frequencies: np.ndarray | None = None
+    # What makes probabilities of the predictions of each level; None, or none: they are taken for such as they are.
+    # That of the last level alone may be in strata.
     calibrations: tuple[AnyCalibration | None, ...] = ()
-    top: Top | None = None
-    columns: Columns | None = None
+    top: Top | None = None  # which predictions of a level are kept, where labels are many; None: all
+    columns: Columns | None = None  # the features that have weights; None: all
 
     @property
     def calibration(self) -> AnyCalibration | None:
