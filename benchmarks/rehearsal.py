@@ -9,21 +9,21 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.simulation import Costs
-from mpu_cli.core import sgd
+from mpu_cli.core import parts, sgd
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import HeldOut, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.instances import Selected
 from mpu_cli.core.model.calibration import BinnedCells
 from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.negative_sampling import INSTANCES, LabelGroups, directions_of, labels_to_group
 from mpu_cli.core.options import Options
+from mpu_cli.core.parts import PartRows, Pass
 from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.train import groups as group_units
-from mpu_cli.core.train import mixing, parts
+from mpu_cli.core.train import mixing
 from mpu_cli.core.train.groups import Picked, Whole
-from mpu_cli.core.train.instances import Selected
-from mpu_cli.core.train.parts import PartRows, Pass
 from mpu_cli.core.validation import EVERYTHING
 from mpu_cli.runtime.parallel import run_unit
 from mpu_cli.runtime.run import Run

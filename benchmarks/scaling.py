@@ -15,15 +15,15 @@ import numpy as np
 from benchmarks.rehearsal import Rehearsal, costs_of
 from benchmarks.scaling_groups import simulated
 from benchmarks.simulation import Costs, DenseModel, Simulation, share
+from mpu_cli.core import parts
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS
 from mpu_cli.core.frequency.label_frequency import LabelCounts
+from mpu_cli.core.instances import Selected
 from mpu_cli.core.options import Options
+from mpu_cli.core.parts import PartRows
 from mpu_cli.core.sgd import Settings
-from mpu_cli.core.train import parts
-from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.mixing import Mixing, rounds_of
-from mpu_cli.core.train.parts import PartRows
 from mpu_cli.core.validation import Plan, Selection
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset

@@ -15,14 +15,15 @@ from scipy.sparse import csr_array
 from benchmarks.rehearsal import Rehearsal, cells_of
 from benchmarks.simulation import FLOAT, DenseModel, Simulation, Unit
 from mpu_cli.cluster.dask_executor import size_of
+from mpu_cli.core import parts
 from mpu_cli.core.data.predictions import HeldOut
+from mpu_cli.core.instances import Instances
 from mpu_cli.core.level import rows_of
 from mpu_cli.core.options import FEW_SHARDS
+from mpu_cli.core.parts import PartRows
 from mpu_cli.core.train import groups as group_units
-from mpu_cli.core.train import mixing, parts
+from mpu_cli.core.train import mixing
 from mpu_cli.core.train.algorithm import train_on_parts
-from mpu_cli.core.train.instances import Instances
-from mpu_cli.core.train.parts import PartRows
 from mpu_cli.runtime.run import Run
 
 # A weight that is left, with its column.

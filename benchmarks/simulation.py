@@ -12,10 +12,10 @@ from itertools import accumulate, count
 from typing import Any
 
 from mpu_cli.cluster.dask_executor import size_of
+from mpu_cli.core import parts
 from mpu_cli.core.model.stacking import LinearModel
-from mpu_cli.core.train import parts
+from mpu_cli.core.parts import Selection
 from mpu_cli.core.train.mixing import shards_of
-from mpu_cli.core.train.parts import Selection
 from mpu_cli.runtime.parallel import Handle
 
 FLOAT = 4  # bytes

@@ -16,8 +16,7 @@ from mpu_cli.bundle.model_files import Layout, expect
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration
-from mpu_cli.core.model.rbf_features import RbfFeatures, RbfModel
-from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.model.stacking import LinearModel, RbfFeatures, RbfModel, StackedModel
 from mpu_cli.errors import MpuError
 from mpu_cli.svmlight.dataset import checked_csr
 from mpu_cli.svmlight.grammar import MAX_ID

@@ -25,12 +25,11 @@ from scipy.sparse import csc_array, csr_array
 from mpu_cli.core.data.predictions import HeldOut
 from mpu_cli.core.data.problem import LabelInformation, Rows
 from mpu_cli.core.model.calibration import BinnedCells
-from mpu_cli.core.model.rbf_features import RbfFeatures, RbfModel
-from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.model.stacking import LinearModel, RbfFeatures, RbfModel, StackedModel
 from mpu_cli.core.negative_sampling import LabelGroups
+from mpu_cli.core.parts import PartRows
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.groups import Picked
-from mpu_cli.core.train.parts import PartRows
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.parallel import Handle, in_background, run_unit, within
 from mpu_cli.svmlight.dataset import Dataset

@@ -16,12 +16,12 @@ from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.data.problem import LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelCounts
-from mpu_cli.core.model.rbf_features import AnyModel
+from mpu_cli.core.instances import Instances
+from mpu_cli.core.model.stacking import AnyModel
 from mpu_cli.core.negative_sampling import is_worthwhile
 from mpu_cli.core.options import FEW_SHARDS, RBF, Options
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.algorithm import Report, train, train_on_parts
-from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import shards_of
 from mpu_cli.core.validation import default_folds
 from mpu_cli.errors import DataError, InputError

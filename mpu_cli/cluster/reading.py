@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Columns, Features
 from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency, count_annotations
-from mpu_cli.core.train.parts import PartRows
+from mpu_cli.core.parts import PartRows
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.checkpoint_files import fingerprint
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

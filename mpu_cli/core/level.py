@@ -29,8 +29,7 @@ from mpu_cli.core.validation import (
     split,
 )
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.checkpoints import packed, unpacked
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Run, packed, unpacked
 
 
 @dataclass(frozen=True)

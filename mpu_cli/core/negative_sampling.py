@@ -24,7 +24,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS, STACKED_FROM, Block, at_least
 from mpu_cli.core.data.weights import WeightRows
-from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
+from mpu_cli.runtime.run import Checkpoint, packed, unpacked
 
 # Instances by which a label is known, at most, and features of a label: more change little.
 INSTANCES, _FEATURES = 100, 64

@@ -14,7 +14,7 @@ from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
 if TYPE_CHECKING:
     import numpy as np
 
-    from mpu_cli.core.model.rbf_features import AnyModel
+    from mpu_cli.core.model.stacking import AnyModel
     from mpu_cli.core.select.hyper_parameters import Estimates
     from mpu_cli.core.train.algorithm import Report
 

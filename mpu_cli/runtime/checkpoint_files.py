@@ -19,9 +19,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.checkpoints import Checkpoint, Checkpoints
 from mpu_cli.runtime.files import checksum
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import Checkpoint, Checkpoints, Run
 from mpu_cli.version import __version__
 
 _STEP_NAME = re.compile(r"(?P<key>[0-9a-f]{16})-(?P<step>[a-z0-9-]+)-(?P<checksum>[0-9a-f]{64})\.npz")

@@ -19,8 +19,7 @@ from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.rbf_features import RbfModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import RbfModel, StackedModel
 from mpu_cli.core.select.hyper_parameters import Estimates
 from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import InputError

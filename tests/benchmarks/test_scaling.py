@@ -9,9 +9,8 @@ from benchmarks.scaling import levels
 from benchmarks.scaling_groups import GroupSimulation, PickedCells, simulated
 from benchmarks.simulation import FLOAT, Costs, DenseModel, Simulation, Unit
 from mpu_cli.cluster.dask_executor import size_of
-from mpu_cli.core import negative_sampling
+from mpu_cli.core import negative_sampling, parts
 from mpu_cli.core.options import FEW_SHARDS, Options
-from mpu_cli.core.train import parts
 from mpu_cli.core.train.algorithm import train_on_parts
 from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.runtime.parallel import run_unit

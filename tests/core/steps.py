@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from mpu_cli.runtime.checkpoints import Checkpoints
+from mpu_cli.runtime.run import Checkpoints
 
 
 class Steps:

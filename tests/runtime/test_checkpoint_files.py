@@ -15,8 +15,7 @@ from mpu_cli.core.train import algorithm
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import checkpoint_files
 from mpu_cli.runtime.checkpoint_files import fingerprint, folder_of, open_checkpoints
-from mpu_cli.runtime.checkpoints import Checkpoints
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Checkpoints, Run
 from mpu_cli.runtime.storage import Workspace
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.core.train.test_training import as_bytes

@@ -2,14 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from mpu_cli.core.data.limits import refuse_large_sample
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
-from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency.estimators import (
     ASSUMPTION,
     ASSUMPTION_OF_GROUPS,
@@ -22,51 +19,21 @@ from mpu_cli.core.frequency.estimators import (
     tells,
 )
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.instances import Instances
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.thresholds import ExpectedF1
 from mpu_cli.core.options import PU_F1, Options
-from mpu_cli.core.select.sample import Drawable, Sample, draw_labels, usual_folds
+from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.select.trials import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
 from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
 from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_settings
 from mpu_cli.core.validation import judges_of, leading, out_of_fold
 from mpu_cli.errors import DataError, OverflowingError
-from mpu_cli.runtime.checkpoints import Checkpoint
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import Checkpoint, Run
 
 # Before the names of what people say of c, in a checkpoint.
 _REVIEWED, _GROUPS = "reviewed ", "groups "
-
-
-class Population(Drawable, Protocol):
-    """All instances of a training, wherever they are."""
-
-    @property
-    def annotations(self) -> np.ndarray: ...  # noqa: D102
-
-    @property
-    def label_features(self) -> csr_array | None: ...  # noqa: D102
-
-    @property
-    def coherence(self) -> float: ...  # noqa: D102
-
-    @property
-    def is_reviewed(self) -> bool: ...  # noqa: D102
-
-    def mean_squared_norm(self) -> float: ...  # noqa: D102
-
-    @property
-    def answers(self) -> Answers | None: ...  # noqa: D102
-
-    @property
-    def has_groups(self) -> bool: ...  # noqa: D102
-
-    def group_annotations(self) -> np.ndarray: ...  # noqa: D102
-
-    def reviewed_frequency(  # noqa: D102
-        self, automatic: float | None, answered: Answered | None = None
-    ) -> ReviewedFrequency | None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +109,7 @@ class HyperParameters:
 
 
 def choose_hyper_parameters(
-    population: Population,
+    population: Instances,
     options: Options,
     run: Run,
     warm_start: WarmStart | None = None,
@@ -214,7 +181,7 @@ def choose_hyper_parameters(
     )
 
 
-def _starting(loss: str, population: Population, epochs: int, many: bool, warm_start: WarmStart | None) -> Settings:
+def _starting(loss: str, population: Instances, epochs: int, many: bool, warm_start: WarmStart | None) -> Settings:
     """Return the settings of an earlier model, or those that choosing begins with."""
     if not loss_named(loss).has_step:
         return dual_settings(population.mean_squared_norm(), loss) if warm_start is None else warm_start.settings
@@ -240,7 +207,7 @@ def _with_fixed(options: Options, settings: Settings, has_label_features: bool) 
     )
 
 
-def refuse_two_frequencies(population: Population, options: Options) -> None:
+def refuse_two_frequencies(population: Instances, options: Options) -> None:
     """Raise DataError where instances are in groups, and c does not come from annotations alone."""
     if population.has_groups and (options.c is not None or population.is_reviewed or population.answers is not None):
         raise DataError(
@@ -250,7 +217,7 @@ def refuse_two_frequencies(population: Population, options: Options) -> None:
 
 
 def estimate_frequency(
-    population: Population,
+    population: Instances,
     sample: Sample,
     run: Run,
     tick: Callable[[], None] = lambda: None,

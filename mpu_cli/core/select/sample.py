@@ -4,7 +4,6 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -19,6 +18,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.frequency.questions import Questions, ScoredCells
 from mpu_cli.core.frequency.questions import draw as draw_cells
 from mpu_cli.core.frequency.review_frequency import Answered
+from mpu_cli.core.instances import Instances
 from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.options import Validation
 from mpu_cli.core.side_information import Prior, SideInformation
@@ -86,14 +86,6 @@ def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLab
     return DrawnLabels(columns, 1 / probability[columns])
 
 
-class Drawable(Protocol):
-    """Instances that a sample is drawn from: `Rows`, or what fetches them."""
-
-    def __len__(self) -> int: ...
-
-    def fetch(self, rows: np.ndarray | None = None) -> Rows: ...  # noqa: D102
-
-
 class Sample:
     """At most so many of the instances, drawn without replacement; of many labels, some.
 
@@ -110,7 +102,7 @@ class Sample:
 
     def __init__(
         self,
-        population: Drawable,
+        population: Instances | Rows,
         size: int,
         m: int | None,
         run: Run = DEFAULT_RUN,

@@ -11,30 +11,28 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core import parts
 from mpu_cli.core.data.limits import LARGEST_SUM, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top, count_positives
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.estimators import FrequencyEstimate, GroupFrequencies
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
-from mpu_cli.core.model.rbf_features import AnyModel
-from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.instances import Instances
+from mpu_cli.core.model.stacking import AnyModel, LinearModel, StackedModel
 from mpu_cli.core.negative_sampling import NegativeSample, is_worthwhile
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
+from mpu_cli.core.parts import PartRows
 from mpu_cli.core.select.hyper_parameters import Estimates, HyperParameters, choose_hyper_parameters
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.side_information import Prior, SideInformation
-from mpu_cli.core.train import parts
 from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.core.train.groups import GroupedLevel, sample_negatives
-from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.levels import Level, OnePart, Stack
 from mpu_cli.core.train.mixing import Shards
-from mpu_cli.core.train.parts import PartRows
 from mpu_cli.core.validation import EVERYTHING
 from mpu_cli.errors import OverflowingError
-from mpu_cli.runtime.checkpoints import Checkpoint
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Checkpoint, Run
 
 # Of which the better is taken.
 MOST_AUTOMATIC_LEVELS = 2

@@ -6,16 +6,14 @@ from dataclasses import dataclass, replace
 from mpu_cli.core.data.limits import refuse_large_features
 from mpu_cli.core.data.predictions import FEW_LABELS
 from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.model.rbf_features import AnyModel, RbfFeatures, RbfModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.instances import Instances
+from mpu_cli.core.model.stacking import AnyModel, RbfFeatures, RbfModel, StackedModel
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.select.hyper_parameters import HyperParameters, choose_hyper_parameters
 from mpu_cli.core.select.trials import climb
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.train.instances import Instances
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.checkpoints import NO_CHECKPOINTS
-from mpu_cli.runtime.run import Run, no_observer
+from mpu_cli.runtime.run import NO_CHECKPOINTS, Run, no_observer
 
 # By the number of features (`RbfFeatures.learned`), and how many landmarks; where the climbs along them start.
 GAMMAS, FIRST_GAMMA = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0), 1.0

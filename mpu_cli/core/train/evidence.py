@@ -10,12 +10,12 @@ from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import estimate_singly
+from mpu_cli.core.instances import Instances
 from mpu_cli.core.model.calibration import Calibration, calibrate
 from mpu_cli.core.model.thresholds import Decision, chosen_thresholds, expected_f1
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.hyper_parameters import Estimates, estimate_frequency, refuse_two_frequencies
 from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
-from mpu_cli.core.train.instances import Instances
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 

@@ -19,11 +19,12 @@ from operator import add, getitem
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack, vstack
 
-from mpu_cli.core import sgd
+from mpu_cli.core import parts, sgd
 from mpu_cli.core.data.features import Features, unit_rows
 from mpu_cli.core.data.predictions import LEAST, Block, Top
 from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.instances import Selected
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.level import through
 from mpu_cli.core.model.stacking import LinearModel
@@ -39,12 +40,10 @@ from mpu_cli.core.negative_sampling import (
     rows_of,
     sums_of_instances,
 )
+from mpu_cli.core.parts import PartRows, seed_of
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.side_information import NO_SIDE_INFORMATION, Prior, SideInformation
-from mpu_cli.core.train import parts
-from mpu_cli.core.train.instances import Selected
 from mpu_cli.core.train.mixing import Shards, arrays_of, models_of, pruned_model
-from mpu_cli.core.train.parts import PartRows, seed_of
 from mpu_cli.core.validation import EVERYTHING, Plan, Selection
 from mpu_cli.runtime.parallel import Handle, reduced
 from mpu_cli.runtime.run import Run

@@ -10,10 +10,12 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from mpu_cli.core import parts
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import HeldOut, Judges, Predictions, Top
 from mpu_cli.core.data.verified_labels import joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.instances import Instances
 from mpu_cli.core.level import (
     Learned,
     LevelTask,
@@ -34,14 +36,11 @@ from mpu_cli.core.model.calibration import (
 )
 from mpu_cli.core.model.stacking import LinearModel, stack
 from mpu_cli.core.model.thresholds import Decision, Evidence, best_threshold, decide
+from mpu_cli.core.parts import PartRows
 from mpu_cli.core.select.hyper_parameters import HyperParameters
-from mpu_cli.core.train import parts
-from mpu_cli.core.train.instances import Instances
-from mpu_cli.core.train.parts import PartRows
 from mpu_cli.core.validation import Chain, Plan, Selection, deal, default_folds, leading
-from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
 from mpu_cli.runtime.parallel import Executor, Handle, reduced
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import Checkpoint, Run, packed, unpacked
 
 _NO_PREDICTIONS = np.empty((0, 0), np.float32)
 

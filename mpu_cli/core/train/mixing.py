@@ -14,19 +14,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mpu_cli.core import sgd
+from mpu_cli.core import parts, sgd
 from mpu_cli.core.data.weights import pruned
+from mpu_cli.core.instances import Selected
 from mpu_cli.core.loss import DEFAULT, loss_named
 from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.options import FEW_SHARDS
-from mpu_cli.core.train import parts
-from mpu_cli.core.train.instances import Selected
+from mpu_cli.core.parts import Pass
 from mpu_cli.core.train.levels import Level
-from mpu_cli.core.train.parts import Pass
 from mpu_cli.core.validation import Plan
-from mpu_cli.runtime.checkpoints import Checkpoint, packed, unpacked
 from mpu_cli.runtime.parallel import Executor, Handle, reduced
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import Checkpoint, Run, packed, unpacked
 
 # Up to so many take two rounds, and more three.
 _SOME_SHARDS = 16

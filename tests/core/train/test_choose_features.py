@@ -8,8 +8,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.model.rbf_features import RbfFeatures, RbfModel
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import RbfFeatures, RbfModel, StackedModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.train.algorithm import train
 from mpu_cli.errors import DataError

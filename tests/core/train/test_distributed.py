@@ -11,16 +11,15 @@ from mpu_cli.core.data.features import Columns, Features
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import count_annotations
+from mpu_cli.core.instances import Instances
 from mpu_cli.core.options import Options
+from mpu_cli.core.parts import PartRows, seed_of
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.algorithm import train, train_on_parts
-from mpu_cli.core.train.instances import Instances
 from mpu_cli.core.train.mixing import rounds_of
-from mpu_cli.core.train.parts import PartRows, seed_of
 from mpu_cli.core.validation import EVERYTHING, Selection
-from mpu_cli.runtime.checkpoints import packed
 from mpu_cli.runtime.parallel import InProcess, reduced
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import Run, packed
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.core.steps import Kept
 from tests.slow import slow

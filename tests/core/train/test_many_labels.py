@@ -17,8 +17,7 @@ from mpu_cli.core.select.sample import draw_labels
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train import algorithm
 from mpu_cli.core.train.algorithm import Options, train
-from mpu_cli.runtime.checkpoints import Checkpoint, Checkpoints
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import Checkpoint, Checkpoints, Run
 
 N, D, Q = 1500, 900, 700
 QUICK = {"c": 0.7, "cost": 100.0, "eta0": 2.0, "epochs": 3, "folds": 3}

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core import sgd
+from mpu_cli.core import parts, sgd
 from mpu_cli.core.data.features import Columns, Features, coherence, draws
 from mpu_cli.core.data.problem import Answers, Problem, Rows
 from mpu_cli.core.data.verified_labels import joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelCounts, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.model.stacking import LinearModel
-from mpu_cli.core.train import parts
-from mpu_cli.core.train.parts import PartRows
+from mpu_cli.core.parts import PartRows
 from mpu_cli.core.validation import EVERYTHING, Selection
 from mpu_cli.runtime.parallel import Executor, Handle, InProcess
 from mpu_cli.runtime.run import Run
