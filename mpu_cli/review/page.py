@@ -9,6 +9,7 @@ import hashlib
 import json
 from base64 import b64encode
 from importlib.resources import files
+from os.path import commonprefix
 from pathlib import Path
 
 from mpu_cli.errors import shown
@@ -77,6 +78,7 @@ def _data(work: Worklist) -> dict:
         "written": _cells(work.labels),
         "further": {i: further for i, further in enumerate(work.labels.further) if further},
         **({"broader": work.labels.broader} if work.labels.broader else {}),
+        **({"uris": _uris(work.labels)} if work.labels.uris else {}),
         **({} if work.link is None else {"link": work.link}),
         "counts": work.labels.counts,
         "most": {"label": MAX_ID, "instance": MOST_INSTANCES},
@@ -88,6 +90,14 @@ def _cells(labels: Labels) -> dict[int, str]:
     """Return, by their places, the cells of labels in review files that are not just their names."""
     cells = [cell(text) for text in labels.written] if labels.named else []
     return {i: text for i, text in enumerate(cells) if text != labels.names[i]}
+
+
+def _uris(labels: Labels) -> dict:
+    """Return the beginning that all URIs share, up to a slash or a hash, and the rest of each, null without a URI."""
+    shared = commonprefix(list(labels.uris.values()))  # noqa: RUF071  # character by character, until the next line
+    shared = shared[: max(shared.rfind("/"), shared.rfind("#")) + 1]
+    uris = (labels.uris.get(i) for i in range(len(labels.numbers)))
+    return {"shared": shared, "rest": [uri and uri[len(shared) :] for uri in uris]}
 
 
 def _suggested(one: Suggested, place: dict[int, int]) -> list:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames, RecordIds
-from mpu_cli.names.name_files import Names, is_uri
+from mpu_cli.names.name_files import Names, is_uri, uri_of
 from mpu_cli.review.decisions import DRAWN, PROBABILITY, SOURCE, VERDICT, WHY, read_cells
 from mpu_cli.review.tables import NOTHING_ELSE, SAMPLE, SUGGESTION, chance, no_instance, refuse_other_data
 from mpu_cli.svmlight.dataset import Dataset
@@ -59,6 +59,7 @@ class Labels:
     further: list[list[str]] = field(default_factory=list)
     # For some labels, by their places, the places of those next broader
     broader: dict[int, list[int]] = field(default_factory=dict)
+    uris: dict[int, str] = field(default_factory=dict)  # of some labels, by their places
 
 
 @dataclass(frozen=True)
@@ -232,6 +233,7 @@ def _labels(data: Dataset, items: list[Item], names: LabelNames | None, broader:
             for number, i in place.items()
             if (above := [place[label] for label in broader.get(number, ()) if label in place])
         },
+        {i: uri for number, i in place.items() if names and (uri := uri_of(names.by_number.get(number, ())))},
     )
 
 

@@ -127,7 +127,7 @@ def test_focus_goes_where_one_reads_on(page):
 
 def test_a_label_that_nothing_matches(page):
     page.press("/", "zzz", ENTER)
-    assert page.text("#matches") == "No label has this in its name"
+    assert page.text("#matches") == "No label has this name, number or URI"
     assert page.rows("added") == {}
 
 
@@ -470,6 +470,25 @@ def test_finds_labels_by_all_names_and_with_a_typo(open_page, news, tmp_path, ty
     page = open_page(news, "--labels", tmp_path / "tags")
     page.press("/", typed)
     assert [match.text for match in page.find_all("#matches .name")] == [found]
+
+
+def test_labels_of_one_name_are_told_apart(open_page, news, tmp_path):
+    """By number and URI, in the search and on the rows; both find a label, and the number stands in the file."""
+    lines = "Rock\thttps://v/gnd/77-X", "Rock\thttps://v/gnd/8", "the arts\thttps://v/gnd/77", "no URI"
+    (tmp_path / "tags").write_text("".join(f"{line}\n" for line in lines))
+    page = open_page(news, "--suggestions", tmp_path / "missing.tsv", "--labels", tmp_path / "tags")
+    assert page.rows("suggested") == {"Rock (2)": "undecided", "no URI": "undecided"}
+    assert page.text("#suggested .note-of") == "https://v/gnd/8"
+    assert page.text("#annotated").startswith("Rock (1)\nhttps://v/gnd/77-X")
+    page.press("/", "rock")
+    options = [option.text.split("\n") for option in page.find_all("#matches [role=option]")]
+    assert options == [["Rock (1)", "https://v/gnd/77-X", "annotated"], ["Rock (2)", "https://v/gnd/8", "on 1 record"]]
+    for typed, found in (("77", "the arts"), ("77-x", "Rock (1)"), ("https://v/gnd/8", "Rock (2)"), ("4", "no URI")):
+        page.press(ESCAPE, "/", typed)
+        assert [match.text.split("\n")[0] for match in page.find_all("#matches .name")] == [found]
+    page.press(ESCAPE, "y", ARROWS["right"], "/", "gnd/77-X")
+    assert page.text("#matches") == "No label has this name, number or URI"
+    assert "\tRock (2)\t2\tyes\t" in page.export().read_text()
 
 
 SENSORS = ["Optical sensor", "Electro-optical sensor", "Hyperspectral sensor", "Optical sensors on ships"]

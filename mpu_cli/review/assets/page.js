@@ -77,7 +77,7 @@ function rowElement({ label, probability }, kind, isEntry) {
   const name = labels.nameOf(label);
   const percent = probability == null ? "" : inPercent(probability);
   const row = element("div", { className: "row", tabIndex: isEntry ? 0 : -1, role: "group" }, [
-    element("span", { className: "name", dir: "auto" }, [name, ...broaderOf(label)]),
+    element("span", { className: "name", dir: "auto" }, [name, ...broaderOf(label), ...uriOf(label)]),
     element("span", { className: "detail", textContent: percent }),
     verdictButton(label, "Yes", verdict === true, isEntry),
     verdictButton(label, "No", verdict === false, isEntry),
@@ -94,7 +94,11 @@ function rowElement({ label, probability }, kind, isEntry) {
 // The next broader labels, which tell headings of the same name apart.
 function broaderOf(label) {
   const names = (data.broader?.[labels.place.get(label)] ?? []).map((i) => labels.name(i));
-  return names.length ? [element("span", { className: "broader", textContent: `in ${names.join(", ")}` })] : [];
+  return names.length ? [element("span", { className: "note-of broader", textContent: `in ${names.join(", ")}` })] : [];
+}
+
+function uriOf(label) {
+  return labels.place.has(label) ? labels.uriNote(labels.place.get(label)) : [];
 }
 
 // Not 0 or 100, which would be certain.
@@ -375,7 +379,7 @@ new LabelSearch(
   labels,
   (i) => {
     const here = item().a.includes(i) ? "annotated" : reviews.of(item().n).get(String(data.numbers[i])) ? "yes" : "";
-    return here || `on ${data.counts[i].toLocaleString("en")}`;
+    return here || `on ${data.counts[i].toLocaleString("en")} ${data.counts[i] === 1 ? "record" : "records"}`;
   },
   (i) => decide(String(data.numbers[i]), true),
   () => (document.querySelector(".row.marked") ? focusRow() : $("title").focus())

@@ -26,7 +26,7 @@ class LabelSearch {
     this.selected = this.found.length ? 0 : -1;
     this.list.replaceChildren(...this.found.map((label, place) => this.option(label, place)));
     if (words.length && !this.found.length) {
-      this.list.append(element("li", { className: "none", textContent: "No label has this in its name" }));
+      this.list.append(element("li", { className: "none", textContent: "No label has this name, number or URI" }));
     }
     this.list.hidden = !words.length;
     this.mark();
@@ -34,7 +34,7 @@ class LabelSearch {
 
   option(label, place) {
     const option = element("li", { role: "option", id: `match-${place}` }, [
-      element("span", { className: "name", dir: "auto", textContent: this.labels.name(label) }),
+      element("span", { className: "name", dir: "auto" }, [this.labels.name(label), ...this.labels.uriNote(label)]),
       element("span", { className: "detail", textContent: this.describe(label) }),
     ]);
     option.dataset.place = place;
@@ -85,14 +85,32 @@ class LabelSearch {
 
 // All labels by their position in the lists of the data.
 class LabelIndex {
-  constructor({ numbers, names, further, counts, named }) {
-    Object.assign(this, { numbers, names, counts, named });
+  constructor({ numbers, names, further, counts, named, uris }) {
+    Object.assign(this, { numbers, names, counts, named, uris });
     this.texts = numbers.map((number, i) => plain(named ? [names[i], ...(further[i] ?? [])].join("\n") : String(number)));
     this.place = new Map(numbers.map((number, i) => [String(number), i]));
+    this.times = new Map(); // how many labels have a name
+    for (const name of names) this.times.set(name, (this.times.get(name) ?? 0) + 1);
+    this.identified = new Map(); // number, URI or last part of a URI, as typed -> labels
+    const identify = (text, i) => this.identified.set(text, [...(this.identified.get(text) ?? []), i]);
+    if (named) numbers.forEach((number, i) => identify(String(number), i));
+    uris?.rest.forEach((rest, i) => rest !== null && [rest, uris.shared + rest].forEach((text) => identify(plain(text), i)));
   }
 
+  // With its number where other labels have the same name, as in review files.
   name(i) {
-    return this.named ? this.names[i] : `Label ${this.numbers[i]}`;
+    if (!this.named) return `Label ${this.numbers[i]}`;
+    return this.isAlone(i) ? this.names[i] : `${this.names[i]} (${this.numbers[i]})`;
+  }
+
+  isAlone(i) {
+    return !(this.times.get(this.names[i]) > 1);
+  }
+
+  // The URI, where the name alone does not say which label is meant.
+  uriNote(i) {
+    const rest = this.named && !this.isAlone(i) ? this.uris?.rest[i] : null;
+    return typeof rest === "string" ? [element("span", { className: "note-of", textContent: this.uris.shared + rest })] : [];
   }
 
   // A decision may be on a label that the data do not have.
@@ -101,15 +119,18 @@ class LabelIndex {
     return i === undefined ? `Label ${number}` : this.name(i);
   }
 
-  // Labels that have all words in their names, the best match first. Where no label has them, those that have them but
-  // for one typo in each.
+  // Labels with this number or URI; then those that have all words in their names, the best match first. Where no label
+  // has them, those that have them but for one typo in each.
   find(words, most) {
     const patterns = words.map(forms);
     const having = (has) => this.numbers.map((_, i) => i).filter((i) => words.every((_, j) => has(this.texts[i], j)));
     let found = having((text, j) => text.includes(words[j]));
-    if (!found.length) found = having((text, j) => patterns[j].at(-1).test(text));
+    const identified = this.identified.get(words.join(" ")) ?? [];
+    if (!found.length && !identified.length) found = having((text, j) => patterns[j].at(-1).test(text));
+    found = found.filter((i) => !identified.includes(i));
     const ranks = new Map(found.map((i) => [i, this.rank(i, words.join(" "), patterns)]));
-    return found.sort((a, b) => ranks.get(a) - ranks.get(b) || this.counts[b] - this.counts[a] || a - b).slice(0, most);
+    found.sort((a, b) => ranks.get(a) - ranks.get(b) || this.counts[b] - this.counts[a] || a - b);
+    return [...identified, ...found].slice(0, most);
   }
 
   // By the best of its names: how well it matches; then come names that are all that was typed, names that begin with a
