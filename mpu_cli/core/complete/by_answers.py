@@ -36,14 +36,9 @@ _LARGEST = 20.0
 
 @dataclass(frozen=True)
 class Form:
-    """Parameters of the form.
+    """Parameters of the form."""
 
-    Attributes
-    ----------
-    log_kappa, depth : float
-        kappa and d.
-    """
-
+    # `log_kappa`, `depth`: kappa and d
     log_kappa: float
     depth: float
 
@@ -54,22 +49,15 @@ class Form:
 
 @dataclass(frozen=True)
 class ByAnswers:
-    """The map from posteriors to probabilities.
+    """The map from posteriors to probabilities."""
 
-    Attributes
-    ----------
-    calibration : Calibration
-        From `scores_of` posteriors to Pr(s=1 | u).
-    form, many, few : Form
-        Where c is as expected, and where it is at the lower and at the upper end of its 90 % interval.
-    covariance : ndarray of float64, shape (2, 2)
-        How far a line in log odds may be from these probabilities: of its shift and its slope.
-    """
-
-    calibration: Calibration
+    calibration: Calibration  # from `scores_of` posteriors to Pr(s=1 | u)
+    # `form`, `many`, `few`: where c is as expected, and where it is at the lower and at the upper end of its 90 %
+    # interval
     form: Form
     many: Form
     few: Form
+    # float64, shape (2, 2): how far a line in log odds may be from these probabilities: of its shift and its slope
     covariance: np.ndarray
 
     @classmethod
@@ -83,17 +71,9 @@ class ByAnswers:
     ) -> "ByAnswers | None":
         """Learn the map.
 
-        Parameters
-        ----------
-        probabilities : ndarray or csr_array of float32, shape (n, q)
-            Calibrated Pr(y=1 | x), out of fold.
-        reviewed : ReviewedFrequency
-            That comes from these answers.
-
-        Returns
-        -------
-        ByAnswers or None
-            None where no label is annotated by chance.
+        `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
+        `reviewed`: that comes from these answers.
+        Returns: None where no label is annotated by chance.
         """
         scores = _scores(probabilities, frequency)
         annotated = LabelFrequency.of(1.0, labels.shape, frequency.verified and frequency.verified.left_to_chance())
@@ -151,13 +131,7 @@ class ByAnswers:
 
 @dataclass(frozen=True)
 class Corrections:
-    """What people have decided corrects posteriors: first answers to questions, then decisions on suggestions.
-
-    Attributes
-    ----------
-    by_answers : ByAnswers or None
-    judged : Judged or None
-    """
+    """What people have decided corrects posteriors: first answers to questions, then decisions on suggestions."""
 
     by_answers: ByAnswers | None
     judged: Judged | None

@@ -34,19 +34,12 @@ _CELLS_AT_A_TIME = 1 << 16
 
 @dataclass(frozen=True)
 class _Parameters:
-    """Parameters of q labels.
+    """Parameters of q labels."""
 
-    Attributes
-    ----------
-    slopes, biases : ndarray of float32, shape (q,)
-        a and b.
-    weights : ndarray of float32, shape (q, q)
-        v: what the label of the row says about that of the column.
-    """
-
+    # `slopes`, `biases`: float32, shape (q,): a and b
     slopes: np.ndarray
     biases: np.ndarray
-    weights: np.ndarray
+    weights: np.ndarray  # float32, shape (q, q): v: what the label of the row says about that of the column
 
     def log_odds(self, predicted: np.ndarray, evidence: csr_array) -> np.ndarray:
         """Return log odds of labels, shape (n, q), by those that are predicted and by s (1 - p)."""
@@ -61,18 +54,11 @@ def given_other_labels(
 ) -> Predictions:
     """Return Pr(y_k=1 | x, annotations of the labels other than k) of all cells.
 
-    Parameters
-    ----------
-    probabilities : ndarray or csr_array of float32, shape (n, q)
-        Calibrated Pr(y=1 | x), out of fold.
-    run : Run
-        Its seed deals the folds.
-
-    Returns
-    -------
-    ndarray or csr_array of float32, shape (n, q)
-        Calibrated. The given ones where these are sparse, since labels are many, where no instance has two labels, and
-        where the annotations of the other labels do not make those of a label more probable, out of fold.
+    `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
+    `run`: its seed deals the folds.
+    Returns: ndarray or csr_array of float32, shape (n, q): calibrated. The given ones where these are sparse, since
+    labels are many, where no instance has two labels, and where the annotations of the other labels do not make those
+    of a label more probable, out of fold.
 
     Examples
     --------
@@ -117,22 +103,13 @@ def given_other_labels(
 
 @dataclass(frozen=True)
 class _Block:
-    """Some of the instances to learn from.
+    """Some of the instances to learn from."""
 
-    Attributes
-    ----------
-    predicted : ndarray of float32, shape (r, q)
-        Log odds of p.
-    evidence, transposed : csr_array of float32, shapes (r, q) and (q, r)
-        s (1 - p).
-    s : ndarray of float32, shape (r, q)
-    c : ndarray of float32, broadcastable to (r, q)
-    """
-
-    predicted: np.ndarray
+    predicted: np.ndarray  # float32, shape (r, q): log odds of p
+    # `evidence`, `transposed`: float32, shapes (r, q) and (q, r): s (1 - p)
     evidence: csr_array
     transposed: csr_array
-    s: np.ndarray
+    s: np.ndarray  # float32, shape (r, q)
     c: np.ndarray
 
     @classmethod

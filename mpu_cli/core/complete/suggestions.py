@@ -128,19 +128,12 @@ Z = 1.645  # of these, in standard errors
 
 @dataclass(frozen=True)
 class Cells:
-    """Some cells, in an order that whoever made them chose.
+    """Some cells, in an order that whoever made them chose."""
 
-    Attributes
-    ----------
-    rows, columns : ndarray of int64, shape (m,)
-        Their instances and their labels.
-    probabilities : ndarray of float32, shape (m,)
-        How probably each label is true.
-    """
-
+    # `rows`, `columns`: int64, shape (m,): their instances and their labels
     rows: np.ndarray
     columns: np.ndarray
-    probabilities: np.ndarray
+    probabilities: np.ndarray  # float32, shape (m,): how probably each label is true
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -169,24 +162,12 @@ class Cells:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which suggestions are wanted: what meets all of these.
+    """Which suggestions are wanted: what meets all of these."""
 
-    Attributes
-    ----------
-    top : int or None
-        The so many most probable of all.
-    least : float or None
-        Of at least this probability.
-    per_instance : int or None
-        The so many most probable of each instance.
-    columns : ndarray of bool, shape (q,), or None
-        Of these labels. None: of all.
-    """
-
-    top: int | None = None
-    least: float | None = None
-    per_instance: int | None = None
-    columns: np.ndarray | None = field(default=None, compare=False)
+    top: int | None = None  # the so many most probable of all
+    least: float | None = None  # of at least this probability
+    per_instance: int | None = None  # the so many most probable of each instance
+    columns: np.ndarray | None = field(default=None, compare=False)  # bool, shape (q,): of these labels. None: of all.
 
 
 class Correction(Protocol):
@@ -214,21 +195,12 @@ def suggest(
 ) -> Cells:
     """List labels that are missing: neither annotated nor verified, the most probable first.
 
-    Parameters
-    ----------
-    probabilities : ndarray or csr_array of float32, shape (n, q)
-        Calibrated Pr(y=1 | x), out of fold.
-    annotated : csr_array of bool, shape (n, q)
-    left_out : csr_array of bool, shape (n, q), optional
-        Cells that are not to be listed.
-    correction : Correction, optional
-        Of the posteriors.
-
-    Returns
-    -------
-    Cells
-        With Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none of which is 0, and corrected. What the correction makes equal
-        stays in the order of the posteriors; of equal posteriors the first instance is first, then the first label.
+    `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
+    `annotated`: bool, shape (n, q).
+    `left_out`: bool, shape (n, q): cells that are not to be listed.
+    `correction`: of the posteriors.
+    Returns: with Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none of which is 0, and corrected. What the correction makes
+    equal stays in the order of the posteriors; of equal posteriors the first instance is first, then the first label.
 
     Examples
     --------
@@ -261,18 +233,9 @@ def missing_labels(
     binomial, with mean a (1-c) / c and variance a (1-c) / c^2. What has been found already is taken off. The intervals
     are those of chance, where c is right; where c comes from people, those of c.
 
-    Parameters
-    ----------
-    annotated : csr_array of bool, shape (n, q)
-    reviewed : ReviewedFrequency, optional
-        Where the frequency comes from. Then as many are missing as `mpu estimate-c` says.
-
-    Returns
-    -------
-    of_labels : Count
-        Of arrays of shape (q,).
-    of_all : Count
-        Of numbers.
+    `annotated`: bool, shape (n, q).
+    `reviewed`: where the frequency comes from. Then as many are missing as `mpu estimate-c` says.
+    Returns: `of_labels`: of arrays of shape (q,); `of_all`: of numbers.
 
     Examples
     --------
@@ -307,10 +270,7 @@ def expected_right(listed: Cells, frequency: LabelFrequency, block: float = 0.0)
     annotated ones up to a variance of m / c (see `missing_labels`). Where only a share f of them is listed, the
     variance is the f-fold of that, and the (1-f)-fold of that of so many draws.
 
-    Parameters
-    ----------
-    block : float
-        Missing labels of such a block; where fewer are listed, all of them are taken for part of one.
+    `block`: missing labels of such a block; where fewer are listed, all of them are taken for part of one.
     """
     r = listed.probabilities.astype(float)
     expected = float(r.sum())
@@ -336,10 +296,7 @@ def worth_filling_in(listed: Cells, annotated: int, missing: float) -> FillingIn
     F1 = 2 (A + sum of their probabilities) / (A + k + A + M). A suggestion raises it if its probability is above half
     of it.
 
-    Parameters
-    ----------
-    listed : Cells
-        Suggestions, the most probable first.
+    `listed`: suggestions, the most probable first.
 
     Examples
     --------
@@ -362,12 +319,8 @@ def suspects(
     The method takes annotated labels for true. These are the ones that it would not have expected, by the features and
     the other labels (as the last level does). Those that somebody has checked are not among them.
 
-    Parameters
-    ----------
-    probabilities, annotated, frequency
-        As for `suggest`.
-    top : int, optional
-        At most so many. Default: all.
+    `probabilities`, `annotated`, `frequency`: as for `suggest`.
+    `top`: at most so many. Default: all.
     """
     by_chance = annotated if frequency.verified is None else frequency.verified.part(annotated)[0]
     rows, columns = (index.astype(np.int64) for index in by_chance.nonzero())

@@ -112,16 +112,11 @@ class _Statistic:
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells (instance, label) that c is estimated from.
+    """Cells (instance, label) that c is estimated from."""
 
-    Attributes
-    ----------
-    probabilities : ndarray of float32, shape (n, q)
-    annotated, counted : ndarray of bool, shape (n, q)
-        Whether the label is annotated, and whether the cell counts; none is annotated that does not count.
-    """
-
-    probabilities: np.ndarray
+    probabilities: np.ndarray  # float32, shape (n, q)
+    # `annotated`, `counted`: bool, shape (n, q): whether the label is annotated, and whether the cell counts; none is
+    # annotated that does not count
     annotated: np.ndarray
     counted: np.ndarray
 
@@ -254,23 +249,14 @@ def _frequency(value: float) -> float:
 
 @dataclass(frozen=True)
 class _Bin:
-    """Instances that may surely have a label: those that score at least so much for it, or have another label.
-
-    Attributes
-    ----------
-    label : int
-    positives, size : int
-        How many of the instances are annotated with the label, and how many there are.
-    threshold : float
-    partner : int or None
-        The other label, which is annotated; None: the threshold counts.
-    """
+    """Instances that may surely have a label: those that score at least so much for it, or have another label."""
 
     label: int
+    # `positives`, `size`: how many of the instances are annotated with the label, and how many there are
     positives: int
     size: int
     threshold: float = 0.0
-    partner: int | None = None
+    partner: int | None = None  # the other label, which is annotated; None: the threshold counts
 
     def inside(self, cells: Cells) -> np.ndarray:
         """Return which instances are in the bin: ndarray of bool, shape (n,)."""
@@ -404,20 +390,11 @@ class GroupRow(TypedDict):
 
 @dataclass(frozen=True)
 class GroupFrequencies:
-    """The label frequency of each group of instances.
+    """The label frequency of each group of instances."""
 
-    Attributes
-    ----------
-    c : ndarray of float64, shape (groups,)
-    intervals : ndarray of float64, shape (groups, 2)
-        90 %, as of `FrequencyEstimate`.
-    pooled : ndarray of bool, shape (groups,)
-        Whether c is that of all small groups, or of all instances.
-    """
-
-    c: np.ndarray
-    intervals: np.ndarray
-    pooled: np.ndarray
+    c: np.ndarray  # float64, shape (groups,)
+    intervals: np.ndarray  # float64, shape (groups, 2): 90 %, as of `FrequencyEstimate`
+    pooled: np.ndarray  # bool, shape (groups,): whether c is that of all small groups, or of all instances
 
     def combined(self, estimate: FrequencyEstimate, annotations: np.ndarray) -> FrequencyEstimate:
         """Return an estimate of all instances with c by the annotations of each group.
@@ -430,13 +407,8 @@ class GroupFrequencies:
     def rows(self, groups: InstanceGroups, labels: csr_array, verified: VerifiedLabels | None = None) -> list[GroupRow]:
         """Return a report of each group.
 
-        Parameters
-        ----------
-        groups : InstanceGroups
-        labels : csr_array of bool, shape (n, q)
-            Annotated labels of these instances.
-        verified : VerifiedLabels, optional
-            Of them: implied labels that were filled in are not counted.
+        `labels`: bool, shape (n, q): annotated labels of these instances.
+        `verified`: of them: implied labels that were filled in are not counted.
         """
         by_chance = labels if verified is None else verified.without_implied(labels)
         instances, annotations = groups.sums(np.ones(len(groups.of_instances))), groups.sums(np.diff(by_chance.indptr))
@@ -465,14 +437,9 @@ def estimate_groups(
 ) -> GroupFrequencies:
     """Estimate a label frequency for each group.
 
-    Parameters
-    ----------
-    probabilities, labels, replicates, seed, verified
-        As for `estimators.estimate`.
-    groups : InstanceGroups
-        Of these instances.
-    of_all : FrequencyEstimate
-        Of all instances.
+    `probabilities`, `labels`, `replicates`, `seed`, `verified`: as for `estimators.estimate`.
+    `groups`: of these instances.
+    `of_all`: of all instances.
     """
     by_chance = labels if verified is None else verified.left_to_chance().part(labels)[0]
     annotations = groups.sums(np.diff(by_chance.indptr))

@@ -19,17 +19,10 @@ _ALPHAS = np.geomspace(1, 1000, 16)
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of [0, 1], in each of which a share is about equally uncertain: steps of its arcsine.
+    """Cells of [0, 1], in each of which a share is about equally uncertain: steps of its arcsine."""
 
-    Attributes
-    ----------
-    edges : ndarray of float64, shape (J + 1,)
-    c : ndarray of float64, shape (J,)
-        The middle of each cell.
-    """
-
-    edges: np.ndarray
-    c: np.ndarray
+    edges: np.ndarray  # float64, shape (J + 1,)
+    c: np.ndarray  # float64, shape (J,): the middle of each cell
 
     @classmethod
     def of(cls, cells: int) -> "Grid":
@@ -46,19 +39,12 @@ _FOR_MU = Grid.of(128)
 
 @dataclass(frozen=True)
 class Posterior:
-    """Probabilities of c.
-
-    Attributes
-    ----------
-    probability : ndarray of float64, shape (p, J)
-        Of each cell of the grid, for each of p different shares; rows sum to 1.
-    place : ndarray of int, shape (r,)
-        The row of each share.
-    """
+    """Probabilities of c."""
 
     grid: Grid
+    # float64, shape (p, J): of each cell of the grid, for each of p different shares; rows sum to 1
     probability: np.ndarray
-    place: np.ndarray
+    place: np.ndarray  # int, shape (r,): the row of each share
 
     def mean(self) -> np.ndarray:
         """Return the mean of each share: float64, shape (r,), in (0, 1)."""
@@ -75,12 +61,8 @@ class Posterior:
 def of_one(log_likelihood: np.ndarray, automatic: float | None = None) -> Posterior:
     """Give the posterior of one share.
 
-    Parameters
-    ----------
-    log_likelihood : ndarray, shape (1, J)
-        From one of the functions below, on the grid `FOR_ONE`.
-    automatic : float, optional
-        Mean of the prior; default 1/2.
+    `log_likelihood`: ndarray, shape (1, J): from one of the functions below, on the grid `FOR_ONE`.
+    `automatic`: mean of the prior; default 1/2.
     """
     return Posterior(
         FOR_ONE, _normalised(_beta_cells(*_prior(automatic), FOR_ONE) * _exp(log_likelihood)), np.zeros(1, int)
@@ -92,14 +74,10 @@ def of_labels(
 ) -> Posterior:
     """Give the posteriors of labels that inform each other.
 
-    Parameters
-    ----------
-    counts : ndarray, shape (q, 2)
-        Two counts of each label. Most labels share theirs with others, and the work is done once.
-    log_likelihood : callable
-        `binomial` or `two_shares`.
-    automatic : float, optional
-        Mean of the prior of mu; default 1/2.
+    `counts`: ndarray, shape (q, 2): two counts of each label. Most labels share theirs with others, and the work is
+    done once.
+    `log_likelihood`: `binomial` or `two_shares`.
+    `automatic`: mean of the prior of mu; default 1/2.
     """
     patterns, place, count = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
     likelihood = _exp(log_likelihood(patterns, FOR_LABELS))

@@ -55,26 +55,15 @@ OF_TRUE, OF_FALSE, LEAST = 0.6, 0.5, 0.005
 
 @dataclass(frozen=True)
 class ScoredCells:
-    """Cells by how probably they are annotated.
+    """Cells by how probably they are annotated."""
 
-    Attributes
-    ----------
-    scores : ndarray of float32, shape (n, q)
-        Log odds of the calibrated Pr(s=1 | x), out of fold.
-    missing : ndarray of bool, shape (n, q)
-        Whether the cell is not annotated, and was left to chance: neither ignored nor in a complete instance.
-    open : ndarray of bool, shape (n, q)
-        Those of them that nobody has decided.
-    annotations : ndarray of float64, shape (q,)
-        Of each label, left to chance.
-    shown : ndarray of float64, shape (q,)
-        Mean probability of these annotations; that of all labels counts for two more.
-    """
-
-    scores: np.ndarray
+    scores: np.ndarray  # float32, shape (n, q): log odds of the calibrated Pr(s=1 | x), out of fold
+    # bool, shape (n, q): whether the cell is not annotated, and was left to chance: neither ignored nor in a complete
+    # instance
     missing: np.ndarray
-    open: np.ndarray
-    annotations: np.ndarray
+    open: np.ndarray  # bool, shape (n, q): those of them that nobody has decided
+    annotations: np.ndarray  # float64, shape (q,): of each label, left to chance
+    # float64, shape (q,): mean probability of these annotations; that of all labels counts for two more
     shown: np.ndarray
 
     @classmethod
@@ -128,18 +117,10 @@ class ScoredCells:
 
 @dataclass(frozen=True)
 class Truth:
-    """How probably cells that are not annotated are true.
+    """How probably cells that are not annotated are true."""
 
-    Attributes
-    ----------
-    kappas : ndarray of float64, shape (q,)
-        log kappa of each label.
-    depth : float
-        d.
-    """
-
-    kappas: np.ndarray
-    depth: float
+    kappas: np.ndarray  # float64, shape (q,): log kappa of each label
+    depth: float  # d
 
     def probabilities(self, scores: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return Pr(y=1 | s=0) of cells of these labels by their scores."""
@@ -148,21 +129,11 @@ class Truth:
 
 @dataclass(frozen=True)
 class FittedFrequency:
-    """What answers say of the label frequencies.
+    """What answers say of the label frequencies."""
 
-    Attributes
-    ----------
-    overall : Posterior
-        Of the share of all true labels that is annotated.
-    by_label : Posterior
-        Of the frequency of each label.
-    truth : Truth
-        At the mean of these, and of d.
-    """
-
-    overall: Posterior
-    by_label: Posterior
-    truth: Truth
+    overall: Posterior  # of the share of all true labels that is annotated
+    by_label: Posterior  # of the frequency of each label
+    truth: Truth  # at the mean of these, and of d
 
     @property
     def width(self) -> float:
@@ -208,17 +179,11 @@ def fit(
 ) -> FittedFrequency:
     """Estimate the label frequency by answers.
 
-    Parameters
-    ----------
-    answers : Answers
-        On cells that are not annotated.
-    automatic : float, optional
-        An estimate of c from annotations alone that can be trusted where labels are missing by chance alone.
-    reviewed : ndarray, shape (q, 2), optional
-        Of the true labels of instances that were drawn at random and completely reviewed: how many were annotated, and
-        how many there are.
-    weights : ndarray of float64, shape (q,), optional
-        How many labels each stands for. Default: each for itself.
+    `answers`: on cells that are not annotated.
+    `automatic`: an estimate of c from annotations alone that can be trusted where labels are missing by chance alone.
+    `reviewed`: ndarray, shape (q, 2): of the true labels of instances that were drawn at random and completely
+    reviewed: how many were annotated, and how many there are.
+    `weights`: float64, shape (q,): how many labels each stands for. Default: each for itself.
     """
     q = len(cells.annotations)
     share = cells.annotations if weights is None else cells.annotations * weights
@@ -310,12 +275,8 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     cell is true: at c = 0.5, or by the answers so far. Systematic sampling with unequal probabilities (Madow 1949),
     label by label, in random order within a label.
 
-    Parameters
-    ----------
-    n : int
-        At most so many.
-    truth : Truth, optional
-        By the answers so far. Default: there are none.
+    `n`: at most so many.
+    `truth`: by the answers so far. Default: there are none.
     """
     q = len(cells.annotations)
     rows, columns = np.nonzero(cells.open & (cells.annotations > 0))
@@ -346,12 +307,8 @@ def expected_width(
 ) -> float:
     """Tell how wide the 90 % interval of c overall is to be expected after n more answers: the mean of simulated ones.
 
-    Parameters
-    ----------
-    cells, answers, automatic, weights
-        As for `fit`.
-    truth : Truth
-        By which the answers are simulated.
+    `cells`, `answers`, `automatic`, `weights`: as for `fit`.
+    `truth`: by which the answers are simulated.
     """
     widths = []
     for seed in range(_SIMULATIONS):

@@ -101,21 +101,11 @@ def from_review(
 ) -> ReviewedFrequency:
     """Estimate c by instances that were drawn at random and completely reviewed.
 
-    Parameters
-    ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels, as they were before the review.
-    verified : VerifiedLabels
-        What the review found. Ignored cells, and annotations that it found to be false, tell nothing.
-    sampled : ndarray of int, shape (m,)
-        The instances drawn. Their label sets are complete in `known`.
-    automatic : float, optional
-        An estimate of c from annotations alone. It counts for two true labels.
-
-    Raises
-    ------
-    DataError
-        The label set of a sampled instance is not complete.
+    `labels`: bool, shape (n, q): annotated labels, as they were before the review.
+    `verified`: what the review found. Ignored cells, and annotations that it found to be false, tell nothing.
+    `sampled`: int, shape (m,): the instances drawn. Their label sets are complete in `known`.
+    `automatic`: an estimate of c from annotations alone. It counts for two true labels.
+    Raises DataError (the label set of a sampled instance is not complete).
 
     Examples
     --------
@@ -146,25 +136,14 @@ def _of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray)
 
 @dataclass(frozen=True)
 class Answered:
-    """Answers to questions, with the scores that they are judged by.
+    """Answers to questions, with the scores that they are judged by."""
 
-    Attributes
-    ----------
-    cells : ScoredCells
-        Of some instances, and m of q labels.
-    answers : Answers
-        On these cells.
-    rows, columns : ndarray of int, shapes (n,) and (m,)
-        Which instances and labels they are.
-    weights : ndarray of float64, shape (m,), or None
-        How many labels each stands for; None: each for itself.
-    """
-
-    cells: questions.ScoredCells
-    answers: Answers
+    cells: questions.ScoredCells  # of some instances, and m of q labels
+    answers: Answers  # on these cells
+    # `rows`, `columns`: int, shapes (n,) and (m,): which instances and labels they are
     rows: np.ndarray
     columns: np.ndarray
-    weights: np.ndarray | None = None
+    weights: np.ndarray | None = None  # float64, shape (m,): how many labels each stands for; None: each for itself
 
     def fit(self, automatic: float | None = None, reviewed: np.ndarray | None = None) -> questions.FittedFrequency:
         """Fit `questions.fit` to them; `reviewed` is of all q labels."""
@@ -205,24 +184,11 @@ def from_answers(
 def from_complete(labels: csr_array, complete: csr_array, automatic: float | None = None) -> ReviewedFrequency:
     """Estimate c by a second file whose label sets are complete, drawn from the same population.
 
-    Parameters
-    ----------
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels, without instances that are known to be complete.
-    complete : csr_array of bool, shape (m, q)
-        True labels of other instances.
-    automatic : float, optional
-        As for `from_review`.
-
-    Returns
-    -------
-    ReviewedFrequency
-        Its `c` is the number of labels per instance here by that number there.
-
-    Raises
-    ------
-    DataError
-        The files do not have the same labels, or no instances.
+    `labels`: bool, shape (n, q): annotated labels, without instances that are known to be complete.
+    `complete`: bool, shape (m, q): true labels of other instances.
+    `automatic`: as for `from_review`.
+    Returns: its `c` is the number of labels per instance here by that number there.
+    Raises DataError (the files do not have the same labels, or no instances).
 
     Examples
     --------
@@ -268,14 +234,9 @@ def from_people(
 ) -> ReviewedFrequency | None:
     """Estimate c by what people know: by `from_answers`, `from_review` or else `from_second_file`; None by none.
 
-    Parameters
-    ----------
-    labels, verified, automatic
-        As for `from_review`.
-    sampled, second : ndarray of int or None
-        As in `core.data.problem.Problem`.
-    answered : Answered, optional
-        These count together with `sampled`, and `second` does not then.
+    `labels`, `verified`, `automatic`: as for `from_review`.
+    `sampled`, `second`: as in `core.data.problem.Problem`.
+    `answered`: these count together with `sampled`, and `second` does not then.
     """
     if answered is not None and len(answered.answers):
         reviewed = None if verified is None or sampled is None else _of_review(labels, verified, sampled)
@@ -292,19 +253,10 @@ def from_people(
 def instances_to_review(width: float, c: float, labels_per_instance: float) -> int:
     """Plan a review: how many instances make the 90 % interval of c as narrow as asked for.
 
-    Parameters
-    ----------
-    width : float
-        Upper end of the interval less its lower end, above 0.
-    c : float
-        What c is expected to be, in (0, 1]; 0.5 asks for most.
-    labels_per_instance : float
-        True labels of an instance, above 0. That of one label, to plan for the interval of its own.
-
-    Returns
-    -------
-    int
-        At least 1. More are needed where the labels of an instance tend to go missing together.
+    `width`: upper end of the interval less its lower end, above 0.
+    `c`: what c is expected to be, in (0, 1]; 0.5 asks for most.
+    `labels_per_instance`: true labels of an instance, above 0. That of one label, to plan for the interval of its own.
+    Returns: at least 1. More are needed where the labels of an instance tend to go missing together.
 
     Examples
     --------

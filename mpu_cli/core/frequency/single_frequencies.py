@@ -48,20 +48,11 @@ _WIDE = 0.5
 
 @dataclass(frozen=True)
 class SingleFrequencies:
-    """The label frequency of each label.
+    """The label frequency of each label."""
 
-    Attributes
-    ----------
-    c : ndarray of float64, shape (q,)
-    intervals : ndarray of float64, shape (q, 2)
-        90 %.
-    pooled : ndarray of bool, shape (q,)
-        Whether c is that of all labels, since the label has too few annotations.
-    """
-
-    c: np.ndarray
-    intervals: np.ndarray
-    pooled: np.ndarray
+    c: np.ndarray  # float64, shape (q,)
+    intervals: np.ndarray  # float64, shape (q, 2): 90 %
+    pooled: np.ndarray  # bool, shape (q,): whether c is that of all labels, since the label has too few annotations
 
     def of_all(self, q: int, columns: np.ndarray | slice, c: float) -> "SingleFrequencies":
         """Return those of q labels, of which these are the `columns`. The others have c of all labels."""
@@ -96,14 +87,9 @@ def estimate_singly(
 ) -> SingleFrequencies:
     """Estimate the label frequency of each label.
 
-    Parameters
-    ----------
-    probabilities : ndarray of float32, shape (n, q)
-        Out-of-fold Pr(s=1 | x).
-    method : {"bbe", "e1", "e2", "e3"}
-        How each label's own frequency is estimated (`estimators`).
-    of_all : FrequencyEstimate
-        Of all labels, with its interval.
+    `probabilities`: float32, shape (n, q): out-of-fold Pr(s=1 | x).
+    `method`: {"bbe", "e1", "e2", "e3"}: how each label's own frequency is estimated (`estimators`).
+    `of_all`: of all labels, with its interval.
     """
     cells = Cells.of(probabilities, labels, verified)
     agreeing = agreement(cells)
