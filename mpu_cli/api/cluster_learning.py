@@ -111,6 +111,8 @@ def learn(
     arguments = {name: value for name, value in arguments.items() if value is not None}
     if chosen["method"] != "mpu":
         raise DataError(f"a cluster learns by the method mpu, not by {chosen['method']}")
+    if "groups" in arguments:
+        raise DataError("groups: a cluster estimates one label frequency for all instances; learn without a client")
     if _are_files(X):
         if y is not None or classes is not None:
             raise DataError("X names files, which have the labels too: give neither y nor classes")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, TypedDict, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -139,6 +139,13 @@ def _finite_log_odds(p: np.ndarray) -> np.ndarray:
 _EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}
 
 
+class Others(TypedDict, total=False):
+    """What few calls of `MPUClassifier.fit` have."""
+
+    groups: Any
+    client: Any
+
+
 @parameters.declared
 class MPUClassifier(LabelSetsMixin, BaseEstimator):
     """A multi-label classifier for training data in which part of the true labels is missing.
@@ -211,6 +218,9 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     [('news',), ('arts', 'film')]
     """
 
+    # Metadata of `fit` that its signature does not name, for `set_fit_request`.
+    __metadata_request__fit: ClassVar = dict.fromkeys(Others.__optional_keys__)
+
     def __init__(self, *, classes: ArrayLike | None = None, verbose: int = 0, **chosen: Any) -> None:
         defaults = {option.name: option.written_default for option in parameters.DECLARED.values()}
         if unknown := chosen.keys() - defaults.keys():
@@ -229,7 +239,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         ignored: Any = None,
         sampled: Any = None,
         label_features: Any = None,
-        client: Any = None,
+        **others: Unpack[Others],
     ) -> "MPUClassifier":
         """Learn from annotated instances.
 
@@ -261,6 +271,9 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         label_features : array_like or sparse matrix, shape (q, D), optional
             Features of each label, such as the vector of its name: the weights of a label are drawn towards them, as
             far as that helps (`prior`). A row of zeros: the label has no features.
+        groups : array_like, shape (n,), optional
+            The name of the group of each instance: each group has a label frequency of its own, as of
+            ``mpu train --groups``; ``record_["c_by_group"]`` has them. Not on a cluster.
         client : distributed.Client, optional
             Learn on its Dask cluster, as ``mpu train --cluster`` does. X and y are dask arrays with the same chunks of
             whole rows, dense or of sparse matrices; other arguments are arrays as above, or dask arrays,
@@ -286,7 +299,10 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             Before the model is trusted, such as where the data do not determine c.
         """
         verified = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
-        arguments = verified | {"label_features": label_features}
+        if unknown := others.keys() - Others.__optional_keys__:
+            raise TypeError(f"{min(unknown)!r} is no argument of fit; there are also groups and client")
+        client = others.get("client")
+        arguments = verified | {"label_features": label_features, "groups": others.get("groups")}
         if cluster_learning.is_meant(X, y, client):
             learned = cluster_learning.learn(parameters.of_estimator(self), X, y, self.classes, client, arguments)
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit

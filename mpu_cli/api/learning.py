@@ -285,6 +285,8 @@ def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
         raise DataError(f"label_features: the method {method.name} does not use them")
     if annotations.verified is not None and "reviewed" not in method.takes:
         raise DataError(f"reviewed, complete, ignored and sampled: the method {method.name} does not use them")
+    if annotations.groups is not None and "reviewed" not in method.takes:
+        raise DataError(f"groups: the method {method.name} does not use them")
     return method.options(**values_for(chosen, annotations.columns, annotations.width))
 
 

@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from sklearn import config_context
 
-from mpu_cli import bundle
+from mpu_cli import MPUClassifier, bundle
+from mpu_cli.svmlight.reader import read
 
 QUICK = "--levels", 1, "--epochs", 5, "-q"
 
@@ -86,3 +88,22 @@ def test_not_on_a_cluster(run, collection):
     result = run("train", collection[0], "--groups", collection[1], "--cluster", "local:1", "-o", "m")
     assert result.exit_code == 2
     assert "--groups" in result.stderr
+
+
+def test_fit_takes_them_as_the_command_does(run, collection, tmp_path):
+    news, groups, *_ = collection
+    expected = json.loads(run("train", news, "--groups", groups, "-o", tmp_path / "m", "--json", *QUICK).stdout)
+    data = read(news)
+    X, (S, _) = data.features, data.occurring_labels()
+    names = groups.read_text().split()
+    model = MPUClassifier(levels=1, epochs=5).fit(X, S, groups=names)
+    assert model.record_["c_by_group"] == expected["c_by_group"]
+    assert model.record_["c"] == expected["c"]
+    with config_context(enable_metadata_routing=True):
+        assert MPUClassifier().set_fit_request(groups=True).get_metadata_routing().fit.requests["groups"] is True
+    with pytest.raises(ValueError, match="give the name of a group for each of the 1500 instances"):
+        MPUClassifier().fit(X, S, groups=names[1:])
+    with pytest.raises(TypeError, match="'group' is no argument of fit"):
+        MPUClassifier().fit(X, S, group=names)
+    with pytest.raises(ValueError, match="groups: the method qaraei21 does not use them"):
+        MPUClassifier(method="qaraei21").fit(X, S, groups=names)
