@@ -23,9 +23,9 @@ from mpu_cli.evaluation.incomplete import CorrectedRanking
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, entries_in
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.reliability import Reliability
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks, iter_stream, no_instances, one_after_another
 from mpu_cli.svmlight.streams import Files, Readable, Source, open_input
 from mpu_cli.svmlight.writer import score_lines
@@ -148,38 +148,6 @@ class Comparison:
         return {name: value for part in parts if part is not None for name, value in part.results().items()}
 
 
-def compare(
-    truth: str,
-    predictions: str,
-    *,
-    threshold: float | None = None,
-    ks: tuple[int, ...] = (1, 3, 5),
-    propensities: Propensities | None = None,
-    calibration: bool = False,
-    reading: Reading = DEFAULT_READING,
-    run: Run = DEFAULT_RUN,
-) -> Comparison:
-    """Compare predicted label sets or scores with true labels.
-
-    `truth`: data file with the true labels; ``-`` is standard input.
-    `predictions`: file with a label list, a score list, or both, for each instance of `truth`; ``-`` is standard input.
-    A file of empty lists counts as both: no label is predicted, and none is ranked.
-    `threshold`: labels with at least this score count as predicted, even if there are label lists. Default: the label
-    lists, or the thresholds of the file of scores; without either, `THRESHOLD`.
-    `ks`: cut-offs of the metrics at k.
-    `propensities`: propensities of the labels of `truth`, for the metrics that weigh them.
-    `calibration`: whether to compare scores with probabilities.
-    `reading`: its implicit values apply to `truth` only.
-    Raises InputError (a file cannot be parsed, or `predictions` has both scores and labels without a score), MpuError
-    (the files have different numbers of instances, a score is no probability though `calibration` is true, or a true
-    label has no propensity).
-    """
-    pairs = pairs_of_files(truth, predictions, reading, run)
-    return compare_pairs(
-        pairs, predictions, threshold=threshold, ks=ks, propensities=propensities, calibration=calibration
-    )
-
-
 def pairs_of_files(
     truth: Source, predictions: Source, reading: Reading, run: Run, called: str = "PREDICTIONS"
 ) -> Iterator[tuple[Dataset, Dataset]]:
@@ -202,22 +170,6 @@ def pairs_of_part(truth: str, predictions: str, reading: Reading, run: Run) -> I
     true_chunks = iter_chunks(truth, reading, run=run, may_be_empty=True)
     predicted_chunks = iter_predictions(predictions, reading, run, may_be_empty=True)
     yield from lockstep(true_chunks, predicted_chunks, shown(predictions), shown(truth))
-
-
-def compare_pairs(
-    pairs: Iterable[tuple[Dataset, Dataset]],
-    predictions: str,
-    *,
-    threshold: float | None = None,
-    ks: tuple[int, ...] = (1, 3, 5),
-    propensities: Propensities | None = None,
-    calibration: bool = False,
-) -> Comparison:
-    """Compare predictions with truth, pairs of the same instances, as `compare` does; `predictions` names the file."""
-    evidence = Evidence.none(predictions, threshold, ks, propensities, calibration)
-    for pair in pairs:
-        evidence.add(*pair)
-    return evidence.comparison()
 
 
 @dataclass
@@ -246,7 +198,15 @@ class Evidence:
         calibration: bool = False,
         c: Propensities | None = None,
     ) -> "Evidence":
-        """Return a comparison without instances; parameters as for `compare_pairs`, and c."""
+        """Return a comparison without instances.
+
+        `predictions`: the file, as the user named it.
+        `threshold`: labels with at least this score count as predicted, even if there are label lists. Default: the
+        label lists, or the thresholds of the file of scores; without either, `THRESHOLD`.
+        `ks`: cut-offs of the metrics at k.
+        `propensities`: those of the true labels, for the metrics that weigh them.
+        `calibration`: whether to compare scores with probabilities.
+        """
         scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)
         reliability = Reliability() if calibration else None
         counts = LabelSetMetrics(), LabelSetMetrics(), RankingMetrics(ks)

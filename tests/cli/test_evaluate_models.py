@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from mpu_cli.evaluation.compare import compare_pairs
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests.cli.training import message
 from tests.conftest import DIGITS
+from tests.evaluation.comparing import compare_pairs
 from tests.printed import assert_close
 
 BOTH = "7 7:0.4 3:0.3 1:0.1\n1,3 1:0.8 3:0.6 7:0.2\n 3:0.9\n7 3:0.7 7:0.6\n"

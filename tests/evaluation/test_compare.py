@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.evaluation.compare import compare, labels_from_scores, lockstep
+from mpu_cli.evaluation.compare import labels_from_scores, lockstep
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import BLOCK_BYTES
+from tests.evaluation.comparing import compare
 
 
 def chunks(numbers, cuts):

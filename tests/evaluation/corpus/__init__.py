@@ -7,8 +7,9 @@ import numpy as np
 
 from mpu_cli.commands.evaluate.evaluation import build_report, per_label_report
 from mpu_cli.errors import MpuError
-from mpu_cli.evaluation.compare import Comparison, compare
+from mpu_cli.evaluation.compare import Comparison
 from mpu_cli.svmlight.grammar import Reading
+from tests.evaluation.comparing import compare
 from tests.svmlight.reference import Instance, reference_file
 
 _THRESHOLDS = (0.0, 0.5, 0.1, 1.0)
