@@ -149,31 +149,27 @@ def train_linear(
     frequency: LabelFrequency,
     settings: Settings,
     start: LinearModel | None = None,
-    seen: int = 0,
     prune: float | None = None,
-    tick: Callable[[], None] = lambda: None,
 ) -> LinearModel:
     """Learn all labels from all instances.
 
-    It starts at a model, or with weights of zero and biases from `initial_bias`. `seen` instances that the start has
-    learned from in the same pass are behind it; the steps go on decaying from there. With `prune`, weights below this,
-    in absolute value, are dropped, and the others are in a sparse matrix: each block of labels is pruned before the
-    next is learned, so that there are never D x q of them. `tick` is called once per block.
+    It starts at a model, or with weights of zero and biases from `initial_bias`. With `prune`, weights below this, in
+    absolute value, are dropped, and the others are in a sparse matrix: each block of labels is pruned before the next
+    is learned, so that there are never D x q of them.
     """
     begin = data.cold_start(frequency) if start is None else start
 
     def learn(block: Block) -> LinearModel:
-        return train_block(data, block, frequency, settings, begin.block(block), seen)
+        return train_block(data, block, frequency, settings, begin.block(block))
 
     rest = [] if prune is None else of_others(data, data.blocks(), frequency, settings, prune, start)
-    return by_blocks(data, learn, prune, tick, rest)
+    return by_blocks(data, learn, prune, rest)
 
 
 def by_blocks(
     data: TrainingSet,
     learn: Callable[[Block], LinearModel],
     prune: float | None,
-    tick: Callable[[], None],
     rest: Sequence[tuple[LinearModel, np.ndarray]] = (),
 ) -> LinearModel:
     """Learn labels, a block after another in threads, and put their models together; arguments as above.
@@ -186,7 +182,6 @@ def by_blocks(
 
     def keep(block: Block) -> LinearModel | None:
         learned = learn(block)
-        tick()
         if prune is not None:
             return sparse_model(data, learned, prune)
         bias[block] = learned.bias
@@ -257,7 +252,8 @@ def train_block(
 ) -> LinearModel:
     """Learn one block of labels: the unit of work, a plain function of arrays.
 
-    Arguments as for `train_linear`, but `start` is of this block. Weights of no features are a cold start.
+    Arguments as for `train_linear`, but `start` is of this block. `seen` instances that it has learned from in the same
+    pass are behind it; the steps go on decaying from there. Weights of no features are a cold start.
     """
     loss = loss_named(settings.loss)
     frequency = frequency.block(block).single_precision()

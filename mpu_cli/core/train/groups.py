@@ -269,7 +269,7 @@ def learn_groups(
     def learn(block: Block) -> LinearModel:
         return through(sets, block, frequency, wholes[0].settings, wholes[0].start.block(block), look)
 
-    model = sgd.by_blocks(sets[-1], learn, prune, lambda: None)
+    model = sgd.by_blocks(sets[-1], learn, prune)
     return [LinearModel.of_blocks(*zip(*begun, strict=True)), model]
 
 
