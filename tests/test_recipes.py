@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from textwrap import dedent
 
 import numpy as np
@@ -156,23 +155,26 @@ def test_the_five_commands(shell, tmp_path):
 # The guides: half a dozen commands each, in processes, with default options.
 
 
-def news_of_words() -> Iterator[str]:
-    """Instances with few words each: half of a label's six words, and five that belong to none."""
-    rng = np.random.default_rng(0)
+@pytest.fixture(scope="module")
+def instances() -> list[str]:
+    """Lines of data with few words each, learned in a moment: half of each label's six words, and five of no label."""
+    rng, lines = np.random.default_rng(0), []
     for labels in rng.random((1500, 10)) < 0.35:
         words = [6 * k + i for k in np.flatnonzero(labels) for i in rng.choice(6, 3, replace=False)]
         words += [60 + i for i in rng.choice(100, 5, replace=False)]
-        yield ",".join(map(str, np.flatnonzero(labels) + 1)) + "".join(f" {k + 1}:1" for k in sorted(words)) + "\n"
+        numbers = ",".join(map(str, np.flatnonzero(labels) + 1))
+        lines.append(numbers + "".join(f" {k + 1}:1" for k in sorted(words)) + "\n")
+    return lines
 
 
 @pytest.mark.slow
-def test_the_guide_finds_labels_that_are_missing(shell, tmp_path):
-    (tmp_path / "complete.svm").write_text("".join(news_of_words()))
+def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, instances):
+    (tmp_path / "complete.svm").write_text("".join(instances))
     corrupted = shell("mpu", "corrupt", "complete.svm", "news.svm", "--missing-rate", "0.4", "--removed", "removed.tsv")
     assert corrupted.returncode == 0
     (tmp_path / "news.txt").write_text("A text.\n" * len((tmp_path / "news.svm").read_text().splitlines()))
     (tmp_path / "tags.txt").write_text("".join(f"tag {k}\n" for k in range(1, 100)))
-    truth = [line.split(" ")[0] for line in (tmp_path / "complete.svm").read_text().splitlines()]
+    truth = [line.split(" ")[0] for line in instances]
     checked = ["instance\tlabel\tverdict\tsource\n"]
     for i in range(0, len(truth), 10):
         checked += [f"{i + 1}\t{label}\tyes\tsample\n" for label in truth[i].split(",") if label]
@@ -232,10 +234,10 @@ def test_the_guide_leads_from_annif_and_back(shell, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_guide_compares_methods(shell, tmp_path, digits):
+def test_the_guide_compares_methods(shell, tmp_path, instances):
     pytest.importorskip("matplotlib")
-    for name, source in zip(("train", "test"), digits, strict=True):
-        (tmp_path / f"{name}.svm").write_bytes(source.read_bytes())
+    for name, lines in (("train", instances[:1000]), ("test", instances[1000:])):
+        (tmp_path / f"{name}.svm").write_text("".join(lines))
     (tmp_path / "checked.tsv").write_text(
         "instance\tlabel\tverdict\tsource\n" + "".join(f"{i}\t*\tno\tsample\n" for i in range(1, 51))
     )
@@ -251,9 +253,9 @@ def test_the_guide_compares_methods(shell, tmp_path, digits):
 
 
 @pytest.mark.slow
-def test_the_guide_learns_by_a_classifier_of_scikit_learn(shell, tmp_path, digits):
-    for name, source in zip(("news", "news-test"), digits, strict=True):
-        (tmp_path / f"{name}.svm").write_bytes(source.read_bytes())
+def test_the_guide_learns_by_a_classifier_of_scikit_learn(shell, tmp_path, instances):
+    for name, lines in (("news", instances[:1000]), ("news-test", instances[1000:])):
+        (tmp_path / f"{name}.svm").write_text("".join(lines))
     result = shell("sh", "-e", "-c", guide("from-scikit-learn.md"))
     assert result.returncode == 0, result.stderr
     assert float(re.search(r"^micro_f1 +([.0-9]+)", result.stdout, re.MULTILINE)[1]) > 0.8
@@ -261,12 +263,11 @@ def test_the_guide_learns_by_a_classifier_of_scikit_learn(shell, tmp_path, digit
 
 
 @pytest.mark.slow
-def test_the_guide_reads_several_files(shell, tmp_path, digits):
+def test_the_guide_reads_several_files(shell, tmp_path, instances):
     (tmp_path / "test").mkdir()
-    lines = digits[0].read_bytes().splitlines(keepends=True)
-    for number, part in enumerate((lines[:500], lines[500:])):
+    for number, part in enumerate((instances[:500], instances[500:])):
         for folder in (tmp_path, tmp_path / "test"):
-            (folder / f"part-{number}.svm.gz").write_bytes(gzip.compress(b"".join(part)))
+            (folder / f"part-{number}.svm.gz").write_bytes(gzip.compress("".join(part).encode()))
     several, of_urls = blocks("files.md")
     assert "https://" in of_urls
     result = shell("sh", "-e", "-c", several)
