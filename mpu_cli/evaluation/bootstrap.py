@@ -179,19 +179,9 @@ def corrected_intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float,
 def micro_intervals(truth: csr_array, predicted: csr_array, seed: int = 0) -> dict[str, tuple[float, float]]:
     """Estimate confidence intervals of metrics of a population, from a sample of its instances.
 
-    Parameters
-    ----------
-    truth, predicted : csr_array of bool, shapes (n, Q) and (n, R)
-        Label sets; n >= 1.
-
-    Returns
-    -------
-    dict
-        90 % percentile intervals of ``micro_precision``, ``micro_recall`` and ``micro_f1``.
-
-    References
-    ----------
-    Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, Section 13.3.
+    `truth`, `predicted`: csr_array of bool, shapes (n, Q) and (n, R): label sets; n >= 1.
+    Returns: 90 % percentile intervals of ``micro_precision``, ``micro_recall`` and ``micro_f1`` (Efron and Tibshirani,
+    "An Introduction to the Bootstrap", 1993, Section 13.3).
 
     Examples
     --------

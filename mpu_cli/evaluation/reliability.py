@@ -29,20 +29,11 @@ Bin = TypedDict(
 
 
 class Calibration(TypedDict):
-    """How well scores are probabilities.
+    """How well scores are probabilities."""
 
-    Attributes
-    ----------
-    expected : float
-        The sum of scores.
-    true : float
-        Scored labels that are true.
-    error : float
-        The sum of their differences over bins, by the number of true labels.
-    """
-
-    expected: float
-    true: float
+    expected: float  #: The sum of scores.
+    true: float  #: Scored labels that are true.
+    #: The sum of their differences over bins, by the number of true labels.
     error: float | None
     bins: list[Bin]
 

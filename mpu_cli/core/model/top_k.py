@@ -106,21 +106,10 @@ def best_top_k(probabilities: Predictions, k: int, aim: str) -> tuple[TopK, Expe
     instance is expected; coverage is the share of the labels that are expected to be predicted rightly at least once
     in n instances.
 
-    Parameters
-    ----------
-    probabilities : ndarray or csr_array of float32, shape (n, q)
-        Out of fold, calibrated.
-    k : int
-        At most q labels are decided.
-    aim : {"macro-f1", "coverage"}
+    `probabilities`: ndarray or csr_array of float32, shape (n, q): out of fold, calibrated.
+    `k`: at most q labels are decided.
+    `aim`: {"macro-f1", "coverage"}.
 
-    Returns
-    -------
-    rule : TopK
-    expected : ExpectedAtK
-
-    Notes
-    -----
     The method of Frank and Wolfe finds a mixture of decisions. Of its steps, the one with the largest sum is returned;
     the first is that of the k most probable labels.
 
