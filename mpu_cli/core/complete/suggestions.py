@@ -106,10 +106,9 @@ class Judged:
 
     def corrected(self, claimed: np.ndarray) -> np.ndarray:
         """Return corrected probabilities, in the precision of those claimed; 0 stays 0."""
-        otherwise = np.interp(_log_odds(claimed), _TABULATED, self.otherwise)
-        mean = (self.hold * claimed + (1 - self.hold) * otherwise).astype(claimed.dtype)
-        nearer = np.minimum if self.yes < self.claimed * self.answered else np.maximum
-        return np.where(claimed > 0, nearer(claimed, mean), 0)
+        otherwise = expit(np.interp(_log_odds(claimed), _TABULATED, logit(self.otherwise)))
+        mean: np.ndarray = self.hold * claimed + (1 - self.hold) * otherwise
+        return np.where(claimed > 0, mean, 0).astype(claimed.dtype)
 
 
 def _bent(log_odds: np.ndarray) -> np.ndarray:

@@ -127,3 +127,11 @@ def test_claims_without_a_doubt():
     judged = Judged.of(np.array([0.0, 1.0, 1.0]), np.array([True, False, False]))
     assert np.isfinite((judged.hold, *judged.otherwise)).all()
     assert np.isfinite(judged.corrected(np.array([0.0, 0.5, 1.0], np.float32))).all()
+
+
+def test_what_is_claimed_too_high_at_the_top_may_be_claimed_too_low_below():
+    """Where c is too large: of the first 50 nearly all are right, of the next ones far more than is claimed."""
+    judged = Judged.of(np.full(50, 0.995), np.arange(50) < 47)
+    of_top, of_next = judged.corrected(np.array([0.995, 0.6]))
+    assert of_top == pytest.approx(0.94, abs=0.02)
+    assert of_next > 0.75
