@@ -17,6 +17,7 @@ from mpu_cli.names.lines import cell
 from mpu_cli.review.worklist import Item, Labels, Suggested, Worklist
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.text.languages import function_words, language_of
 
 _SCRIPTS = ("reviews.js", "search.js", "page.js")
 
@@ -116,7 +117,9 @@ def _item(item: Item, place: dict[int, int]) -> dict:
         "a": [place[label] for label in item.annotated],
         "s": [_suggested(one, place) for one in item.suggested],
     }
-    if why := {place[one.label]: one.why for one in item.suggested if one.why}:
+    often = function_words(language_of(item.text or ""))  # which say nothing to people
+    telling = {one.label: [words for words in one.why if not often.issuperset(words.split())] for one in item.suggested}
+    if why := {place[label]: features for label, features in telling.items() if features}:
         shown["w"] = why
     if item.id is not None:
         shown["i"] = item.id

@@ -103,6 +103,11 @@ def language_of(text: str) -> str | None:
     return _guess([text[:_READ]], _FEWEST)
 
 
+def function_words(language: str | None) -> frozenset[str]:
+    """Return the most frequent words of a language, such as "of"; none of a language that is not one of `LANGUAGES`."""
+    return frozenset(_FUNCTION_WORDS.get(language or "", "").split())
+
+
 def languages_of(texts: Iterable[str]) -> Counter[str]:
     """Count texts by their language, those whose language is clear."""
     return Counter(filter(None, map(language_of, texts)))

@@ -70,13 +70,14 @@ class Page:
 
     def export(self, reviewer: str = "") -> Path:
         """Press Export, and say who decides where that is asked; give the file, when it is whole."""
-        path = self.downloads / "checked.tsv"
-        path.unlink(missing_ok=True)
+        for path in self.downloads.glob("checked*"):
+            path.unlink()
         self.click("#export")
         if self.run("return document.getElementById('who').open"):
             self.find("#reviewer").send_keys(reviewer)
             self.click("#who-export")
-        self.wait(lambda: path.exists() and path.stat().st_size)
+        self.wait(lambda: [path for path in self.downloads.glob("checked*.tsv") if path.stat().st_size])
+        [path] = self.downloads.glob("checked*.tsv")
         return path
 
     def import_file(self, path: Path) -> str:

@@ -144,17 +144,25 @@ function headings(one) {
 // Title and text; what speaks most for the marked label is highlighted.
 function renderText() {
   const one = item();
-  const words = (one.w?.[labels.place.get(marked)] ?? []).flatMap((feature) => plain(feature).split(" ").filter(Boolean));
-  $("title").replaceChildren(...withMarks(headings(one)[0], one.h === undefined ? [] : words));
-  $("text").replaceChildren(...withMarks(one.t ?? "", words));
+  const features = (one.w?.[labels.place.get(marked)] ?? []).map((feature) => plain(feature).split(" ").filter(Boolean));
+  $("title").replaceChildren(...withMarks(headings(one)[0], one.h === undefined ? [] : features));
+  $("text").replaceChildren(...withMarks(one.t ?? "", features));
 }
 
-// Words of a text are highlighted that begin with one of some words, which may be stems: happi is one of happy.
-function withMarks(text, words) {
-  if (!words.length) return [text];
-  const begins = words.map((word) => (word.length > 3 ? word.replace(/i$/, "") : word));
-  const isOne = (part) => begins.some((begin) => plain(part).startsWith(begin));
-  return text.split(/([\p{L}\p{N}]+)/u).map((part, i) => (i % 2 && isOne(part) ? element("mark", {}, [part]) : part));
+// Words of a text are highlighted that begin with those of a feature, which may be stems: happi is one of happy. A
+// feature of several words is highlighted where they stand side by side.
+function withMarks(text, features) {
+  const begins = features.map((words) => words.map((word) => (word.length > 3 ? word.replace(/i$/, "") : word)));
+  const parts = text.split(/([\p{L}\p{N}]+)/u);
+  const words = parts.map(plain);
+  const marked = new Set();
+  for (let i = 1; i < parts.length; i += 2) {
+    for (const feature of begins) {
+      if (!feature.every((begin, j) => words[i + 2 * j]?.startsWith(begin))) continue;
+      feature.forEach((_, j) => marked.add(i + 2 * j));
+    }
+  }
+  return parts.map((part, i) => (marked.has(i) ? element("mark", {}, [part]) : part));
 }
 
 function linkTo(id) {
@@ -167,7 +175,8 @@ function renderProgress() {
   $("bar").value = done;
   $("count").textContent = `${done.toLocaleString("en")} of ${data.items.length.toLocaleString("en")} reviewed`;
   $("next-open").disabled = done === data.items.length;
-  $("unexported").textContent = reviews.unexported ? ` (${reviews.unexported} new)` : "";
+  const { unexported } = reviews;
+  $("unexported").textContent = unexported ? ` (${unexported} new)` : "";
   if (!reviews.storage) notify("This browser keeps nothing for this page: export before you close it.");
 }
 
@@ -253,15 +262,16 @@ function exportDecisions() {
     $("who").showModal();
     return;
   }
+  const by = reviews.reviewer.replace(/[^\p{L}\p{M}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
   const link = element("a", {
     href: URL.createObjectURL(new Blob([reviews.toText()], { type: "text/tab-separated-values" })),
-    download: "checked.tsv",
+    download: by ? `checked-${by}.tsv` : "checked.tsv",
   });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-  reviews.countUnexported(0);
+  reviews.setExported();
   renderProgress();
-  say(`${reviews.size} decisions exported to checked.tsv`);
+  say(`${reviews.size} decisions exported to ${link.download}`);
 }
 
 async function importDecisions(file) {
@@ -352,6 +362,7 @@ $("who").querySelector("form").addEventListener("submit", () => {
   reviews.setReviewer($("reviewer").value);
   exportDecisions();
 });
+$("who-cancel").addEventListener("click", () => $("who").close());
 $("change-reviewer").addEventListener("click", () => {
   $("keys").close();
   $("reviewer").value = reviews.reviewer ?? "";

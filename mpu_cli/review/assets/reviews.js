@@ -2,6 +2,7 @@
 // What has been decided: kept in the browser, an entry for each instance, and written to and read from review files.
 
 const STAR = "*";
+const OF_BROWSER = new Set(["reviewer", "advance", "shortcuts"]); // kept for all pages
 const WORDS = new Map([["yes", true], ["no", false], ["", undefined]]); // a Map has no words but its own
 
 class Reviews {
@@ -10,8 +11,8 @@ class Reviews {
     this.data = data;
     this.storage = storage;
     this.byInstance = new Map(); // number of the instance -> Map of label or STAR -> true or false
+    this.exported = new Map(); // the same, as of the last export
     for (const item of data.items) this.reload(item.n);
-    this.unexported = this.number("unexported");
     this.reviewer = this.get("reviewer"); // null: nobody was asked
     this.steps = []; // what can be undone: for each step, the cells that it changed, as they were
     this.drawn = new Map(); // cell -> the probability with which it was drawn as a question
@@ -47,11 +48,7 @@ class Reviews {
       else decisions.set(label, verdict);
       changed.add(instance);
     }
-    for (const instance of changed) {
-      const decisions = this.of(instance);
-      this.put(instance, decisions.size ? JSON.stringify([...decisions]) : null);
-    }
-    if (before.length) this.countUnexported(this.unexported + before.length);
+    for (const instance of changed) this.keep(instance);
     if (before.length) this.steps.push(before);
   }
 
@@ -65,9 +62,31 @@ class Reviews {
     return before[0];
   }
 
-  countUnexported(count) {
-    this.unexported = count;
-    this.put("unexported", String(count));
+  // Labels with verdicts, as of now and as of the last export; null: undecided.
+  entries(instance) {
+    const [now, then] = [this.of(instance), this.exported.get(instance)];
+    return [...new Set([...now.keys(), ...then.keys()])].map((label) => [label, now.get(label) ?? null, then.get(label) ?? null]);
+  }
+
+  keep(instance) {
+    const entries = this.entries(instance);
+    this.put(instance, entries.length ? JSON.stringify(entries) : null);
+  }
+
+  changesOf(instance) {
+    return this.entries(instance).filter(([, now, then]) => now !== then).length;
+  }
+
+  get unexported() {
+    return [...this.byInstance.keys()].reduce((sum, instance) => sum + this.changesOf(instance), 0);
+  }
+
+  setExported() {
+    for (const [instance, decisions] of this.byInstance) {
+      if (!this.changesOf(instance)) continue;
+      this.exported.set(instance, new Map(decisions));
+      this.keep(instance);
+    }
   }
 
   setReviewer(name) {
@@ -78,11 +97,13 @@ class Reviews {
   reload(instance) {
     let kept = [];
     try {
-      kept = [...new Map(JSON.parse(this.get(instance) ?? "[]"))].filter((entry) => this.isDecision(entry));
+      kept = [...JSON.parse(this.get(instance) ?? "[]")].filter(Array.isArray);
     } catch {
       // not ours
     }
-    this.byInstance.set(instance, new Map(kept));
+    const those = (at) => new Map(kept.map((entry) => [entry[0], entry[at]]).filter((entry) => this.isDecision(entry)));
+    this.byInstance.set(instance, those(1));
+    this.exported.set(instance, those(2));
   }
 
   // The instance of an entry of the storage, undefined for other entries.
@@ -102,14 +123,18 @@ class Reviews {
     return Math.min(Math.max(Math.trunc(Number(this.get(name))) || 0, 0), Number.MAX_SAFE_INTEGER);
   }
 
+  key(name) {
+    return `${OF_BROWSER.has(name) ? "mpu-review" : this.data.key}/${name}`;
+  }
+
   get(name) {
-    return this.storage?.getItem(`${this.data.key}/${name}`) ?? null;
+    return this.storage?.getItem(this.key(name)) ?? null;
   }
 
   put(name, text) {
     try {
-      if (text === null) this.storage?.removeItem(`${this.data.key}/${name}`);
-      else this.storage?.setItem(`${this.data.key}/${name}`, text);
+      if (text === null) this.storage?.removeItem(this.key(name));
+      else this.storage?.setItem(this.key(name), text);
     } catch {
       this.storage = null; // full, or forbidden
     }

@@ -63,6 +63,7 @@ class LabelSearch {
     this.input.value = "";
     this.hide();
     this.choose(label);
+    this.leave(); // so that the next key decides
   }
 
   onKey(event) {
