@@ -21,6 +21,7 @@ from mpu_cli import (
 )
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from tests.conftest import ROOT
+from tests.slow import slow
 
 HEAVY = {"click", "joblib", "numba", "numpy", "scipy", "sklearn", "tqdm"}
 
@@ -146,7 +147,7 @@ def test_the_posterior_takes_probabilities_only(p, c):
         unannotated_posterior(p, c)
 
 
-@pytest.mark.parametrize("container", [np.asarray, csr_array])
+@pytest.mark.parametrize("container", [np.asarray, *slow(csr_array)])
 def test_what_is_missing_is_found_out_of_fold(simulated, container):
     X, truth, S = simulated
     found = out_of_fold(container(X), container(np.insert(S, 1, 0, axis=1)))

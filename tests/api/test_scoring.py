@@ -9,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 from mpu_cli import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
 from mpu_cli.evaluation import propensities
 from mpu_cli.evaluation.metrics import LabelSetMetrics
+from tests.slow import slow
 
 TRUTH = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 SCORES = np.array([[0.9, 0.2, 0.1, 0], [0.7, 0.3, 0.2, 0.1], [0.4, 0.3, 0.2, 0.1]])
@@ -100,7 +101,7 @@ def on_complete_labels() -> dict[str, float]:
     return metrics.results()
 
 
-@pytest.mark.parametrize("kind", RATES)
+@pytest.mark.parametrize("kind", ["labels", "cells", *slow("one", "instances")])
 def test_c_of_labels_instances_or_cells(kind):
     """The mean over draws of what is annotated is that of complete labels; with the mean c it is not."""
     rng, c = np.random.default_rng(1), RATES[kind]

@@ -23,6 +23,7 @@ def rows(path):
     return [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
 
 
+@pytest.mark.slow
 def test_lists_what_was_removed(run, incomplete, tmp_path):
     source, removed = incomplete
     args = ("complete", source, "--top", len(removed), "--c", "0.7", "-o", tmp_path / "missing.tsv", "--json")

@@ -48,6 +48,7 @@ def test_estimate_c_shows_the_worst_group_first(run, collection):
     assert [row[0] for row in table] == ["group", "archive", "library"]
 
 
+@pytest.mark.slow
 def test_train_and_complete_use_it(run, collection, tmp_path):
     news, groups, few, many = collection
     report = json.loads(run("train", news, "--groups", groups, "-o", tmp_path / "m", "--json", *QUICK).stdout)

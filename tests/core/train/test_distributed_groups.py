@@ -91,7 +91,7 @@ def with_label_information(which: str, n: int = N) -> tuple[Problem, Options, Wa
 
 @pytest.mark.parametrize(
     ("which", "epochs"),
-    [("verified, features", 1), ("start", 1), *slow(("verified", 3), ("features", 3), ("start", 3))],
+    [("verified, features", 1), *slow(("start", 1), ("verified", 3), ("features", 3), ("start", 3))],
 )
 def test_one_part_learns_from_label_information_as_a_single_machine_does(which, epochs):
     data, options, start = with_label_information(which)

@@ -26,7 +26,6 @@ from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
 from tests.core.steps import Steps
-from tests.slow import slow
 
 
 @pytest.fixture
@@ -271,7 +270,8 @@ def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem)
     assert "level 0, without two folds" not in with_one_fold_less.seconds
 
 
-@pytest.mark.parametrize("missing", [0.6, *slow(0.0)])
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", [0.6, 0.0])
 def test_expected_f1_on_digits_is_the_true_one(digits, missing):
     """By an outer split; the test file is no measure, it is by other writers."""
     X, Y, _, _ = read_digits(digits)
