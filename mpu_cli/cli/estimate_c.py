@@ -170,6 +170,7 @@ def _print_frequency(report: "Report", c: float, missing: float, interval: "Inte
         click.echo("to check it        answer 40 questions, or what --plan says: mpu complete FILE --questions 40")
         return
     click.echo(f"rests on           {'; '.join(by_people)}")
+    click.echo("assumes            that these were drawn at random and are right")
     if report.by_annotations_alone is not None:
         click.echo(f"annotations alone  {report.by_annotations_alone:.3f}")
     if report.next_width is not None:

@@ -57,7 +57,7 @@ ASSUMPTION_OF_ONE_LABEL = "each instance truly has one label only, which its ann
 ASSUMPTION_OF_GROUPS = f"in each group of instances, {ASSUMPTION}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FrequencyEstimate:
     """An estimate of the label frequency.
 
@@ -83,6 +83,15 @@ class FrequencyEstimate:
     labels: np.ndarray
     predictable: bool
     one_label_each: bool = False
+
+    @property
+    def assumption(self) -> str:
+        """What c rests on, which annotations cannot confirm."""
+        return ASSUMPTION_OF_ONE_LABEL if self.one_label_each else ASSUMPTION
+
+    def __repr__(self) -> str:
+        values = (f"{name}={value!r}" for name, value in (vars(self) | {"assumption": self.assumption}).items())
+        return f"{type(self).__name__}({', '.join(values)})"
 
     @property
     def caution(self) -> str | None:

@@ -8,9 +8,7 @@ import numpy as np
 from mpu_cli.core.data.limits import refuse_large_sample
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.frequency.estimators import (
-    ASSUMPTION,
     ASSUMPTION_OF_GROUPS,
-    ASSUMPTION_OF_ONE_LABEL,
     REPLICATES,
     FrequencyEstimate,
     GroupFrequencies,
@@ -83,9 +81,7 @@ class Estimates:
         """Return what c rests on, where it comes from annotations alone."""
         if self.reviewed is not None or self.estimate is None:
             return None
-        if not self.is_known:
-            return ASSUMPTION_OF_ONE_LABEL
-        return ASSUMPTION if self.groups is None else ASSUMPTION_OF_GROUPS
+        return self.estimate.assumption if self.groups is None or not self.is_known else ASSUMPTION_OF_GROUPS
 
     @property
     def group_rates(self) -> np.ndarray | None:
