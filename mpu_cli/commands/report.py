@@ -31,42 +31,24 @@ COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")
 
 @dataclass(frozen=True, kw_only=True)
 class Suggestion:
-    """A label that is probably missing from an instance.
+    """A label that is probably missing from an instance."""
 
-    Attributes
-    ----------
-    instance : int
-        From 1.
-    id : str or None
-        Of the record.
-    name : str or None
-        Of the label.
-    """
-
-    instance: Annotated[int, ("minimum", 1)]
-    id: str | None = None
+    instance: Annotated[int, ("minimum", 1)]  #: From 1.
+    id: str | None = None  #: Of the record.
     label: Count
-    name: str | None = None
+    name: str | None = None  #: Of the label.
     probability: Share
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What is missing.
+    """What is missing."""
 
-    Attributes
-    ----------
-    frequency : estimation.Report
-        The share that is missing, as `mpu estimate-c` reports it.
-    missing : completion.Report
-        How many labels are missing, as `mpu complete` reports it.
-    suggestions : list of Suggestion
-        The most probable missing labels, the most probable first.
-    """
-
+    #: The share that is missing, as `mpu estimate-c` reports it.
     frequency: Annotated[estimation.Report, ("$ref", "estimate-c.schema.json")]
+    #: How many labels are missing, as `mpu complete` reports it.
     missing: Annotated[completion.Report, ("$ref", "complete.schema.json")]
-    suggestions: list[Suggestion]
+    suggestions: list[Suggestion]  #: The most probable missing labels, the most probable first.
 
     @property
     def warnings(self) -> list[str]:
@@ -98,21 +80,11 @@ def report(
 ) -> Report:
     """Estimate what is missing as `completion.complete` does, and write a page about it.
 
-    Parameters
-    ----------
-    target : str or Path
-        The page, which is HTML.
-    table : str or Path, optional
-        Where to write `Report.rows` as CSV.
-    top : int
-        How many suggestions the page lists.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read.
-    MpuError
-        The data cannot be learned from, or an output cannot be written.
+    `target`: the page, which is HTML.
+    `table`: where to write `Report.rows` as CSV.
+    `top`: how many suggestions the page lists.
+    Raises InputError (a file cannot be read), MpuError (the data cannot be learned from, or an output cannot be
+    written).
     """
     inputs = sources.by_option()
     refuse_overlaps(inputs, {"--output": target, "--csv": table, "--cache": sources.cache})

@@ -54,10 +54,11 @@ def test_ctrl_c_is_for_the_first_process_to_decide():
 
 
 def test_to_stop_early_ends_what_runs():
+    before = {*multiprocessing.active_children()}  # of other tests
     outcomes = processes.run(work, ["a", "b", "c"], 2)
     next(outcomes)
     outcomes.close()
-    assert multiprocessing.active_children() == []
+    assert {*multiprocessing.active_children()} <= before
 
 
 def test_the_server_has_loaded_what_cells_need():

@@ -38,32 +38,17 @@ _DESIGN = (
 
 @dataclass(frozen=True, kw_only=True)
 class LabelReport:
-    """The label frequency of one label.
-
-    Attributes
-    ----------
-    name : str or None
-        None where no names are known.
-    annotations : int
-        Instances that have the label.
-    interval : sequence of two floats
-        90 % interval: see `core.frequency.single_frequencies`, or credible where c comes from complete label sets.
-    missing : float
-        How many labels of this kind are missing; all labels together as many as the pooled c says.
-    pooled : bool
-        Whether c is that of all labels, since this one has too few annotations.
-    unreliable : bool
-        Whether the interval is wider than half of all that is possible.
-    """
+    """The label frequency of one label."""
 
     label: Count
-    name: str | None = None
-    annotations: Count
+    name: str | None = None  #: None where no names are known.
+    annotations: Count  #: Instances that have the label.
     c: Frequency
+    #: 90 % interval: see `core.frequency.single_frequencies`, or credible where c comes from complete label sets.
     interval: Interval
-    missing: float
-    pooled: bool
-    unreliable: bool
+    missing: float  #: How many labels of this kind are missing; all labels together as many as the pooled c says.
+    pooled: bool  #: Whether c is that of all labels, since this one has too few annotations.
+    unreliable: bool  #: Whether the interval is wider than half of all that is possible.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,77 +69,44 @@ class Questions:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The label frequency of a file.
+    """The label frequency of a file."""
 
-    Attributes
-    ----------
-    c, missing_rate, missing, interval
-        The label frequency, 1 - c, how many labels are missing by c and the number of annotations, and a 90 % interval
-        of c: bootstrap, or credible where c comes from people. None where c is unknown, since (nearly) every annotated
-        instance has exactly one label.
-    c_if_one_label_each : float or None
-        What c is then if each instance truly has one label only; numbers of single labels go by it too.
-    method : str
-        How c was estimated: that of `estimators.estimate`, "questions", "reviewed" or "complete".
-    labels_used : int
-        Number of labels that the estimate rests on.
-    predictable : bool
-        Whether labels are predicted so surely that c can be estimated.
-    assumption : str or None
-        What c rests on where it comes from annotations alone.
-    complete_instances : int or None
-        Instances with complete label sets that c comes from; None where it comes from annotations alone.
-    answers : int or None
-        Answers to questions that c comes from; None where there are none.
-    yes : int or None
-        Those of them that say "yes".
-    by_annotations_alone : float or None
-        What c would be without them.
-    plan : list of Reviews or None
-        How many instances to review, drawn at random, for a 90 % interval of c of each width.
-    plan_of_questions : list of Questions or None
-        How many questions to answer for these; widths that thousands of them do not reach are not there.
-    next_width : float or None
-        How wide the interval is to be expected after as many answers more; None where there are none.
-    per_label : list of LabelReport or None
-        In ascending order of labels; None where that was not asked for.
-    per_group : list of GroupRow or None
-        None without groups of instances.
-    warnings : list of str
-        What to know before using the estimate.
-    """
-
+    #: `c`, `missing_rate`, `missing`, `interval`: The label frequency, 1 - c, how many labels are missing by c and the
+    #: number of annotations, and a 90 % interval of c: bootstrap, or credible where c comes from people. None where c
+    #: is unknown, since (nearly) every annotated instance has exactly one label.
     c: Frequency | None = None
     missing_rate: Share | None = None
     missing: float | None = None
     interval: Interval | None = None
+    #: What c is then if each instance truly has one label only; numbers of single labels go by it too.
     c_if_one_label_each: Frequency | None = None
-    method: str
-    labels_used: Count
+    method: str  #: How c was estimated: that of `estimators.estimate`, "questions", "reviewed" or "complete".
+    labels_used: Count  #: Number of labels that the estimate rests on.
     labels: Count
     instances: Count
-    predictable: bool
-    assumption: str | None = None
+    predictable: bool  #: Whether labels are predicted so surely that c can be estimated.
+    assumption: str | None = None  #: What c rests on where it comes from annotations alone.
+    #: Instances with complete label sets that c comes from; None where it comes from annotations alone.
     complete_instances: Count | None = None
-    answers: Count | None = None
-    yes: Count | None = None
-    by_annotations_alone: float | None = None
+    answers: Count | None = None  #: Answers to questions that c comes from; None where there are none.
+    yes: Count | None = None  #: Those of them that say "yes".
+    by_annotations_alone: float | None = None  #: What c would be without them.
+    #: How many instances to review, drawn at random, for a 90 % interval of c of each width.
     plan: list[Reviews] | None = None
+    #: How many questions to answer for these; widths that thousands of them do not reach are not there.
     plan_of_questions: list[Questions] | None = None
+    #: How wide the interval is to be expected after as many answers more; None where there are none.
     next_width: float | None = None
-    per_label: list[LabelReport] | None = None
-    per_group: list[GroupRow] | None = None
-    warnings: list[str] = field(default_factory=list)
+    per_label: list[LabelReport] | None = None  #: In ascending order of labels; None where that was not asked for.
+    per_group: list[GroupRow] | None = None  #: None without groups of instances.
+    warnings: list[str] = field(default_factory=list)  #: What to know before using the estimate.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimator(Validation):
     """How c is estimated from annotations, by cross-validation on a sample.
 
-    Attributes
-    ----------
-    method : {"bbe", "e1", "e2", "e3"}
-        See `estimators.estimate`.
+    `method`: {"bbe", "e1", "e2", "e3"}: see `estimators.estimate`.
     """
 
     method: str = "bbe"
@@ -175,24 +127,13 @@ def estimate(
 
     By the features that `mpu train` would learn from, so that both say the same.
 
-    Parameters
-    ----------
-    on : OnCluster, optional
-        Where workers read; the sample is fetched, and where label sets are complete, all labels. `sources` are
-        without a cache. Default: this process reads.
-    per_label : bool
-        Whether to estimate a label frequency for each label too.
-    output : str or Path, optional
-        Where to write the frequency of each label, as `read_frequencies` reads it.
-    plan : sequence of float
-        Widths of intervals of c to plan a review for.
-
-    Raises
-    ------
-    InputError, ClusterError
-        As of `training_set`.
-    MpuError
-        The output cannot be written; TooLargeError where the data do not fit in memory.
+    `on`: where workers read; the sample is fetched, and where label sets are complete, all labels. `sources` are
+    without a cache. Default: this process reads.
+    `per_label`: whether to estimate a label frequency for each label too.
+    `output`: where to write the frequency of each label, as `read_frequencies` reads it.
+    `plan`: widths of intervals of c to plan a review for.
+    Raises InputError, ClusterError (as of `training_set`), MpuError (the output cannot be written; TooLargeError where
+    the data do not fit in memory).
     """
     sample, method = estimator.sample, estimator.method
     refuse_unwritable(output)
@@ -324,22 +265,13 @@ def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") ->
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What is asked.
+    """What is asked."""
 
-    Attributes
-    ----------
-    questions : int
-        How many cells are asked about; fewer than wanted where no more are worth it.
-    instances, labels : int
-        Of so many.
-    answered : int
-        Answers that there are already.
-    """
-
-    questions: Count
+    questions: Count  #: How many cells are asked about; fewer than wanted where no more are worth it.
+    #: `instances`, `labels`: Of so many.
     instances: Count
     labels: Count
-    answered: Count
+    answered: Count  #: Answers that there are already.
 
 
 def ask(
@@ -353,21 +285,12 @@ def ask(
 ) -> Asked:
     """Draw cells that are not annotated, and write them as a review file in which nothing is decided.
 
-    Parameters
-    ----------
-    sources : Sources
-        With reviews: cells answered there are not drawn again, and the answers say where others are most informative.
-    target : str or Path
-        Written as a whole or not at all; ``-`` is standard output.
-    n : int
-        How many questions; the seed of the run draws them.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read, or nothing is left to ask.
-    MpuError
-        The output cannot be written; TooLargeError where the data do not fit in memory.
+    `sources`: with reviews: cells answered there are not drawn again, and the answers say where others are most
+    informative.
+    `target`: written as a whole or not at all; ``-`` is standard output.
+    `n`: how many questions; the seed of the run draws them.
+    Raises InputError (a file cannot be read, or nothing is left to ask), MpuError (the output cannot be written;
+    TooLargeError where the data do not fit in memory).
     """
     refuse_overlaps(sources.by_option(), {"--output": target, "--cache": sources.cache})
     refuse_unwritable(target)
