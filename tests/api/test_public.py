@@ -21,7 +21,7 @@ from mpu_cli import (
 )
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from tests.conftest import ROOT
-from tests.slow import slow
+from tests.slow import slow, slow_uncompiled
 
 HEAVY = {"click", "joblib", "numba", "numpy", "scipy", "sklearn", "tqdm"}
 
@@ -61,6 +61,7 @@ def test_all_names_are_there_and_documented():
         mpu_cli.MPUClasifier  # noqa: B018
 
 
+@slow_uncompiled
 def test_the_example_at_a_glance_is_true(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "guide" / "python.md").read_text()
@@ -147,6 +148,7 @@ def test_the_posterior_takes_probabilities_only(p, c):
         unannotated_posterior(p, c)
 
 
+@slow_uncompiled
 @pytest.mark.parametrize("container", [np.asarray, *slow(csr_array)])
 def test_what_is_missing_is_found_out_of_fold(simulated, container):
     X, truth, S = simulated
@@ -183,6 +185,7 @@ def test_out_of_fold_predictions_are_of_all_instances(simulated):
         out_of_fold(X, S, MPUClassifier(method="br"))
 
 
+@slow_uncompiled
 def test_thresholds_are_those_of_a_training(simulated):
     X, _, S = simulated
     estimator = MPUClassifier(random_state=1, features="linear")

@@ -11,7 +11,7 @@ from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.model.stacking import LinearModel, StackedModel, stack
 from mpu_cli.core.train.algorithm import Options, train
 from tests.core.simulated import as_features, hide, read_digits
-from tests.slow import slow
+from tests.slow import slow, slow_uncompiled
 
 
 def random_model(D=4, q=3, levels=3) -> StackedModel:
@@ -85,6 +85,7 @@ def test_levels_learn_labels_from_labels(missing):
     assert max(one[0], one[1]) < 0.85 < 0.93 < one[2]
 
 
+@slow_uncompiled
 @pytest.mark.parametrize("features", ["linear", *slow(None)])
 @pytest.mark.parametrize(("missing", "floor"), [(0.6, 0.87), *slow((0.0, 0.90))])
 def test_two_levels_on_digits(digits, missing, floor, features):

@@ -14,6 +14,7 @@ from mpu_cli.core.train.algorithm import train
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 from tests.hypotheses import examples
+from tests.slow import slow_uncompiled
 
 
 def instances(n: int, seed: int = 0) -> np.ndarray:
@@ -54,6 +55,7 @@ def test_an_instance_far_from_all_others_has_features_of_zero():
     assert np.abs(RbfFeatures.learned(X, 1.0, m=20).of(far).data).max() == 0
 
 
+@slow_uncompiled
 def test_a_kernel_is_chosen_where_its_expected_f1_is_higher():
     X, Y = rings(800)
     S = Y & (np.random.default_rng(1).random(Y.shape) < 0.7)
@@ -65,6 +67,7 @@ def test_a_kernel_is_chosen_where_its_expected_f1_is_higher():
     assert report.expected_f1 == pytest.approx(f1, abs=0.1)
 
 
+@slow_uncompiled
 def test_linear_features_are_chosen_where_a_kernel_gains_nothing():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((600, 5)).astype(np.float32)
