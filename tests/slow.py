@@ -11,5 +11,5 @@ def slow(*cases):
 
 
 def slow_uncompiled(test):
-    """Mark a test slow where numba is not installed: it trains whole models, for which NumPy takes ten times as long."""
+    """Mark a test slow where numba is not installed: it trains whole models, and NumPy takes ten times as long."""
     return test if NUMBA else pytest.mark.slow(test)
