@@ -72,9 +72,7 @@ def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
     assert (tmp_path / "more.implied").read_text() == (tmp_path / "rules.tsv").read_text()
     c = {file: json.loads(run("estimate-c", file, "--json").stdout)["c"] for file in (before, after)}
     assert c[after] == pytest.approx(c[before], abs=0.06)
-    result = run(
-        "train", after, "--levels", 1, "-o", tmp_path / "m.mpu", "--json"
-    )  # features as estimate-c chooses them
+    result = run("train", after, "--levels", 1, "-o", tmp_path / "m.mpu", "--json")  # by settings as estimate-c has
     assert json.loads(result.stdout)["c"] == pytest.approx(c[after], abs=0.01)
     true = json.loads(next((tmp_path / "m.mpu").glob("training-*.json")).read_text())["true"]
     assert np.divide(true, Y.sum(axis=0)) == pytest.approx(1, abs=0.2)
