@@ -181,10 +181,10 @@ def read(
         added.astype(bool),
     )
     files = every.files
-    return _each_once(every if on_conflict == "error" or len(files) < 2 else _undisputed(every))
+    return _each_once(every if on_conflict == "error" or len(files) < 2 else _undisputed(every, ids))
 
 
-def _undisputed(every: Decisions) -> Decisions:
+def _undisputed(every: Decisions, ids: RecordIds | None) -> Decisions:
     """Leave out labels on which files contradict each other, and ``*`` of their instances; warn how far they agree."""
     verdicts: list[dict[tuple[int, int], bool]] = []
     written: list[dict[tuple[int, int], str]] = []  # where each decision stands, and what it says
@@ -211,13 +211,23 @@ def _undisputed(every: Decisions) -> Decisions:
                 f"{shown(every.files[i])} and {shown(every.files[j])} agree on {len(both) - len(others):,} of the "
                 f"{len(both):,} labels of instances that both decide (Cohen's kappa {kappa:.2f}); {len(others):,} are "
                 "left undecided: "
-                + "; ".join(f"{written[i][cell]} and {written[j][cell]}" for cell in sorted(others)[:_MOST_DISPUTED])
+                + "; ".join(
+                    f"label {label_text(cell[1], every.names)} of {_record(cell[0], ids)}: {written[i][cell]} and "
+                    f"{written[j][cell]}"
+                    for cell in sorted(others)[:_MOST_DISPUTED]
+                )
                 + "; ..." * (len(others) > _MOST_DISPUTED)
             )
         disputed |= others
     left_out = disputed | {(instance, NOTHING_ELSE) for instance, _ in disputed}
     cells = zip(every.instance.tolist(), every.label.tolist(), strict=True)
     return _part(every, np.array([cell not in left_out for cell in cells], bool)) if disputed else every
+
+
+def _record(instance: int, ids: RecordIds | None) -> str:
+    if ids is None or instance >= len(ids.texts):
+        return f"instance {instance + 1}"
+    return one_line(ids.texts[instance])
 
 
 def _part(every: Decisions, kept: np.ndarray) -> Decisions:

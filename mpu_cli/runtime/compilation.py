@@ -149,7 +149,7 @@ def _checked(cache, source: Path):
 def announce_compilation(*, kept: bool) -> None:
     """Log, once, that functions will be compiled. `kept`: whether the next process will find their machine code."""
     if _first(announce_compilation):
-        _log.info(f"compiling the fast kernels{', once' if kept else ''} (numba)...")
+        _log.info(f"compiling the fast kernels{' that are used for the first time' if kept else ''} (numba)...")
 
 
 def announce_no_cache(reason: Exception | str) -> None:

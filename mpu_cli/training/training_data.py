@@ -108,12 +108,16 @@ class ReviewCounts:
             sampled=len(reviewed.sampled),
         )
 
-    def cautions(self) -> list[str]:
-        """Return warnings of possible mistakes in a review."""
+    def cautions(self, names: LabelNames | None = None) -> list[str]:
+        """Return warnings of possible mistakes in a review, with these names of labels."""
         cautions = []
         if self.new_labels:
-            labels = ", ".join(map(str, self.new_labels[:5])) + ", ..." * (len(self.new_labels) > 5)
-            cautions.append(f"the review has {counted(len(self.new_labels), 'new label')}, annotated nowhere: {labels}")
+            texts = [str(label) if names is None else names.shown(label) for label in self.new_labels[:5]]
+            labels = ", ".join(texts) + ", ..." * (len(self.new_labels) > 5)
+            cautions.append(
+                f"the review has {counted(len(self.new_labels), 'new label')}, annotated nowhere: {labels}; learned "
+                "from the review"
+            )
         if self.unused:
             cautions.append(
                 f"{counted(self.unused, 'decision')} 'no' on a label that is true nowhere; are these numbers right?"
@@ -204,7 +208,7 @@ class AnnotatedData(LabelInformation, ABC):
     ) -> Fitted:
         """Train a model, as `methods.fit` does; its warnings include those of the review."""
         fitted = self._fit(method, options, run, warm_start, hold_out_all)
-        cautions = [] if self.review is None else self.review.cautions()
+        cautions = [] if self.review is None else self.review.cautions(self.names)
         return replace(fitted, warnings=(*cautions, *fitted.warnings))
 
     @abstractmethod

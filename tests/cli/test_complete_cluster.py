@@ -30,7 +30,8 @@ def test_decisions_of_people_are_used_and_not_listed_again(run, cluster, files, 
     review = write_review(tmp_path / "checked.tsv", files)
     common = ("--reviewed", review, "--reviewed-wins", "--cluster", cluster, "-q", *LARGE, "--cost", 3, "--eta0", 1)
     done = run("complete", *files, "-o", tmp_path / "missing.tsv", "--top", 50, *common)
-    assert (done.exit_code, done.stderr) == (0, "warning: the review has 1 new label, annotated nowhere: 7\n")
+    warning = "warning: the review has 1 new label, annotated nowhere: 7; learned from the review\n"
+    assert (done.exit_code, done.stderr) == (0, warning)
     lines = [line for line in (tmp_path / "missing.tsv").read_text().splitlines() if not line.startswith("#")]
     listed = [int(row["instance"]) for row in csv.DictReader(lines, delimiter="\t")]
     assert len(listed) == 50

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from mpu_cli.errors import InputError
-from mpu_cli.names import LabelNames
+from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.review.decisions import Lines, read, write
 from mpu_cli.review.tables import NOTHING_ELSE
 
@@ -247,7 +247,11 @@ def test_what_two_files_contradict_each_other_about_is_left_undecided(file, capl
     [warning] = caplog.messages
     kappa = cohen_kappa_score([1, 1, 0, 0, 1], [1, 1, 0, 0, 0])
     assert f"agree on 4 of the 5 labels of instances that both decide (Cohen's kappa {kappa:.2f}); 1 are" in warning
-    assert warning.endswith(f"left undecided: {first}:7 yes and {second}:7 no")
+    assert warning.endswith(f"left undecided: label 5 of instance 3: {first}:7 yes and {second}:7 no")
+    caplog.clear()
+    names = LabelNames.of({5: ("Topology",), 6: ("Rock",)})
+    read([first, second], names, RecordIds([f"rec{i + 1}" for i in range(4)]), on_conflict="undecided")
+    assert f"left undecided: label Topology of rec3: {first}:7 yes and {second}:7 no" in caplog.text
 
 
 def test_a_file_that_contradicts_itself_is_refused_on_any_conflict(file):

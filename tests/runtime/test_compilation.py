@@ -34,7 +34,8 @@ CALL = """if True:
 """
 DATA = "1 1:1\n2 1:1\n"
 COPY = ("-m", "mpu_cli", "corrupt", "data", "-", "--missing-rate", "0", "--verbose")
-ONCE, EACH_TIME = "compiling the fast kernels, once (numba)...", "compiling the fast kernels (numba)..."
+ONCE = "compiling the fast kernels that are used for the first time (numba)..."
+EACH_TIME = "compiling the fast kernels (numba)..."
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 libc = ctypes.CDLL(None)
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prctl is Linux's")

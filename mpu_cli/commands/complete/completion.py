@@ -357,7 +357,7 @@ def complete(
         fitted = None
         if isinstance(data, TrainingData) and data.scores is not None:
             evidence = Evidence.of_scores(data.scores, problem, asked, run)
-            warnings += [] if data.review is None else data.review.cautions()
+            warnings += [] if data.review is None else data.review.cautions(data.names)
         else:
             fitted = data.fit("mpu", asked, run, hold_out_all=True)
             evidence = evidence_of(fitted, problem)

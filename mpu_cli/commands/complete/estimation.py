@@ -252,7 +252,7 @@ def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") ->
             found["per_group"] = estimates.groups.rows(data.groups, data.labels, data.verified)
     else:
         found["c_if_one_label_each"] = basis.c
-    cautions = [] if data.review is None else data.review.cautions()
+    cautions = [] if data.review is None else data.review.cautions(data.names)
     return Report(
         labels=len(data.ids),
         instances=len(data),
