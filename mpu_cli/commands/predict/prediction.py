@@ -115,8 +115,6 @@ _PROBABILITIES = 1 << 20
 # Out-of-fold predictions that are written at a time.
 _ROWS = 4096
 
-FORMS = ("labels", "scores", "both", *RECORD_FORMS)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
