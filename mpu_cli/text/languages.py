@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain, repeat
 
 from mpu_cli.errors import counted
 
@@ -152,10 +153,10 @@ def _guess(texts: Iterable[str], fewest: int) -> str | None:
     counts = dict.fromkeys(LANGUAGES, 0)
     total = 0
     for text in texts:
-        for match in _WORDS.finditer(text.lower()):
-            total += 1
-            for language in of_word.get(match[0], ()):
-                counts[language] += 1
+        words = _WORDS.findall(text.lower())
+        total += len(words)
+        for language in chain.from_iterable(map(of_word.get, words, repeat(()))):
+            counts[language] += 1
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
     if counts[first] < max(fewest, _LEAST_SHARE * total) or counts[first] < _LEAST_LEAD * counts[second]:
         return None

@@ -1,11 +1,12 @@
 """Texts in several languages: each is stemmed by its own."""
 
 import json
+from importlib import import_module
 
 import pytest
 
 from mpu_cli import Vectorizer
-from mpu_cli.text.languages import TextIn, language_of
+from mpu_cli.text.languages import LANGUAGES, TextIn, language_of
 from tests.text.test_vectorizer import GREETINGS
 
 ENGLISH = "the houses of the city and the gardens of the king"
@@ -41,6 +42,17 @@ def test_each_text_has_its_own_stems():
     assert set(both.features_) == {*alone["english"], *alone["german"], "houses"}
     assert both.transform(["houses"]).nnz == 1
     assert both.features_[both.transform([TextIn.of("Häuser", "de")]).indices[0]] == "haus"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_compiled_stems_are_those_of_python(language):
+    compiled = pytest.importorskip("Stemmer").Stemmer(language)
+    in_python = import_module(f"snowballstemmer.{language}_stemmer")
+    stemmer = getattr(in_python, f"{language.capitalize()}Stemmer")()
+    words = {word for text in GREETINGS.values() for word in text.lower().split()} | {"economies", "nationalisations"}
+    endings = "s", "en", "ung", "ement", "mente", "ización", "ами", "heten"
+    words |= {word + ending for word in words for ending in endings}
+    assert {word: compiled.stemWord(word) for word in words} == {word: stemmer.stemWord(word) for word in words}
 
 
 def test_languages_are_chosen_from_all_texts_wherever_they_stand():
