@@ -5,7 +5,7 @@ import signal
 
 # New objects after which garbage is looked for. Imports make half a million and leave none; at Python's default of 700,
 # looking took a sixth of the start.
-OBJECTS = 100_000
+_OBJECTS = 100_000
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
     from mpu_cli.runtime import signals
 
     signals.watch()
-    gc.set_threshold(OBJECTS)
+    gc.set_threshold(_OBJECTS)
     from mpu_cli.cli import messages, mpu
 
     messages.prepare_streams()

@@ -1,7 +1,6 @@
 """Fixtures: the command line in process, the bundled digits, the shared real sets."""
 
 import fcntl
-import gc
 import os
 import shutil
 import signal
@@ -15,7 +14,6 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from mpu_cli.__main__ import OBJECTS
 from mpu_cli.cli import mpu
 from mpu_cli.runtime.run import Run
 from tests.kernels import NUMBA
@@ -41,13 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     A page takes half a minute: as the last test, it would keep one processor busy when the others have no more to do.
     """
     items.sort(key=lambda item: next((i for i, name in enumerate(FIRST) if name in item.fixturenames), len(FIRST)))
-
-
-def pytest_collection_finish() -> None:
-    """Look for garbage as seldom as ``mpu`` does, and never among what was imported."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(OBJECTS)
 
 
 @pytest.fixture(scope="session", autouse=True)

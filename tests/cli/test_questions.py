@@ -10,6 +10,7 @@ from mpu_cli.review.decisions import read
 from tests.cli.test_reviewed import FAST, review, write
 from tests.cli.training import message
 from tests.core.simulated import linear_problem
+from tests.slow import slow_uncompiled
 
 HEAD = "instance\tlabel\tprobability\tdrawn\tverdict\tsource"
 
@@ -259,6 +260,7 @@ def test_what_more_answers_buy(run, problem, checked):
     )
 
 
+@slow_uncompiled
 def test_a_plan_has_questions(run, problem):
     result = run("estimate-c", problem[2], "--plan", "0.3,0.15,0.001", "--json", "-q")
     report = json.loads(result.stdout)
