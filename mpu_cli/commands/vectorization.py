@@ -1,4 +1,4 @@
-"""Make a data file of texts with tags, in two passes and bounded memory."""
+"""Make a data file of texts with tags, reading them for their languages, their features, and to write vectors."""
 
 import hashlib
 from array import array

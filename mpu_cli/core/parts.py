@@ -168,7 +168,7 @@ def predict_held_out(
 ) -> HeldOut:
     """Predict the instances of each selection by its model; the selections share no instance.
 
-    Each model has learned from so many annotations of each label; None: that does not matter.
+    Each model has learned from so many annotations of each label; None: labels are not stratified.
     """
     of_models = [part.rows(selection, run.seed) for selection in selections]
     held_out = rows_of(of_models, len(part))

@@ -71,7 +71,7 @@ class Prior:
         return cls(csc_array(unit_rows(label_features).T), features.as_sparse().tocsc())
 
     def sparing(self, features: Features, positives: csr_array) -> "Prior":
-        """Return the same where labels that are not positive in an instance are not learned; many are."""
+        """Return a prior under which labels without a positive instance keep the weights of their names."""
         return replace(self, learnable=Learnable.of(features.as_sparse(), positives, self.vectors))
 
     def block(self, labels: Block) -> "Prior":

@@ -113,7 +113,7 @@ def fit(
     `warm_start`: of mpu: as for `core.train.algorithm.train`.
     `hold_out_all`: of mpu and br: predict all instances out of fold.
     Raises DataError (the options are those of another method), MpuError (the method cannot learn from these data;
-    tooLargeError if they would not fit in memory).
+    TooLargeError if they would not fit in memory).
     """
     from mpu_cli.runtime.run import DEFAULT_RUN
 

@@ -70,6 +70,25 @@ def directory_of(data: str | Path) -> Path | None:
     return folder_of(data)
 
 
+def refuse_other_vectorizer(source: Source, packed_vectorizer: bytes | None) -> None:
+    """Raise InputError where the features of data have other numbers, or idf, than those of a model's vectoriser."""
+    if packed_vectorizer is None:
+        return
+    for file in files_of(source):
+        directory = directory_of(file)
+        if directory is None or made_with(file) is None:
+            continue
+        own = packed(stored.load(directory))
+        is_other = own.partition(b"\n")[2] != packed_vectorizer.partition(b"\n")[2]  # the version may be another
+        if is_other and Sidecars(file).stranger() is None:
+            raise InputError(
+                file,
+                None,
+                "was made by another vectoriser than the data of the model, so its features have other numbers; make "
+                "it anew by mpu vectorize --like and the data of the model, or predict the texts themselves",
+            )
+
+
 def made_with(data: str | Path) -> stored.Content | None:
     """Return size and checksum of the data file that a directory was made with; None without one, or if damaged."""
     path = directory_of(data)

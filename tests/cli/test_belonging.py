@@ -17,12 +17,12 @@ def make(run, folder):
         rows = [{"id": f"{name}{i}", "text": f"{words[i % 2]} {name} {i}", "tags": [words[i % 2]]} for i in range(20)]
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         assert run("vectorize", folder / f"{name}.jsonl", "-o", folder / f"{name}.svm").exit_code == 0
-    assert run("train", folder / "w.svm", *QUICK).exit_code == 0
+        assert run("train", folder / f"{name}.svm", *QUICK).exit_code == 0
 
 
 @pytest.fixture
 def folder(copied):
-    """Two data files of 20 texts each, with other words, names and ids; and a model of the second."""
+    """Two data files of 20 texts each, with other words, names and ids; and a model of each."""
     return copied(make)
 
 
@@ -39,7 +39,7 @@ COMMANDS = {
     "complete": lambda f: ("complete", f / "v.svm", *QUICK, "-o", f / "out"),
     "review": lambda f: ("review", f / "v.svm", "-o", f / "out"),
     "estimate-c": lambda f: ("estimate-c", f / "v.svm", "--per-label"),
-    "evaluate": lambda f: ("evaluate", f / "v.svm", f / "w.mpu", "--per-label", "--json"),
+    "evaluate": lambda f: ("evaluate", f / "v.svm", f / "v.mpu", "--per-label", "--json"),
 }
 
 

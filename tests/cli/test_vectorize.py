@@ -36,6 +36,25 @@ def test_from_texts_to_labels(run, news, tmp_path):
     assert [labels[int(line.split(":")[0]) - 1] for line in result.stdout.splitlines()] == ["Sport", "Politics"]
 
 
+def test_data_of_another_vectoriser_are_refused(run, news, tmp_path):
+    """Their features have other numbers, which the model would take for its own."""
+    assert run("vectorize", news, "-o", tmp_path / "news.svm").exit_code == 0
+    assert run("train", tmp_path / "news.svm", *QUICK).exit_code == 0
+    others = [json.loads(line) for line in news.read_text().splitlines()]
+    others = [other | {"text": f"another {other['text']}"} for other in others]
+    (tmp_path / "new.jsonl").write_text("".join(json.dumps(other) + "\n" for other in others))
+    new, model = tmp_path / "new.svm", tmp_path / "news.mpu"
+    assert run("vectorize", tmp_path / "new.jsonl", "-o", new).exit_code == 0
+    for command in (("predict", model, new, "-o", tmp_path / "out"), ("evaluate", new, model)):
+        result = run(*command)
+        assert (result.exit_code, (tmp_path / "out").exists()) == (1, False)
+        assert "was made by another vectoriser than the data of the model" in message(result)
+    assert run("vectorize", tmp_path / "new.jsonl", "--like", tmp_path / "news.svm", "-o", new).exit_code == 0
+    assert run("predict", model, new, "-o", tmp_path / "out").exit_code == 0
+    new.write_text(new.read_text() + "\n")  # what the directory beside them tells is of other data
+    assert run("predict", model, new, "-o", tmp_path / "out").exit_code == 0
+
+
 def test_the_report(run, news, tmp_path):
     result = run("vectorize", news, "-o", tmp_path / "news.svm")
     assert result.stdout == ""

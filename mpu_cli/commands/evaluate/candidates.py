@@ -28,6 +28,7 @@ from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks, no_instances
 from mpu_cli.svmlight.streams import Files, Source, as_one, files_of
+from mpu_cli.text.sidecars import refuse_other_vectorizer
 
 _log = logging.getLogger(__name__)
 _PROBABILITIES = 1 << 22  # that are in memory at a time
@@ -144,6 +145,7 @@ def _add_predicted(
     run: Run,
     count: Callable[[int], None],
 ) -> Fitness:
+    refuse_other_vectorizer(truth, model.packed_vectorizer)
     fitness = Fitness()
     for chunk in chunks:
         fitness += Fitness.of(model, chunk.features)

@@ -32,6 +32,7 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
+from mpu_cli.text.sidecars import refuse_other_vectorizer
 from mpu_cli.text.stored import unpacked
 
 # Fewer instances may be unlike the others by chance.
@@ -200,6 +201,7 @@ def predict(
     if isinstance(source, Texts):
         chunks, ids = source.chunks(), source
     else:
+        refuse_other_vectorizer(source, model.packed_vectorizer)
         ids = Ids(source) if output.form in RECORD_FORMS else None
         contents = None if ids is None else ids.sidecars.contents
         chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)

@@ -65,7 +65,7 @@ class Level(ABC):
 
     @property
     def is_honest(self) -> bool:
-        """Whether what it is worth can be compared with what the level below is worth."""
+        """Whether its expected F1 is unbiased, so that it can be compared with that of the level below."""
         return False
 
     @property

@@ -122,7 +122,7 @@ class Classifier:
 def fit(task: Task) -> Fitted:
     """Learn the annotations.
 
-    Raises MpuError (the classifier cannot learn from these data; tooLargeError if it needs them dense, and memory is
+    Raises MpuError (the classifier cannot learn from these data; TooLargeError if it needs them dense, and memory is
     too small).
     """
     import sklearn
