@@ -15,7 +15,7 @@ Every method assumes that a true label is annotated with the same chance, whiche
 instances (`estimate_groups`), is estimated from these alone; groups with too few annotations are taken together.
 
 e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008,
-Section 2.
+Section 2, by which Kong et al. 2014 estimate c (Section 2.1).
 """
 
 from collections.abc import Callable
