@@ -86,7 +86,10 @@ def test_noise_is_warned_of_and_c_given_is_not(run, tmp_path):
     rng = np.random.default_rng(0)
     source = tmp_path / "noise.svm"
     source.write_text(
-        "".join(f"{rng.integers(3)} " + " ".join(f"{j}:{rng.normal():.3f}" for j in range(5)) + "\n" for _ in range(90))
+        "".join(
+            f"{rng.integers(3)}{',3' * (i % 3 == 0)} " + " ".join(f"{j}:{rng.normal():.3f}" for j in range(5)) + "\n"
+            for i in range(90)
+        )
     )
     options = ("--cost", 1, "--epochs", 2, "-q")
     assert "is unreliable: no label can be predicted well" in run("train", source, *options).stderr
