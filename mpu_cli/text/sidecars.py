@@ -78,9 +78,11 @@ def refuse_other_vectorizer(source: Source, packed_vectorizer: bytes | None) -> 
         directory = directory_of(file)
         if directory is None or made_with(file) is None:
             continue
-        own = packed(stored.load(directory))
-        is_other = own.partition(b"\n")[2] != packed_vectorizer.partition(b"\n")[2]  # the version may be another
-        if is_other and Sidecars(file).stranger() is None:
+        try:
+            own = packed(stored.load(directory))
+        except InputError:  # a damaged one tells nothing
+            continue
+        if not stored.is_same(own, packed_vectorizer) and Sidecars(file).stranger() is None:
             raise InputError(
                 file,
                 None,
@@ -242,7 +244,7 @@ class Sidecars:
             belongs, own = 0 if kept.content is None else kept.content.instances, packed(kept)
             for path in there[1:]:
                 other = stored.load(path)
-                if packed(other) != own:
+                if not stored.is_same(packed(other), own):
                     raise InputError(str(path), None, f"is of another vectoriser than {there[0]}")
                 belongs += 0 if other.content is None else other.content.instances
         except InputError as error:

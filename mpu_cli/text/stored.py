@@ -283,6 +283,13 @@ def packed(kept: Stored) -> bytes:
     return b"".join([header.encode(), b"\n", kept.idf.astype(_IDF).tobytes(), names, hashes])
 
 
+def is_same(one: bytes | None, other: bytes | None) -> bool:
+    """Whether two packed vectorisers number and weight features alike, whichever versions of mpu wrote them."""
+    if one is None or other is None:
+        return one is other
+    return one.partition(b"\n")[2] == other.partition(b"\n")[2]
+
+
 def unpacked(data: bytes, source: str) -> Stored:
     """Return the vectoriser of `packed`; InputError, with its file, where it is damaged or of a newer version."""
     try:

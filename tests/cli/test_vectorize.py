@@ -51,6 +51,11 @@ def test_data_of_another_vectoriser_are_refused(run, news, tmp_path):
         assert "was made by another vectoriser than the data of the model" in message(result)
     assert run("vectorize", tmp_path / "new.jsonl", "--like", tmp_path / "news.svm", "-o", new).exit_code == 0
     assert run("predict", model, new, "-o", tmp_path / "out").exit_code == 0
+    manifest = tmp_path / "new.text" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"mpu_version": "0.0.1"}))
+    assert run("predict", model, new, "-o", tmp_path / "out").exit_code == 0  # another version made the same numbers
+    (tmp_path / "new.text" / "features").write_text("damaged\n")
+    assert run("predict", model, new, "-o", tmp_path / "out").exit_code == 0  # a damaged vectoriser tells nothing
     new.write_text(new.read_text() + "\n")  # what the directory beside them tells is of other data
     assert run("predict", model, new, "-o", tmp_path / "out").exit_code == 0
 

@@ -21,6 +21,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks
+from mpu_cli.text.stored import is_same
 
 _NEW, _PRESENT = "the new model", "the present one"
 _log = logging.getLogger(__name__)
@@ -102,13 +103,13 @@ class Gate:
             for name, model in gate._models():
                 if not gate.others:
                     gate = replace(gate, packed_vectorizer=model.packed_vectorizer)
-                if model.packed_vectorizer == gate.packed_vectorizer:
+                if is_same(model.packed_vectorizer, gate.packed_vectorizer):
                     gate = replace(gate, others=(*gate.others, gate._judged(name, model)))
         return gate
 
     def refuse_other_numbers(self, packed_vectorizer: bytes) -> None:
         """Refuse data whose features have other numbers than those of the present model, so that no test has both."""
-        if self.packed_vectorizer not in (None, packed_vectorizer):
+        if self.packed_vectorizer is not None and not is_same(self.packed_vectorizer, packed_vectorizer):
             raise ModelError(
                 f"{self.record.model}: learned from data of another vectoriser, so one TEST.svm cannot be for both "
                 "models; make the data by mpu vectorize --like, or train once without --accept-on"
