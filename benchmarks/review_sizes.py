@@ -16,14 +16,14 @@ from scipy.sparse import csr_array
 from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
-from mpu_cli.core.train.algorithm import Options, Report, train
+from mpu_cli.core.train.algorithm import Options, TrainingResult, train
 from mpu_cli.runtime.run import Run
 
 SIZES = (10, 25, 50, 100, 200, 500)
 _KEPT = 0.5
 
 
-def micro_f1(of: Collection, S: np.ndarray, options: Options, run: Run, **review: Any) -> tuple[float, Report]:
+def micro_f1(of: Collection, S: np.ndarray, options: Options, run: Run, **review: Any) -> tuple[float, TrainingResult]:
     """Learn from the labels that are annotated somewhere and score test predictions of all."""
     columns = np.flatnonzero(S.any(axis=0))
     model, report = train(Problem(of.X, csr_array(S[:, columns]), **review), options, run)

@@ -22,22 +22,22 @@ from mpu_cli.commands.train import history, training
 FOLDER = Path(__file__).parent / "schemas"
 # The title of the schema of each report, and what it says beyond the fields.
 REPORTS: dict[str, tuple[type, str, dict[str, Any]]] = {
-    "apply": (tagging.Report, "`mpu apply --json`", {}),
+    "apply": (tagging.TaggingReport, "`mpu apply --json`", {}),
     "comparison": (evaluation.ComparisonReport, "`mpu evaluate A B --json`", {}),
-    "complete": (completion.Report, "`mpu complete --json`", {}),
-    "estimate-c": (estimation.Report, "`mpu estimate-c --json`", {}),
-    "evaluate": (evaluation.Report, "`mpu evaluate --json`, of one file of predictions", {}),
+    "complete": (completion.CompletionReport, "`mpu complete --json`", {}),
+    "estimate-c": (estimation.FrequencyReport, "`mpu estimate-c --json`", {}),
+    "evaluate": (evaluation.EvaluationReport, "`mpu evaluate --json`, of one file of predictions", {}),
     "history-line": (training.HistoryLine, "A line of `mpu train --history`", {}),
-    "info": (description.Report, "`mpu info MODEL --json`", {}),
+    "info": (description.ModelReport, "`mpu info MODEL --json`", {}),
     "questions": (estimation.Asked, "`mpu complete --questions N --json`", {}),
-    "report": (reporting.Report, "`mpu report --json`", {}),
+    "report": (reporting.MissingLabelsReport, "`mpu report --json`", {}),
     "train": (
-        training.Report,
+        training.TrainingReport,
         "`mpu train --json`",
         {"oneOf": [{"required": ["threshold"]}, {"required": ["thresholds"]}]},
     ),
-    "vectorize": (vectorization.Report, "`mpu vectorize --json`", {}),
-    "versions": (history.Report, "`mpu versions MODEL --json`", {}),
+    "vectorize": (vectorization.VectorizationReport, "`mpu vectorize --json`", {}),
+    "versions": (history.VersionsReport, "`mpu versions MODEL --json`", {}),
 }
 _SIMPLE = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string", NoneType: "null"}
 

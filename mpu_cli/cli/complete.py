@@ -29,7 +29,7 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.complete.completion import Report
+    from mpu_cli.commands.complete.completion import CompletionReport
     from mpu_cli.commands.complete.estimation import Asked
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
@@ -173,7 +173,7 @@ def _say_questions(report: "Asked") -> None:
     )
 
 
-def _say(report: "Report") -> None:
+def _say(report: "CompletionReport") -> None:
     judged = report.judged
     if judged is not None:
         low, high = judged.interval

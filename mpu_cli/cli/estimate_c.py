@@ -22,7 +22,7 @@ from mpu_cli.errors import counted
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.complete.estimation import LabelReport, Report
+    from mpu_cli.commands.complete.estimation import FrequencyReport, LabelFrequencyReport
     from mpu_cli.runtime.report import Interval
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
@@ -131,7 +131,7 @@ def estimate_c(
     give(report, as_json, _print_report)
 
 
-def _print_report(report: "Report") -> None:
+def _print_report(report: "FrequencyReport") -> None:
     if report.c is None or report.missing is None or report.interval is None:
         click.echo("label frequency c  unknown: (nearly) every annotated instance has exactly one label")
         click.echo(f"                   it is {report.c_if_one_label_each:.3f} if {report.assumption}")
@@ -151,7 +151,7 @@ def _print_report(report: "Report") -> None:
         _print_labels(report.per_label, "" if report.c is not None else f"if {report.assumption}")
 
 
-def _print_frequency(report: "Report", c: float, missing: float, interval: "Interval") -> None:
+def _print_frequency(report: "FrequencyReport", c: float, missing: float, interval: "Interval") -> None:
     low, high = interval
     by_people = [counted(report.answers, "answer") + f", {report.yes:,} of them yes"] if report.answers else []
     if report.complete_instances is not None:
@@ -180,7 +180,7 @@ def _print_frequency(report: "Report", c: float, missing: float, interval: "Inte
         )
 
 
-def _print_labels(labels: "list[LabelReport]", condition: str) -> None:
+def _print_labels(labels: "list[LabelFrequencyReport]", condition: str) -> None:
     named = any(row.name is not None for row in labels)
     rows = [
         [

@@ -37,7 +37,7 @@ from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.evaluate.evaluation import ComparisonReport, Quality, Report
+    from mpu_cli.commands.evaluate.evaluation import ComparisonReport, EvaluationReport, Quality
     from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run
 
@@ -283,7 +283,7 @@ def _refuse_for_several(truths: tuple[str, ...]) -> None:
         raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
 
 
-def _print_report(report: "Report") -> None:
+def _print_report(report: "EvaluationReport") -> None:
     summary, corrected = report.summary(), report.corrected
     if corrected is None:
         print_table([[name, value] for name, value in summary.items()])

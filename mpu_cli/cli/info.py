@@ -25,7 +25,7 @@ from mpu_cli.runtime.options import Whole
 
 if TYPE_CHECKING:
     from mpu_cli.bundle.manifest import Origin, OriginFile
-    from mpu_cli.commands.describe import LabelReport, Report
+    from mpu_cli.commands.describe import ModelLabelReport, ModelReport
 
 _FORMATS = (".png", ".svg", ".pdf")
 _JUDGED = ["trained", "accepted", "by", "test", "unknown features", "labels per instance", "expected", "warnings"]
@@ -146,7 +146,7 @@ _LISTED = 20  # files
 _PACKAGES = {"mpu": "mpu", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "numba": "numba"}
 
 
-def print_report(report: "Report") -> None:
+def print_report(report: "ModelReport") -> None:
     """Print the properties of a model, one on each line, then the requested labels."""
     print_lines(_lines(report))
     if report.origin is not None and report.origin.files:
@@ -168,7 +168,7 @@ def _or_unknown(value: int | str | None) -> str:
     return _NOT_RECORDED if value is None else f"{value:,}" if isinstance(value, int) else value
 
 
-def _lines(report: "Report") -> dict[str, str]:
+def _lines(report: "ModelReport") -> dict[str, str]:
     origin, rest = report.origin, dict(report.options)
     instances = "instances not recorded" if origin is None else counted(origin.instances, "instance")
     data = f"{instances}, {counted(report.features, 'feature')}, {counted(report.labels, 'label')}"
@@ -212,7 +212,7 @@ def _history(origin: "Origin | None") -> dict[str, str]:
     }
 
 
-def _frequency(report: "Report", rest: dict[str, Any]) -> str:
+def _frequency(report: "ModelReport", rest: dict[str, Any]) -> str:
     """Describe c, and remove its values from `rest`."""
     if report.c is None:
         return f"none: {report.method} has no label frequency"
@@ -259,7 +259,7 @@ def _value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _print_label(label: "LabelReport", report: "Report") -> None:
+def _print_label(label: "ModelLabelReport", report: "ModelReport") -> None:
     annotated = _NOT_RECORDED if label.annotated is None else counted(label.annotated, "time")
     if label.annotated == 0:
         annotated, true = "never", "nothing tells how often"

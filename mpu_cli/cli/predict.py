@@ -207,7 +207,7 @@ def predict(
         raise click.UsageError("With --cluster, FILEs have vectors, and predictions go to a directory: give -o OUT/.")
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
-    counts = prediction.Report()
+    counts = prediction.PredictionReport()
     progress = (None, "instance") if on is None else (len(names), "file")
     with (
         making(Path(output), in_out.values()) if into_folder else nullcontext(),

@@ -12,7 +12,7 @@ from mpu_cli.cli.reports import give, json_option
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.report import Report
+    from mpu_cli.commands.report import MissingLabelsReport
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
@@ -52,7 +52,7 @@ def report(sources: "Sources", output: Path, table: Path | None, top: int, run: 
     give(made, as_json, partial(_say, output))
 
 
-def _say(output: Path, report: "Report") -> None:
+def _say(output: Path, report: "MissingLabelsReport") -> None:
     c = report.frequency
     if c.interval is None:
         info(f"how many labels are missing is unknown; see {output}")

@@ -12,7 +12,7 @@ from mpu_cli.errors import counted, one_line
 from mpu_cli.runtime.report import as_json
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.train.training import Report
+    from mpu_cli.commands.train.training import TrainingReport
     from mpu_cli.core.frequency.estimators import GroupRow
 
 
@@ -71,7 +71,7 @@ def print_groups(rows: "list[GroupRow] | None") -> None:
     print_table([header, *table])
 
 
-def print_report(report: "Report") -> None:
+def print_report(report: "TrainingReport") -> None:
     """Print the results of a training, one on each line; those that only some methods have come last."""
     elsewhere = ("c_assumption", "c_by_group", "warnings")
     rest = {name: value for name, value in as_json(report).items() if name not in elsewhere}

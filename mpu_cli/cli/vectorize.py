@@ -14,7 +14,7 @@ from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.vectorization import Report
+    from mpu_cli.commands.vectorization import VectorizationReport
 
 
 @click.command("vectorize")
@@ -151,7 +151,7 @@ def vectorize(
         )
 
 
-def _stems(done: "Report") -> str:
+def _stems(done: "VectorizationReport") -> str:
     """Return the languages of the stems; of several, with the number of texts in each."""
     if "," not in done.stem:
         return done.stem

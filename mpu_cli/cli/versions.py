@@ -11,7 +11,7 @@ from mpu_cli.cli.reports import json_option, print_json, print_table, show
 from mpu_cli.runtime.options import Whole
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.train.history import Report
+    from mpu_cli.commands.train.history import VersionsReport
 
 
 @click.command("versions")
@@ -53,7 +53,7 @@ def versions(model: Path, restore: bool, version: int | None, wait: float, as_js
     show(report, as_json, print_versions)
 
 
-def print_versions(report: "Report") -> None:
+def print_versions(report: "VersionsReport") -> None:
     """Print a row for each line of the history; what is said of it comes last, with its warnings below."""
     rows = [["version", "time", "data", "test", ""]]
     for entry in report.versions:
@@ -65,7 +65,7 @@ def print_versions(report: "Report") -> None:
     print_table([[*row[:-1], row[-1].ljust(width)] for row in rows])
 
 
-def _said(report: "Report", entry: dict[str, Any]) -> str:
+def _said(report: "VersionsReport", entry: dict[str, Any]) -> str:
     number = entry.get("version")
     if entry.get("restored"):
         words = "put back"

@@ -21,7 +21,7 @@ from mpu_cli.core.model.stacking import AnyModel
 from mpu_cli.core.negative_sampling import is_worthwhile
 from mpu_cli.core.options import FEW_SHARDS, RBF, Options
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.train.algorithm import Report, train, train_on_parts
+from mpu_cli.core.train.algorithm import TrainingResult, train, train_on_parts
 from mpu_cli.core.train.mixing import shards_of
 from mpu_cli.core.validation import default_folds
 from mpu_cli.errors import DataError, InputError
@@ -172,7 +172,7 @@ def learn(
     n_shards: int = FEW_SHARDS,
     warm_start: WarmStart | None = None,
     hold_out_all: bool = False,
-) -> tuple[AnyModel, Report]:
+) -> tuple[AnyModel, TrainingResult]:
     """Learn a model of all labels; errors as for `train_on_parts`, and ClusterError if the cluster fails.
 
     Up to 200,000 instances (50,000 if there are more than 500 labels), or up to the size of the sample, one worker
@@ -226,7 +226,7 @@ def _together(
     run: Run,
     warm_start: WarmStart | None,
     hold_out_all: bool,
-) -> tuple[AnyModel, Report]:
+) -> tuple[AnyModel, TrainingResult]:
     """Learn from all parts."""
     width = max(one.features.shape[1] for one in data)
     features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))

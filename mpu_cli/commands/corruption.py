@@ -173,7 +173,7 @@ class ListedDraw:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class CorruptionReport:
     """The result of `corrupt`."""
 
     #: `instances`, `labels`, `removed`: Numbers of instances and labels of the file, before the removal, and of removed
@@ -201,7 +201,7 @@ def corrupt(
     run: Run = DEFAULT_RUN,
     removed_to: str | Path | None = None,
     reading: Reading = DEFAULT_READING,
-) -> Report:
+) -> CorruptionReport:
     """Copy a file without a share of its labels. Every other byte stays the same.
 
     The file is read twice, once to check every line and to count, once to copy: in constant memory, if the scheme is
@@ -264,7 +264,7 @@ def _count(chunks: Iterator[Dataset]) -> Counts:
 
 def _copy(
     stream: Readable, source: str, out: Writable, removed_out: Writable | None, draw: Draw, reading: Reading
-) -> Report:
+) -> CorruptionReport:
     instances = emptied = 0
     before: Counter[int] = Counter()
     after: Counter[int] = Counter()
@@ -287,7 +287,7 @@ def _copy(
         after.update(labels[~removed].tolist())
         left = np.bincount(rows_of(spans.sizes)[~removed], minlength=len(spans.sizes))
         emptied += int(np.count_nonzero((spans.sizes > 0) & (left == 0)))
-    return Report(
+    return CorruptionReport(
         instances=instances,
         labels=before.total(),
         removed=before.total() - after.total(),

@@ -46,7 +46,7 @@ class LinkWeight:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelReport:
+class ModelLabelReport:
     """What a model has for one label."""
 
     label: Count
@@ -68,7 +68,7 @@ class LabelReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrequencyReport:
+class ModelFrequencyReport:
     """The label frequencies of a model."""
 
     lowest: float
@@ -87,7 +87,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class ModelReport:
     """What a model says of itself."""
 
     model: str
@@ -100,16 +100,16 @@ class Report:
     features: Count  #: Features that occurred in training.
     weights: Count  #: Weights that are not zero.
     knows_texts: bool  #: Whether it keeps the vectoriser that made its data of texts.
-    c: FrequencyReport | None  #: None where the method has no label frequency.
+    c: ModelFrequencyReport | None  #: None where the method has no label frequency.
     thresholds: Thresholds
     options: dict[str, Any]  #: Further records of its training: options and results.
     origin: Origin | None  #: How it was trained; None where that was not recorded.
-    of_labels: list[LabelReport] = field(default_factory=list)  #: Of the labels that were asked for.
+    of_labels: list[ModelLabelReport] = field(default_factory=list)  #: Of the labels that were asked for.
 
 
 def describe(
     path: Path, labels: Sequence[str] = (), top: int = 10, by_number: bool = False, plot: Path | None = None
-) -> Report:
+) -> ModelReport:
     """Read a model and say what it is.
 
     `labels`: labels to look at more closely: names or numbers; with `by_number` numbers.
@@ -175,12 +175,12 @@ class _Described:
         self.options = {k: v for k, v in model.options.items() if k not in _FINDINGS or _FINDINGS[k](v)}
         self.origin = self._origin()
 
-    def report(self, of_labels: list[LabelReport]) -> Report:
+    def report(self, of_labels: list[ModelLabelReport]) -> ModelReport:
         model, levels = self.model, () if self.stacked is None else self.stacked.levels
         names = model.names
         named = 0 if names is None else sum(bool(names.by_number.get(label)) for label in model.label_ids.tolist())
         thresholds = model.predictor.thresholds
-        return Report(
+        return ModelReport(
             model=str(self.path),
             method=model.method,
             levels=len(levels) or None,
@@ -216,10 +216,10 @@ class _Described:
             )
         return column
 
-    def label(self, k: int, top: int) -> LabelReport:
+    def label(self, k: int, top: int) -> ModelLabelReport:
         model, origin = self.model, self.origin
         knows_c = "c" in model.options
-        report = LabelReport(
+        report = ModelLabelReport(
             label=int(model.label_ids[k]),
             name=self._name(k),
             c=float(model.c[k]) if knows_c else None,
@@ -267,11 +267,11 @@ class _Described:
             return {}
         return dict(enumerate(unpacked(self.model.packed_vectorizer, str(self.path)).features or (), 1))
 
-    def _frequency(self) -> FrequencyReport | None:
+    def _frequency(self) -> ModelFrequencyReport | None:
         options, c = self.options, self.model.c
         if "c" not in options:
             return None
-        return FrequencyReport(
+        return ModelFrequencyReport(
             lowest=float(c.min()),
             mean=float(c[0] if (c == c[0]).all() else c.mean()),
             highest=float(c.max()),

@@ -41,13 +41,13 @@ class Suggestion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class MissingLabelsReport:
     """What is missing."""
 
     #: The share that is missing, as `mpu estimate-c` reports it.
-    frequency: Annotated[estimation.Report, ("$ref", "estimate-c.schema.json")]
+    frequency: Annotated[estimation.FrequencyReport, ("$ref", "estimate-c.schema.json")]
     #: How many labels are missing, as `mpu complete` reports it.
-    missing: Annotated[completion.Report, ("$ref", "complete.schema.json")]
+    missing: Annotated[completion.CompletionReport, ("$ref", "complete.schema.json")]
     suggestions: list[Suggestion]  #: The most probable missing labels, the most probable first.
 
     @property
@@ -77,11 +77,11 @@ class Report:
 
 def report(
     sources: Sources, target: str | Path, *, table: str | Path | None = None, top: int = 50, run: Run = DEFAULT_RUN
-) -> Report:
+) -> MissingLabelsReport:
     """Estimate what is missing as `completion.complete` does, and write a page about it.
 
     `target`: the page, which is HTML.
-    `table`: where to write `Report.rows` as CSV.
+    `table`: where to write `MissingLabelsReport.rows` as CSV.
     `top`: how many suggestions the page lists.
     Raises InputError (a file cannot be read), MpuError (the data cannot be learned from, or an output cannot be
     written).
@@ -91,7 +91,7 @@ def report(
     refuse_unwritable(target, table)
     missing = completion.complete(sources, completion.Outputs(), Options(), Choice(top=top), run=run)
     assert missing.frequency is not None  # the options have none
-    made = Report(frequency=missing.frequency, missing=missing, suggestions=list(_suggestions(missing)))
+    made = MissingLabelsReport(frequency=missing.frequency, missing=missing, suggestions=list(_suggestions(missing)))
     with ExitStack() as stack:
         out, *more = (stack.enter_context(open_output(file)) for file in (target, table) if file is not None)
         out.write(page(str(sources.file), as_json(made), list(made.rows()), made.warnings))
@@ -102,7 +102,7 @@ def report(
     return made
 
 
-def _suggestions(missing: completion.Report) -> Iterator[Suggestion]:
+def _suggestions(missing: completion.CompletionReport) -> Iterator[Suggestion]:
     ids, names, cells = missing.record_ids, missing.names, missing.cells
     for row, label, probability in zip(
         cells.rows.tolist(), missing.ids[cells.columns].tolist(), cells.probabilities.tolist(), strict=True

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class ReviewReport:
     """Counts of what is to be reviewed."""
 
     #: `instances`, `suggestions`, `labels`: Instances to review, labels that are suggested for them, and labels to
@@ -72,7 +72,7 @@ def prepare(
     label_studio_tasks: bool = False,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
-) -> Report:
+) -> ReviewReport:
     """Write a page for reviewing, or tasks for Label Studio.
 
     `sample`: review so many instances, drawn at random by ``run.seed``.
@@ -115,7 +115,7 @@ def prepare(
     with open_output(target) as out:
         out.write(label_studio.tasks(work) if label_studio_tasks else page(work))
     n_suggested = sum(len(item.suggested) for item in work.items)
-    return Report(instances=len(work.items), suggestions=n_suggested, labels=len(work.labels.numbers))
+    return ReviewReport(instances=len(work.items), suggestions=n_suggested, labels=len(work.labels.numbers))
 
 
 def _allowed(

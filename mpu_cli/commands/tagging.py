@@ -193,7 +193,7 @@ class Accepted:
 
 
 @dataclass(kw_only=True)
-class Report:
+class TaggingReport:
     """What `apply` did."""
 
     records: Count = 0  #: Records written.
@@ -223,7 +223,7 @@ def apply(
     form: str | None = None,
     added_field: str = ADDED,
     reading: Reading = DEFAULT_READING,
-) -> Report:
+) -> TaggingReport:
     """Write records with accepted labels as tags, all else as it was.
 
     Instance k of the data is the record with its id or, where records have no ids, the k-th record.
@@ -239,7 +239,7 @@ def apply(
     changes, names, ids, n = _changes(data, accepted, len(vectorization.labels), reading)
     by_key = _by_key(changes, ids, data)
     used: set[str | int] = set()
-    report = Report()
+    report = TaggingReport()
     broader = vectorization.labels.broader if accepted.fill_implied else {}
     if accepted.fill_implied and not broader:
         raise InputError(str(folder_of(data)), None, "nothing says which labels imply others, so none can be filled in")

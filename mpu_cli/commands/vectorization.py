@@ -86,7 +86,7 @@ class Source:
 
 
 @dataclass(kw_only=True)
-class Report:
+class VectorizationReport:
     """The result of `vectorize`."""
 
     instances: Count
@@ -112,7 +112,7 @@ def vectorize(
     language: str | None = None,
     like: str | Path | None = None,
     run: Run = DEFAULT_RUN,
-) -> Report:
+) -> VectorizationReport:
     """Make a LIBSVM file of texts with tags, and beside it a directory with all that is needed to do that again.
 
     Features and labels count from 1. Labels are those of the file of names, then those of the earlier file, then tags
@@ -347,9 +347,9 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
 
 def _report(
     reader: _Reader, writer: VectorWriter, vectorization: Vectorization, numbered: str | Path | None, n_numbered: int
-) -> Report:
+) -> VectorizationReport:
     vectorizer = vectorization.vectorizer
-    return Report(
+    return VectorizationReport(
         instances=writer.instances,
         annotations=writer.annotations,
         labels=sum(map(bool, vectorization.labels.names)),

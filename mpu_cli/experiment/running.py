@@ -77,7 +77,7 @@ LOCK, DATA = ".lock", ".data"  # while an experiment runs
 
 
 @dataclass(frozen=True)
-class Report:
+class ExperimentReport:
     """The result of an experiment."""
 
     rows: list[Row]  # the results of all cells, in the order of the design
@@ -108,7 +108,7 @@ def experiment(
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
     observe: CellObserver = no_cell_observer,
-) -> Report:
+) -> ExperimentReport:
     """Compare methods by cross-validation on files, pooled.
 
     `folder`: for results, summary and figures; created if missing. An unfinished experiment there is continued.
@@ -133,7 +133,7 @@ def experiment(
                 tick(new[0].instances)
         rows = in_order(rows, design)
         summary, figures = write_report(rows, folder, c, formats)
-    return Report(rows, len(cells), len({row.cell for row in rows if row.error}), summary, figures, c)
+    return ExperimentReport(rows, len(cells), len({row.cell for row in rows if row.error}), summary, figures, c)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Report:
+class LibMultiLabelFindings:
     """The report of a training."""
 
     libmultilabel: str  # version of the package
@@ -72,7 +72,7 @@ def fit(task: Task, trainer: str) -> Fitted:
     biases = weights[D] * np.float32(trained.bias) + np.asarray(trained.thresholds, np.float32)
     above = np.full(q, np.nextafter(np.float32(0.5), np.float32(1)))  # a label is predicted if its score is positive
     model = StackedModel((LinearModel(weights[:D].copy(), np.asarray(biases, np.float32)),), 0.0, above)
-    return Fitted.without_c(task, model, Report(version("libmultilabel")))
+    return Fitted.without_c(task, model, LibMultiLabelFindings(version("libmultilabel")))
 
 
 def _labels(labels: "csr_array") -> "csr_matrix":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mpu_cli.core.model.stacking import AnyModel
     from mpu_cli.core.select.hyper_parameters import Estimates
-    from mpu_cli.core.train.algorithm import Report
+    from mpu_cli.core.train.algorithm import TrainingResult
 
 
 def fit(task: Task, calibrated: bool = True) -> Fitted:
@@ -34,7 +34,7 @@ def fit(task: Task, calibrated: bool = True) -> Fitted:
     return replace(result, out_of_fold=report.held_out.probabilities) if task.hold_out_all else result
 
 
-def fitted(options: Options, model: "AnyModel", report: "Report", has_label_features: bool = False) -> Fitted:
+def fitted(options: Options, model: "AnyModel", report: "TrainingResult", has_label_features: bool = False) -> Fitted:
     """Return the report of `core.train.algorithm.train` in the form of all methods."""
     from mpu_cli.core.select.hyper_parameters import Estimates
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.commands.predict.prediction import Report, predict_files
+from mpu_cli.commands.predict.prediction import PredictionReport, predict_files
 from mpu_cli.commands.train.training import train as train_here
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.streams import Files
@@ -71,7 +71,7 @@ def test_a_bad_line_is_told_by_file_and_line(model, files, on, tmp_path):
 
 
 def test_no_files_is_nothing(model, on):
-    assert predict_files(model, {}, on=on) == Report()
+    assert predict_files(model, {}, on=on) == PredictionReport()
 
 
 def test_wrong_usage(run, model, files):

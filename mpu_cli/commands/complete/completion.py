@@ -254,7 +254,7 @@ class MissingOfLabel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class CompletionReport:
     """What `complete` did. Counts are expected ones, with 90 % intervals that hold if c is right, or are by answers."""
 
     missing: float  #: How many labels are missing.
@@ -285,7 +285,7 @@ class Report:
     record_ids: RecordIds | None = field(metadata=HIDDEN)  #: The ids of instances, where they have some.
     names: LabelNames | None = field(metadata=HIDDEN)  #: By which labels are shown.
     #: The label frequency that all this goes by, as `mpu estimate-c` reports it; None where the options have it.
-    frequency: estimation.Report | None = field(metadata=HIDDEN)
+    frequency: estimation.FrequencyReport | None = field(metadata=HIDDEN)
     warnings: tuple[str, ...]  #: What the user should know before trusting this.
 
 
@@ -313,7 +313,7 @@ def complete(
     on: OnCluster | None = None,
     fill_implied: bool = False,
     run: Run = DEFAULT_RUN,
-) -> Report:
+) -> CompletionReport:
     """Find the labels that are missing from a file, and list them or fill them in.
 
     `options`, `on`: as for `commands.train.training.train`. From a cluster, labels and predictions are fetched.
@@ -400,7 +400,7 @@ def complete(
     frequency = estimation.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each = completion.of_all, completion.right, completion.of_labels
     of_labels = zip(completion.ids.tolist(), np.c_[each.expected, each.low, each.high].tolist(), strict=True)
-    return Report(
+    return CompletionReport(
         missing=float(missing.expected),
         missing_low=float(missing.low),
         missing_high=float(missing.high),

@@ -37,7 +37,7 @@ _DESIGN = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelReport:
+class LabelFrequencyReport:
     """The label frequency of one label."""
 
     label: Count
@@ -68,7 +68,7 @@ class Questions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class FrequencyReport:
     """The label frequency of a file."""
 
     #: `c`, `missing_rate`, `missing`, `interval`: The label frequency, 1 - c, how many labels are missing by c and the
@@ -97,7 +97,8 @@ class Report:
     plan_of_questions: list[Questions] | None = None
     #: How wide the interval is to be expected after as many answers more; None where there are none.
     next_width: float | None = None
-    per_label: list[LabelReport] | None = None  #: In ascending order of labels; None where that was not asked for.
+    #: In ascending order of labels; None where that was not asked for.
+    per_label: list[LabelFrequencyReport] | None = None
     per_group: list[GroupRow] | None = None  #: None without groups of instances.
     warnings: list[str] = field(default_factory=list)  #: What to know before using the estimate.
 
@@ -122,7 +123,7 @@ def estimate(
     plan: Sequence[float] = (),
     by_number: bool = False,
     run: Run = DEFAULT_RUN,
-) -> Report:
+) -> FrequencyReport:
     """Estimate the label frequency of a file: by what people have checked, where they have, else by cross-validation.
 
     By the features that `mpu train` would learn from, so that both say the same.
@@ -212,7 +213,7 @@ def estimate(
     assert single is not None
     missing_of_label = missing(counted, single.c, c).tolist()
     rows = [
-        LabelReport(
+        LabelFrequencyReport(
             label=label,
             name=None if by_number or data.names is None else data.names.name(label),
             annotations=int(annotations[k]),
@@ -227,7 +228,7 @@ def estimate(
     return replace(report, per_label=rows)
 
 
-def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") -> Report:
+def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") -> FrequencyReport:
     """Say what is missing of some data by the label frequency that was estimated, here or in a training."""
     reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
     found: dict[str, Any]
@@ -253,7 +254,7 @@ def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") ->
     else:
         found["c_if_one_label_each"] = basis.c
     cautions = [] if data.review is None else data.review.cautions(data.names)
-    return Report(
+    return FrequencyReport(
         labels=len(data.ids),
         instances=len(data),
         predictable=pooled is not None and pooled.predictable,

@@ -263,7 +263,7 @@ class LabelMetrics(Quality):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class EvaluationReport:
     """The metrics of a file of predictions."""
 
     instances: Count
@@ -316,7 +316,7 @@ def evaluate(
     collect: Collect = Candidate.collect,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
-) -> Report:
+) -> EvaluationReport:
     """Compare a file of predictions with a file of true labels.
 
     `truth`, `reading`, `run`: as for `compare`.
@@ -404,7 +404,7 @@ def _propensity_scored_names(ks: Sequence[int]) -> list[str]:
 
 def build_report(
     comparison: Comparison, metrics: Sequence[str] | None = None, c: float | np.ndarray | None = None
-) -> Report:
+) -> EvaluationReport:
     """Report the metrics of a comparison, without those of single labels.
 
     `metrics`: names among `metric_names`.
@@ -424,7 +424,7 @@ def build_report(
     if c is not None:
         every = corrected_metrics(counts, c) | ({} if comparison.corrected is None else comparison.corrected.results())
         estimates = {name: every[name] for name in [*names, "clipped", "clipped_labels"] if name in every}
-    return Report(
+    return EvaluationReport(
         instances=counts.instances,
         labels=len(counts.labels),
         true_labels=int(counts.support.sum()),

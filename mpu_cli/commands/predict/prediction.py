@@ -158,16 +158,16 @@ class Output:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class PredictionReport:
     """The result of `predict`."""
 
     instances: int = 0
     labels: int = 0  #: Labels or scores written.
     fitness: Fitness = field(default_factory=Fitness)  #: Whether the data are like those of the training.
 
-    def __add__(self, other: "Report") -> "Report":
+    def __add__(self, other: "PredictionReport") -> "PredictionReport":
         """Add the numbers of two parts of a file."""
-        return Report(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
+        return PredictionReport(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
 
 
 def predict(
@@ -180,7 +180,7 @@ def predict(
     count: Callable[[int], None] = lambda _: None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
-) -> Report:
+) -> PredictionReport:
     """Write the labels or scores of each instance of a file. A file without instances gives an output without records.
 
     `source`: data file, whose labels are ignored; or texts.
@@ -206,13 +206,13 @@ def predict(
         contents = None if ids is None else ids.sidecars.contents
         chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
 
-    def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, Report]:
+    def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, PredictionReport]:
         return _predict_rows(model, *rows, output, allowed, write, run, why)
 
     width = min(len(model.label_ids), FEW_LABELS) if allowed is None else len(model.label_ids)
     slices = _slices(chunks, max(1, _PROBABILITIES // width))
     rows = ((part, [] if ids is None else ids.take(part.shape[0])) for part in slices)
-    report = Report()
+    report = PredictionReport()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
         out.write(header(output.form, None if output.by_number else model.names))
         try:
@@ -268,7 +268,7 @@ def _predict_rows(
     write: _Writer,
     run: Run,
     why: "_Why | None",
-) -> tuple[bytes, Report]:
+) -> tuple[bytes, PredictionReport]:
     """Return the lines of a subset of the instances, and what was counted in them."""
     thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
     if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
@@ -294,7 +294,7 @@ def _predict_rows(
     if output.fill_implied and model.implies is not None:
         cells = with_implied(cells, model.implies, allowed, output.form != "labels")
     n = predictions.shape[0]
-    counts = Report(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
+    counts = PredictionReport(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
     ends = np.searchsorted(cells.rows, np.arange(n + 1))
     return write(ids, ends, cells.columns, cells.probabilities, *([why(features, cells)] if why else [])), counts
 
@@ -414,7 +414,7 @@ def predict_files(
     tick: Callable[[], None] = lambda: None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
-) -> Report:
+) -> PredictionReport:
     """Predict files to their targets; all workers can reach them and the model. `tick` is called once per file.
 
     Raises ClusterError (the cluster cannot be reached, cannot be used, or has failed), MpuError (as for
@@ -428,12 +428,12 @@ def predict_files(
             for file, target in files.items()
         ]
         executor.wait(done, tick)
-        return sum(executor.gather(done), Report())
+        return sum(executor.gather(done), PredictionReport())
 
 
 def _predict(
     model: ModelFiles, source: str, state: State | None, target: Path, output: Output, reading: Reading, run: Run
-) -> Report:
+) -> PredictionReport:
     refuse_other(source, state)
     return predict(loaded(model), source, target, output, reading=reading, run=run)
 

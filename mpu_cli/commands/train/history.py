@@ -262,7 +262,7 @@ class Record:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class VersionsReport:
     """The versions of a model."""
 
     model: str
@@ -272,7 +272,7 @@ class Report:
     versions: list[Annotated[dict[str, Any], ("$ref", "common.schema.json#/$defs/version_line")]]
 
 
-def describe(model: Path) -> Report:
+def describe(model: Path) -> VersionsReport:
     """List the versions of a model, and those that were rejected.
 
     Raises ModelError (there are none).
@@ -282,7 +282,9 @@ def describe(model: Path) -> Report:
     unknown: list[dict[str, Any]] = [{"version": number, "time": None} for number in record.kept if number not in noted]
     if not record.entries and not unknown:
         raise _without(model)
-    return Report(model=str(model), in_use=record.in_use, kept=record.kept, versions=[*unknown, *record.entries])
+    return VersionsReport(
+        model=str(model), in_use=record.in_use, kept=record.kept, versions=[*unknown, *record.entries]
+    )
 
 
 def restore(model: Path, version: int | None = None, wait: float = 0) -> int:

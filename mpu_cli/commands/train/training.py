@@ -118,7 +118,7 @@ class Judged:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class TrainingReport:
     """The result of `training.train`."""
 
     model: Path  #: The directory that was written.
@@ -192,7 +192,7 @@ def train(
     warm_start: Path | None = None,
     saving: Saving = Saving(),
     run: Run = DEFAULT_RUN,
-) -> Report:
+) -> TrainingReport:
     """Learn a model of all labels of files, and write it.
 
     An existing model is replaced only when the new one is complete, and accepted if that is asked for.
@@ -292,11 +292,11 @@ def _refuse_files(sources: Sources, target: Path, options: Any, warm_start: Path
 
 def _report(
     model: TrainedModel, target: Path, data: AnnotatedData, fitted: Fitted, seconds: dict[str, float]
-) -> Report:
+) -> TrainingReport:
     findings = cast(Findings, fitted.findings)
     thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
     shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
-    return Report(
+    return TrainingReport(
         model=target,
         method=model.method,
         instances=len(data),
@@ -315,7 +315,7 @@ def _report(
     )
 
 
-def _line(report: Report, sources: Sources, verdict: Verdict | None) -> HistoryLine:
+def _line(report: TrainingReport, sources: Sources, verdict: Verdict | None) -> HistoryLine:
     c = report.findings.get("c")
     shared = ("model", "method", "instances", "features", "labels", "annotations", "cluster")
     found = ("c_estimated", "c_interval", "expected_micro_f1", "expected_micro_f1_interval")

@@ -41,7 +41,7 @@ _ENOUGH_ANNOTATIONS = 5_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class TrainingResult:
     """What a training estimated and chose."""
 
     c: np.ndarray  # shape (q,): label frequency of each label, where the label is not verified
@@ -75,7 +75,7 @@ def train(
     *,
     hold_out_all: bool = False,
     calibrated: bool = True,
-) -> tuple[AnyModel, Report]:
+) -> tuple[AnyModel, TrainingResult]:
     """Learn a stacked model of all labels, on one machine.
 
     `problem`: q >= 1 labels, at least one of them annotated. What is estimated is estimated from those.
@@ -114,7 +114,7 @@ def train_on_parts(
     chosen: HyperParameters | None = None,
     hold_out_all: bool = False,
     calibrated: bool = True,
-) -> tuple[StackedModel, Report]:
+) -> tuple[StackedModel, TrainingResult]:
     """Learn a stacked model of all labels, wherever the instances are: the algorithm.
 
     `n_shards`: shards that learn side by side (`mixing`), at most as many as there are parts.
@@ -157,7 +157,7 @@ def train_on_parts(
         top=top,
         columns=instances.columns,
     )
-    return model, Report(
+    return model, TrainingResult(
         c=chosen.rates,
         **vars(chosen.estimates),
         settings=chosen.level_settings,

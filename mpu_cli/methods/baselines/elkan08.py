@@ -28,7 +28,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
 @dataclass(frozen=True)
-class Report:
+class Elkan08Findings:
     """The report of a training."""
 
     c: np.ndarray  # float64, shape (q,): label frequency of each label
@@ -38,7 +38,7 @@ class Report:
 
 def train(
     matrix: csr_array, labels: csr_array, options: Elkan08Options, run: Run = DEFAULT_RUN
-) -> tuple[StackedModel, Report]:
+) -> tuple[StackedModel, Elkan08Findings]:
     """Train a classifier for each label, each of which is annotated at least once.
 
     `options.c_method` is the estimator of c, the paper's Section 2. With the `elkan_variant` "ratio", a label is
@@ -77,7 +77,7 @@ def train(
         level = train_linear(data, ones, settings)
     thresholds = np.full(q, 0.5, np.float32)
     model = StackedModel((level,), 0.0, thresholds, frequencies=c if options.elkan_variant == "ratio" else None)
-    return model, Report(c, own, settings)
+    return model, Elkan08Findings(c, own, settings)
 
 
 def _frequencies(probabilities: np.ndarray, labels: csr_array, method: str) -> tuple[np.ndarray, int]:

@@ -61,7 +61,7 @@ _LARGEST_FEATURE = 1e30
 
 
 @dataclass(frozen=True)
-class Report:
+class Qaraei21Findings:
     """The report of a training."""
 
     c: np.ndarray  # float64, shape (q,): label frequency of each label
@@ -72,7 +72,7 @@ class Report:
 
 def train(
     matrix: csr_array, labels: csr_array, options: Qaraei21Options, run: Run = DEFAULT_RUN
-) -> tuple[StackedModel, Report]:
+) -> tuple[StackedModel, Qaraei21Findings]:
     """Train a linear classifier for each label, each of which is annotated at least once.
 
     Returns: a model of one level; probabilities are Pr(y=1 | x), thresholds 0.5.
@@ -109,7 +109,7 @@ def train(
             cost, f1 = choose_cost(evaluate, 1 / Features.of(sample).mean_squared_norm())
     with run.step("train", q) as tick:
         level = _fit(matrix, labels, c, cost, options.bounded_loss, run.jobs, tick)
-    return link(level), Report(c, cost, f1, caution)
+    return link(level), Qaraei21Findings(c, cost, f1, caution)
 
 
 def _fit(

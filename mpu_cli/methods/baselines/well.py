@@ -176,7 +176,7 @@ _BLOCK_SIZE = 64
 
 
 @dataclass(frozen=True)
-class Report:
+class WellFindings:
     """The report of a training."""
 
     gamma: float | None  # W_ij = exp(-gamma ||x_i - x_j||^2); None for the other graphs
@@ -206,7 +206,7 @@ class Answers:
 
 def train(
     matrix: csr_array, labels: csr_array, unlabeled: csr_array, options: WellOptions, *, run: Run = DEFAULT_RUN
-) -> tuple[Answers, Report]:
+) -> tuple[Answers, WellFindings]:
     """Label the unlabelled instances (m, of any width) with those of training (transductive learning).
 
     Without gamma, that of the graph "rbf" is chosen by the median degree. The seed of the run draws the sample for
@@ -248,7 +248,7 @@ def train(
             residual.append(solution.residual)
             tick()
     unused = int((~(values >= thresholds).any(axis=0)).sum())
-    report = Report(gamma, max(steps), max(residual), unused)
+    report = WellFindings(gamma, max(steps), max(residual), unused)
     return Answers(values, thresholds, width), report
 
 

@@ -137,11 +137,11 @@ def fit(task: Task) -> Fitted:
     except ValueError as error:
         raise MpuError(f"{task.options.estimator} cannot learn from these data: {error}") from error
     model = Classifier(of_labels, (problem.features.shape[1], problem.labels.shape[1]))
-    return Fitted.without_c(task, model, Report(sklearn.__version__))
+    return Fitted.without_c(task, model, ScikitLearnFindings(sklearn.__version__))
 
 
 @dataclass(frozen=True)
-class Report:
+class ScikitLearnFindings:
     """The version of scikit-learn."""
 
     scikit_learn: str
