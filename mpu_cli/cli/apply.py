@@ -6,7 +6,7 @@ import click
 
 from mpu_cli.cli.messages import info, verbosity_options, warn
 from mpu_cli.cli.options import FILE, option, reading_options, reviewed_options
-from mpu_cli.cli.reports import json_option, print_json
+from mpu_cli.cli.printing import json_option, print_json
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import Reading

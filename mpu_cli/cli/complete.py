@@ -21,7 +21,7 @@ from mpu_cli.cli.options import (
     suggestible_options,
     training_files,
 )
-from mpu_cli.cli.reports import give, json_option
+from mpu_cli.cli.printing import give, json_option
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Whole

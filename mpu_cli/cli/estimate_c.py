@@ -16,7 +16,7 @@ from mpu_cli.cli.options import (
     scores_option,
     training_files,
 )
-from mpu_cli.cli.reports import give, json_option, print_groups, print_table
+from mpu_cli.cli.printing import give, json_option, print_groups, print_table
 from mpu_cli.core.options import Validation
 from mpu_cli.errors import counted
 

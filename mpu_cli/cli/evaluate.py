@@ -21,8 +21,8 @@ from mpu_cli.cli.options import (
     reviewed_options,
     run_options,
 )
+from mpu_cli.cli.printing import json_option, print_table, show
 from mpu_cli.cli.progress import counting
-from mpu_cli.cli.reports import json_option, print_table, show
 from mpu_cli.errors import STANDARD_STREAM, counted, one_line
 from mpu_cli.runtime.options import (
     FREQUENCY,

@@ -8,7 +8,7 @@ import click
 
 from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.options import PATH, option, run_options, scores_option, training_files
-from mpu_cli.cli.reports import give, json_option
+from mpu_cli.cli.printing import give, json_option
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 
 if TYPE_CHECKING:

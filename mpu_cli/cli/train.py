@@ -25,8 +25,8 @@ from mpu_cli.cli.options import (
     training_files,
     wait_option,
 )
+from mpu_cli.cli.printing import give, json_option, print_report
 from mpu_cli.cli.progress import by_name
-from mpu_cli.cli.reports import give, json_option, print_report
 from mpu_cli.commands.train import Acceptance
 from mpu_cli.core.options import RBF
 from mpu_cli.errors import STANDARD_STREAM, RejectedError

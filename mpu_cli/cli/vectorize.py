@@ -6,8 +6,8 @@ import click
 
 from mpu_cli.cli.messages import info, verbosity_options, warn
 from mpu_cli.cli.options import FILE, is_set, max_line_bytes_option, option, options_as_one
+from mpu_cli.cli.printing import json_option, print_json
 from mpu_cli.cli.progress import progress
-from mpu_cli.cli.reports import json_option, print_json
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import options_of
 from mpu_cli.text.analyzer import TextOptions

@@ -7,7 +7,7 @@ import click
 
 from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.options import PATH, click_type, option, wait_option
-from mpu_cli.cli.reports import json_option, print_json, print_table, show
+from mpu_cli.cli.printing import json_option, print_json, print_table, show
 from mpu_cli.runtime.options import Whole
 
 if TYPE_CHECKING:

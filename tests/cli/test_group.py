@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from mpu_cli import __version__, version
 from mpu_cli.cli import CleanErrors, messages, mpu
 from mpu_cli.cli.options import run_options
+from mpu_cli.cli.printing import print_json, print_table
 from mpu_cli.cli.progress import progress
-from mpu_cli.cli.reports import print_json, print_table
 from mpu_cli.errors import InputError, MpuError
 from tests.conftest import ROOT
 
