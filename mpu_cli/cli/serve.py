@@ -25,10 +25,18 @@ if TYPE_CHECKING:
     "Listen at this socket file, for a proxy on this machine, in place of an address and a port.",
     name="path",
 )
+@option(
+    "--fill-implied",
+    bool,
+    "Also answer the broader labels that those of an instance imply, as `mpu predict` does, unless a request has "
+    '"fill_implied": false.',
+)
 @options_as_one(Limits)
 @run_options("jobs", "kernel")
 @verbosity_options
-def serve(model: Path, host: str, port: int, path: Path | None, options: Limits, run: "Run") -> None:
+def serve(
+    model: Path, host: str, port: int, path: Path | None, fill_implied: bool, options: Limits, run: "Run"
+) -> None:
     """Answer HTTP requests with the predictions of MODEL. Needs the extra `serve`.
 
     MODEL is read once, and again when it has been replaced, as by `mpu train` or `mpu versions --restore`: a request is
@@ -37,7 +45,7 @@ def serve(model: Path, host: str, port: int, path: Path | None, options: Limits,
 
     \b
     POST /predict   {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]},
-                    perhaps with "top": how many scores of each
+                    perhaps with "top": how many scores of each; and "fill_implied": true or false
     GET  /health    status 503 if MODEL is missing or damaged, and the earlier one is still in use
     GET  /metrics   for Prometheus: requests, times, reloads, unknown features
     /v1/projects/NAME, /v1/projects/NAME/suggest
@@ -58,7 +66,7 @@ def serve(model: Path, host: str, port: int, path: Path | None, options: Limits,
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
         raise MpuError(f"the package {package} is not installed: install mpu with the extra serve") from None
-    current = Current(model, run)
+    current = Current(model, run, fill_implied)
     with at_port(host, port) if path is None else at_socket(path) as listening:
         where = f"http://{host}:{listening.getsockname()[1]}" if path is None else str(path)
         info(f"{model}: version {current.loaded.version} answers at {where}")

@@ -15,7 +15,7 @@ from mpu_cli.names.label_names import LabelNames, as_number, is_number, label_of
 from mpu_cli.names.lines import read_each, text_lines
 from mpu_cli.names.name_files import read_names, without_brackets
 from mpu_cli.runtime.urls import is_url
-from mpu_cli.svmlight.streams import Files, Source, stem
+from mpu_cli.svmlight.streams import Files, Source, files_of, stem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,8 +53,22 @@ def find_names(source: Source) -> Path | None:
 
 
 def find_broader(source: Source) -> Path | None:
-    """Return the file of the broader labels of a data file: ``news.text/broader`` or ``news.implied``; None without."""
-    if (kept := _beside(source, BROADER)) is not None or isinstance(source, Files) or _has_no_place(source):
+    """Return the file of the broader labels of a data file: ``news.text/broader`` or ``news.implied``; None without.
+
+    Several data files may have the same ones, or none. InputError where those of two of them differ.
+    """
+    if isinstance(source, Files):
+        there = [path for file in source if (path := find_broader(file)) is not None]
+        for one, other in (pair for path in there[1:] for pair in ((there[0], path), (path, there[0]))):
+            lines = set(text_lines(other))
+            for line, text in enumerate(text_lines(one), 1):
+                if text not in lines:
+                    problem = (
+                        f"{other} has no such line, but {source} are read as one; give the right rules by --implied"
+                    )
+                    raise InputError(str(one), line, problem)
+        return there[0] if there else None
+    if (kept := _beside(source, BROADER)) is not None or _has_no_place(source):
         return kept
     return path if (path := implied_file(source)).is_file() else None
 
@@ -64,13 +78,13 @@ def implied_file(source: str | Path) -> Path:
     return Path(source).parent / f"{stem(source)}.implied"
 
 
-def find_deprecated(source: Source) -> Path | None:
-    """Return the file of the deprecated labels of a data file: ``news.text/deprecated``; None without one."""
-    return _beside(source, DEPRECATED)
+def find_deprecated(source: Source) -> tuple[Path, ...]:
+    """Return the files of the deprecated labels of one or several data files: ``news.text/deprecated`` of each."""
+    return tuple(path for file in files_of(source) if (path := _beside(file, DEPRECATED)) is not None)
 
 
-def _beside(source: Source, name: str) -> Path | None:
-    if isinstance(source, Files) or _has_no_place(source):
+def _beside(source: str | Path, name: str) -> Path | None:
+    if _has_no_place(source):
         return None
     path = folder_of(source) / name
     return path if path.is_file() else None
@@ -192,8 +206,8 @@ class Suggestible:
     # looked at.
     only: str | Path | None = None
     exclude: str | Path | None = None
-    # Labels that a thesaurus no longer wants, by number. Those that `only` names may be suggested all the same.
-    deprecated: Path | None = None
+    # Files of labels that a thesaurus no longer wants, by number. Those that `only` names may be suggested even so.
+    deprecated: tuple[Path, ...] = ()
 
     def beside(self, source: Source) -> "Suggestible":
         """Return the same, without labels that are deprecated in the thesaurus which the data were made with."""
@@ -209,16 +223,16 @@ class Suggestible:
         `ids`: int, shape (q,).
         Raises InputError (a file cannot be read, names a label by a name of several, or none of the labels).
         """
-        if self.only is None and self.exclude is None and self.deprecated is None:
+        if self.only is None and self.exclude is None and not self.deprecated:
             return None
         import numpy as np  # heavy, and every command imports this module
 
         allowed = np.ones(len(ids), bool)
         if self.only is not None:
             allowed &= np.isin(ids, _labels(self.only, ids, names))
-        elif self.deprecated is not None:
-            numbers = [number for line in text_lines(self.deprecated) if (number := as_number(line)) is not None]
-            allowed &= ~np.isin(ids, numbers)
+        else:
+            lines = (line for path in self.deprecated for line in text_lines(path))
+            allowed &= ~np.isin(ids, [number for line in lines if (number := as_number(line)) is not None])
         if self.exclude is not None:
             allowed &= ~np.isin(ids, _labels(self.exclude, ids, names))
         return allowed

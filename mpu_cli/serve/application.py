@@ -118,14 +118,14 @@ class Observed:
 
 
 _USUAL_TOP = 20
-_FIELDS = ("texts", "instances", "top")
+_FIELDS = ("texts", "instances", "top", "fill_implied")
 # Of Annif's http backend, with all fields that begin with `metadata_`.
 _ANNIF_FIELDS = ("text", "limit", "project")
 _ANNIF_LIMIT = "10"
 
 
 def from_json(body: bytes, limits: Limits) -> Asked:
-    """Read ``{"texts": [...]}`` or ``{"instances": [{"index": value, ...}, ...]}``, perhaps with ``"top"``.
+    """Read ``{"texts": [...]}`` or ``{"instances": [{"index": value, ...}, ...]}``, perhaps with more fields.
 
     Raises HTTPException (it makes no sense (400), or has more instances than are allowed (413)).
     """
@@ -143,7 +143,10 @@ def from_json(body: bytes, limits: Limits) -> Asked:
         raise HTTPException(413, f"{len(items):,} {name}: give at most {limits.max_instances:,} at a time")
     wanted = values.get("top", min(_USUAL_TOP, limits.max_top))
     top = _read(lambda: Whole(1, limits.max_top).check(wanted), "top")
-    return Asked(_texts(items) if kind is str else _features(items), top)
+    fill = values.get("fill_implied")
+    if not isinstance(fill, bool | None):
+        raise HTTPException(400, "fill_implied: give true or false")
+    return Asked(_texts(items) if kind is str else _features(items), top, fill)
 
 
 def from_form(body: bytes, limits: Limits) -> Asked:
@@ -278,7 +281,7 @@ class Service:
         received = await self._body(request)
 
         def work() -> Response:
-            answer = self._current.loaded.answer(read(received, self._limits), self._current.run)
+            answer = self._current.answer(read(received, self._limits))
             self._metrics.count(answer)
             return JSONResponse(write(answer))
 

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.manifest import parse
 from mpu_cli.bundle.writing import Versions, manifest_of
-from mpu_cli.commands.predict.prediction import Fitness, reaching, select
+from mpu_cli.commands.predict.prediction import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
@@ -41,6 +41,7 @@ class Asked:
     # list of str, or csr_array of float32, shape (n, any): texts, or the features of instances
     data: list[str] | csr_array
     top: int  # how many scores of each are wanted
+    fill_implied: bool | None = None  # also what the labels of an instance imply; None: as the service does
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class Loaded:
     state: _State  # of the manifest and the files that it names
 
     @classmethod
-    def read(cls, path: Path, run: Run) -> "Loaded":
-        """Read a model, once more if it is replaced meanwhile; MpuError as for `bundle.load`."""
+    def read(cls, path: Path, run: Run, fill_implied: bool = False) -> "Loaded":
+        """Read a model, once more if it is replaced meanwhile; MpuError as for `bundle.load` and `answer`."""
         while True:
             manifest = manifest_of(path)
             model = bundle.load(path)
@@ -71,7 +72,7 @@ class Loaded:
         version = hashlib.sha256(manifest).hexdigest()[:16]
         loaded = cls(model, vectorizer, version, number, state)
         # Names and kernels are made ready by the first prediction, for which no request is to wait.
-        loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1), run).as_json()
+        loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1, fill_implied), run).as_json()
         return loaded
 
     @cached_property
@@ -98,8 +99,10 @@ class Loaded:
     def answer(self, asked: Asked, run: Run) -> "Answer":
         """Predict.
 
-        Raises MpuError (the model does not take texts, or features are too large for 32-bit numbers).
+        Raises MpuError (the model does not take texts, or does not know what labels imply; or features are too large
+        for 32-bit numbers).
         """
+        implies = implications_of(self.model) if asked.fill_implied else None
         features = asked.data if isinstance(asked.data, csr_array) else self._vectors(asked.data)
         if not features.shape[0]:
             return Answer(self, 0, Fitness(), Cells.none(), Cells.none())
@@ -107,6 +110,9 @@ class Loaded:
         predictions = reaching(self.model, features, thresholds, run, most=asked.top)
         decided = select(predictions, thresholds, None, ranked=True)
         top = select(predictions, np.zeros(1, np.float32), asked.top, ranked=True)
+        if implies is not None:
+            decided, top = (with_implied(cells, implies, None, ranked=True) for cells in (decided, top))
+            top = top[np.arange(len(top)) - np.searchsorted(top.rows, top.rows) < asked.top]
         return Answer(self, features.shape[0], Fitness.of(self.model, features), decided, top, self._warning(asked))
 
     def _warning(self, asked: Asked) -> str | None:
@@ -167,14 +173,20 @@ def _entries(cells: Cells) -> list[tuple[int, int, float]]:
 class Current:
     """The model in use.
 
+    `fill_implied`: whether broader labels are filled in, unless a request says otherwise.
     `problem`: why what is there now is not in use.
     """
 
-    def __init__(self, path: Path, run: Run) -> None:
-        self.path, self.run = path, run
-        self.loaded = Loaded.read(path, run)
+    def __init__(self, path: Path, run: Run, fill_implied: bool = False) -> None:
+        self.path, self.run, self.fill_implied = path, run, fill_implied
+        self.loaded = Loaded.read(path, run, fill_implied)
         self.problem: str | None = None
         self._failed: tuple[_State, float] | None = None
+
+    def answer(self, asked: Asked) -> "Answer":
+        """Predict by the model in use, as `Loaded.answer`."""
+        asked = replace(asked, fill_implied=self.fill_implied) if asked.fill_implied is None else asked
+        return self.loaded.answer(asked, self.run)
 
     def refresh(self) -> bool | None:
         """Read the model if it has been replaced. The old one stays in use meanwhile, and where that fails.
@@ -191,7 +203,7 @@ class Current:
     def _read(self, state: _State) -> bool:
         start = time.monotonic()
         try:
-            self.loaded = Loaded.read(self.path, self.run)
+            self.loaded = Loaded.read(self.path, self.run, self.fill_implied)
         except Exception as error:  # whatever is wrong with a new model, the old one has to answer
             self._failed, self.problem = (state, start), str(error) or type(error).__name__
             _log.warning("%s; the model before stays in use", self.problem)

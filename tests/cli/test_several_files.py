@@ -219,6 +219,32 @@ def test_names_beside_one_file_are_those_of_all(run, parts, tmp_path):
     assert run("train", *parts, *QUICK, *options, "-o", tmp_path / "other.mpu").exit_code == 0
 
 
+def test_rules_beside_the_files_are_those_of_all_where_they_agree(run, parts, tmp_path):
+    (tmp_path / "part-2.implied").write_text("1 2\n3 2\n")
+    assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
+    (tmp_path / "x.svm").write_text(" 1:1\n")
+    args = "predict", tmp_path / "m.mpu", tmp_path / "x.svm", "--top-k", 1, "--fill-implied", "-q"
+    assert run(*args).stdout == "1,2\n"
+    (tmp_path / "part-0.implied").write_text("3 2\n1 2\n")
+    assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
+    for rules, first, line in (("1 2\n1 3\n", "part-0", 2), ("1 2\n", "part-2", 2)):
+        (tmp_path / "part-0.implied").write_text(rules)
+        other = "part-2" if first == "part-0" else "part-0"
+        said = f"{tmp_path / first}.implied:{line}: {tmp_path / other}.implied has no such line, but"
+        assert said in message(run("train", *parts, *QUICK, "-o", tmp_path / "other.mpu"))
+        assert not (tmp_path / "other.mpu").exists()
+    options = "--implied", tmp_path / "part-2.implied", "-o", tmp_path / "other.mpu"
+    assert run("train", *parts, *QUICK, *options).exit_code == 0
+
+
+def test_labels_that_are_deprecated_beside_any_of_the_files_are_not_suggested(run, parts, tmp_path):
+    for name, label in (("part-0", 1), ("part-3", 2)):
+        (tmp_path / f"{name}.text").mkdir()
+        (tmp_path / f"{name}.text" / "deprecated").write_text(f"{label}\n")
+    listed = run("complete", *parts, *QUICK, "--min-probability", 0, "-q").stdout.splitlines()
+    assert {line.split("\t")[1] for line in listed if line[0].isdigit()} == {"3"}
+
+
 def test_the_same_vectoriser_beside_each_is_kept(run, tmp_path):
     for name, words in {"a": "red green", "b": "green blue"}.items():
         rows = [{"text": f"{word} {word} day", "tags": [word]} for word in words.split() * 3]

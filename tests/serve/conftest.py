@@ -50,14 +50,14 @@ class Asking:
 
 
 @contextmanager
-def serving(model: Path, **limits: int) -> Iterator[Asking]:
+def serving(model: Path, fill_implied: bool = False, **limits: int) -> Iterator[Asking]:
     """Serve a model from a thread."""
     from mpu_cli.runtime.run import Run
     from mpu_cli.serve import Limits
     from mpu_cli.serve.application import Service, at_port, server_of
     from mpu_cli.serve.model import Current
 
-    service = Service(Current(model, Run(jobs=2)), Limits(**limits))
+    service = Service(Current(model, Run(jobs=2), fill_implied), Limits(**limits))
     with at_port("127.0.0.1", 0) as listening:
         server = server_of(service.application())
         thread = threading.Thread(target=server.run, args=([listening],))
@@ -80,6 +80,8 @@ def trained(run, folder: Path) -> None:
         (folder / f"{name}.jsonl").write_text(lines)
     (folder / "subjects.tsv").write_text("".join(f"<{uri}>\t{name}\n" for uri, name in SUBJECTS.items()))
     (folder / "one.svm").write_text(ONE)
+    (folder / "rules.svm").write_text(ONE)
+    (folder / "rules.implied").write_text("1 2\n")
     (folder / "other.svm").write_text(OTHER)
     commands = [("vectorize", folder / "texts.jsonl", "-o", folder / "texts.svm", "-q")]
     commands += [
@@ -95,7 +97,7 @@ def trained(run, folder: Path) -> None:
             "-q",
         )
     ]
-    commands += [("train", folder / f"{name}.svm", *OPTIONS) for name in ("one", "other", "texts", "subjects")]
+    commands += [("train", folder / f"{name}.svm", *OPTIONS) for name in ("one", "other", "rules", "texts", "subjects")]
     for command in commands:
         result = run(*command)
         assert result.exit_code == 0, result.stderr
@@ -109,8 +111,8 @@ def service(made, tmp_path):
     pytest.importorskip("uvicorn")
     with ExitStack() as stack:
 
-        def start(name: str, **limits: int) -> Asking:
+        def start(name: str, **options: int) -> Asking:
             shutil.copytree(made(trained) / f"{name}.mpu", tmp_path / "m.mpu")
-            return stack.enter_context(serving(tmp_path / "m.mpu", **limits))
+            return stack.enter_context(serving(tmp_path / "m.mpu", **options))
 
         yield start

@@ -11,6 +11,7 @@ import urllib.parse
 
 import pytest
 
+from mpu_cli.errors import MpuError
 from tests.printed import assert_valid
 from tests.serve.conftest import ONE, OPTIONS, OTHER, SUBJECTS, Asking
 
@@ -77,6 +78,7 @@ REFUSED = (
     (b'{"instances": [{"1": 1}], "top": 0}', 400, "top: 0: give a whole number from 1 to 100"),
     (b'{"instances": [{"1": 1}], "top": true}', 400, "top: True"),
     (b'{"instances": [{"1": 1}], "top": 101}', 400, "top: 101"),
+    (b'{"instances": [{"1": 1}], "fill_implied": "yes"}', 400, "fill_implied: give true or false"),
     (b'{"instances": [{"1": 1}], "topk": 1}', 400, "'topk' is no field of a request; there are texts, instances, top"),
     (b'{"instances": [{"1": 1}], "\\ud800": 1}', 400, "is no field of a request"),
     (b'{"instances": [{"1": 1}], "texts": []}', 400, 'give {"texts"'),
@@ -127,6 +129,34 @@ def test_labels_have_uris_where_a_thesaurus_has_them(service):
     assert found["predictions"][0]["labels"] == ["Law"]
     assert_valid("serve", found)
     assert found["predictions"][0]["uris"] == ["http://example.org/law"]
+
+
+@pytest.mark.parametrize("of_service", [False, True])
+def test_broader_labels_are_filled_in(service, run, tmp_path, of_service):
+    asked, body = service("rules", fill_implied=of_service), {"instances": [{"1": 1}, {"2": 1}]}
+    status, found = asked.ask("/predict", body | ({} if of_service else {"fill_implied": True}))
+    assert status == 200
+    (tmp_path / "x.svm").write_text(" 1:1\n 2:1\n")
+    args = "predict", tmp_path / "m.mpu", tmp_path / "x.svm", "--format", "jsonl", "--fill-implied"
+    records = map(json.loads, run(*args).stdout.splitlines())
+    assert [one["labels"] for one in found["predictions"]] == [record["labels"] for record in records]
+    first = found["predictions"][0]
+    assert first["labels"] == ["1", "2"]
+    assert first["scores"]["2"] < first["scores"]["1"]  # its own
+    answer = asked.ask("/predict", body | {"fill_implied": True, "top": 1})[1]["predictions"][0]
+    assert (answer["labels"], list(answer["scores"])) == (["1", "2"], ["1"])
+    alone = asked.ask("/predict", body | {"fill_implied": False})[1]["predictions"]
+    assert [one["labels"] for one in alone] == [["1"], ["2"]]
+
+
+def test_broader_labels_that_the_model_does_not_know_are_refused(service):
+    status, found = service("one").ask("/predict", {"instances": [{"1": 1}], "fill_implied": True})
+    assert (status, "--implied RULES" in found["error"]) == (400, True)
+
+
+def test_a_service_that_fills_in_needs_a_model_that_can(service):
+    with pytest.raises(MpuError, match="--implied RULES"):
+        service("one", fill_implied=True)
 
 
 def test_texts_in_a_language_that_the_model_has_not_seen_are_a_warning(service):

@@ -190,11 +190,8 @@ def predict(
     Raises InputError (the data cannot be read, or do not have as many instances as ids), MpuError (the target cannot be
     written).
     """
-    if output.fill_implied and model.implies is None:
-        raise MpuError(
-            "the model does not know which labels imply others: train it with --implied RULES, or on data with a "
-            "thesaurus"
-        )
+    if output.fill_implied:
+        implications_of(model)  # or it is refused before data are read
     write, allowed = _writer(model, output), output.suggestible.of(model.label_ids, model.names)
     why = _why(model) if output.why else None
     ids: Ids | Texts | None
@@ -291,12 +288,22 @@ def _predict_rows(
     else:
         predictions = reaching(model, features, thresholds, run)
     cells = select(predictions, thresholds, output.top_k, output.form != "labels")
-    if output.fill_implied and model.implies is not None:
-        cells = with_implied(cells, model.implies, allowed, output.form != "labels")
+    if output.fill_implied:
+        cells = with_implied(cells, implications_of(model), allowed, output.form != "labels")
     n = predictions.shape[0]
     counts = PredictionReport(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
     ends = np.searchsorted(cells.rows, np.arange(n + 1))
     return write(ids, ends, cells.columns, cells.probabilities, *([why(features, cells)] if why else [])), counts
+
+
+def implications_of(model: TrainedModel) -> csr_array:
+    """Return which labels of a model imply which others, as `TrainedModel` has it; MpuError where it does not know."""
+    if model.implies is None:
+        raise MpuError(
+            "the model does not know which labels imply others: train it with --implied RULES, or on data with a "
+            "thesaurus"
+        )
+    return model.implies
 
 
 def with_implied(cells: Cells, implies: csr_array, allowed: np.ndarray | None, ranked: bool) -> Cells:
