@@ -214,12 +214,14 @@ def import_label_studio(source: str | Path, target: str | Path, *, naming: Namin
     if naming.file is not None:
         names = LabelNames.of(read_names(naming.file, 0 if naming.zero_based else 1)[0], str(naming.file))
     export = label_studio.read_export(source, names)
-    cells = np.array([row[:2] for row in export.rows], np.int64).reshape(-1, 2)
+    label = np.array([row.label for row in export.rows], np.int64)
+    claimed = np.array([row.probability for row in export.rows])
     lines = decisions.Lines(
-        cells[:, 0],
-        cells[:, 1],
-        verdict=[verdict for _, _, verdict, _ in export.rows],
-        source=[kind for _, _, _, kind in export.rows],
+        np.array([row.instance for row in export.rows], np.int64),
+        label,
+        verdict=[row.verdict for row in export.rows],
+        source=[row.source for row in export.rows],
+        probability=None if np.isnan(claimed).all() else claimed,
     )
     with open_output(target) as out:
         decisions.write(
@@ -231,5 +233,5 @@ def import_label_studio(source: str | Path, target: str | Path, *, naming: Namin
             ids=RecordIds(defaultdict(str, export.ids)) if export.ids else None,
             with_numbers=export.names is not None,
         )
-    closed = int(np.count_nonzero(cells[:, 1] == NOTHING_ELSE))
-    return ImportReport(tasks=export.tasks, open_tasks=export.open_tasks, decisions=len(cells), closed=closed)
+    closed = int(np.count_nonzero(label == NOTHING_ELSE))
+    return ImportReport(tasks=export.tasks, open_tasks=export.open_tasks, decisions=len(label), closed=closed)

@@ -323,7 +323,7 @@ def _changes(
         suggested = read_suggestions(accepted.suggestions, dataset, data, digits, names, ids)
         for instance, labels in suggested.items():
             for one in labels:
-                is_probable = one.probability is not None and one.probability >= (accepted.least or 0.0)
+                is_probable = one.shown is not None and one.shown >= (accepted.least or 0.0)
                 if is_probable and (instance, one.label) not in seen:
                     changes[instance].add.append(one.label)
     return dict(changes), names, ids, len(dataset)

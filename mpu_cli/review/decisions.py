@@ -11,7 +11,8 @@ Tab-separated text (`tables` has the details) with the columns
   it; ``question`` if this cell alone was drawn, by chance; ``added`` if somebody added a label that nobody had
   suggested; empty if unknown. Without the column, all instances were drawn at random;
 - ``drawn``, of questions: the probability with which the cell was drawn;
-- ``probability``, of suggestions, optional. A decision without it in a file that has it counts as ``added``;
+- ``probability``, optional: what was claimed of a suggestion or a question when it was made. A decision without it in a
+  file that has it counts as ``added``;
 - ``why``, of suggestions, optional: what speaks most for the label, separated by semicolons;
 - ``reviewer``, optional: who has decided, for people who compare files; it is not read.
 
@@ -47,6 +48,7 @@ from mpu_cli.review.tables import (
     is_sample_word,
     label_number,
     label_text,
+    probability,
     read_table,
     verdict_number,
 )
@@ -92,6 +94,8 @@ class Decisions:
         The probability with which each cell was drawn as a question; NaN: it was not. None: no cell was.
     added : ndarray of bool, shape (m,), or None
         Whether nobody had suggested the cell in any of the files. None: each had been.
+    probability : ndarray of float64, shape (m,), or None
+        What was claimed of each cell when it was decided; NaN where the files do not say. None: nowhere.
     """
 
     instance: np.ndarray
@@ -106,6 +110,7 @@ class Decisions:
     names: LabelNames | None = None
     chance: np.ndarray | None = None
     added: np.ndarray | None = None
+    probability: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -162,10 +167,12 @@ def read(
     tables = [read_cells(source, (SOURCE, DRAWN, PROBABILITY), names, ids) for source in sources]
     checksums = tuple(one.checksum for one in tables)
     parts = [_numbers(one) for one in tables]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 7
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 8
     file = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     decided = columns[2] != UNDECIDED
-    instance, label, verdict, is_sample, line, chances, added, file = (column[decided] for column in (*columns, file))
+    instance, label, verdict, is_sample, line, chances, added, claims, file = (
+        column[decided] for column in (*columns, file)
+    )
     every = Decisions(
         instance,
         label,
@@ -179,6 +186,7 @@ def read(
         names,
         chances,
         added.astype(bool),
+        claims.astype(float),
     )
     files = every.files
     return _each_once(every if on_conflict == "error" or len(files) < 2 else _undisputed(every, ids))
@@ -231,7 +239,7 @@ def _record(instance: int, ids: RecordIds | None) -> str:
 
 
 def _part(every: Decisions, kept: np.ndarray) -> Decisions:
-    columns = ("instance", "label", "verdict", "is_sample", "file", "line", "chance", "added")
+    columns = ("instance", "label", "verdict", "is_sample", "file", "line", "chance", "added", "probability")
     return replace(every, **{name: getattr(every, name)[kept] for name in columns})
 
 
@@ -276,7 +284,7 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
 
 
 def _numbers(cells: WrittenCells) -> list[np.ndarray]:
-    """Return instance (from 0), label, verdict, if it is a sample, line number, chance, if it is added, of each row."""
+    """Return instance (from 0), label, verdict, if it is a sample, line, chance, if it is added, claim, of each row."""
     table, label, columns = cells.table, cells.label, cells.table.columns
     if SOURCE in columns:
         is_sample = _translate(table, columns[SOURCE], lambda text: is_sample_word(text.strip()))
@@ -289,37 +297,33 @@ def _numbers(cells: WrittenCells) -> list[np.ndarray]:
         )
     lines = np.array(table.lines, np.int64)
     added = np.array([word.strip().lower() == ADDED for word in columns.get(SOURCE, [""] * len(lines))], bool)
+    blank = [""] * len(lines)
+    claims = _translate(table, columns.get(PROBABILITY, blank), lambda text: probability(text.strip()), float)
     if PROBABILITY in columns:
-        added |= np.array([not text.strip() for text in columns[PROBABILITY]], bool)
-    return [cells.instance, label, verdict, is_sample, lines, _chances(table), added]
+        added |= np.isnan(claims) & (label != NOTHING_ELSE)
+    drawn = list(zip(columns.get(DRAWN, blank), columns.get(SOURCE, blank), strict=True))
+    chances = _translate(table, drawn, lambda pair: chance(pair[0].strip(), pair[1]), float)
+    return [cells.instance, label, verdict, is_sample, lines, chances, added, claims]
 
 
-def _chances(table: Table) -> np.ndarray:
-    """Return the probability with which each row was drawn as a question; NaN where it was not."""
-    sources = table.columns.get(SOURCE, [""] * len(table.lines))
-    drawn = table.columns.get(DRAWN, [""] * len(table.lines))
-    chances = np.full(len(table.lines), np.nan)
-    for i, (text, source) in enumerate(zip(drawn, sources, strict=True)):
-        try:
-            chances[i] = chance(text.strip(), source)
-        except ValueError as error:
-            raise InputError(table.source, table.lines[i], str(error)) from None
-    return chances
-
-
-def _translate(table: Table, values: Sequence[T], number: Callable[[T], int]) -> np.ndarray:
+def _translate(
+    table: Table, values: Sequence[T], number: Callable[[T], float], kind: type[int | float] = int
+) -> np.ndarray:
     """Convert values of rows to numbers by a function, which raises a ValueError with the reason if one is wrong."""
-    translated: dict[T, int] = {}
+    translated: dict[T, float] = {}
     for value in dict.fromkeys(values):  # in order, so that the first wrong line is reported
         try:
             translated[value] = number(value)
         except ValueError as error:
             raise InputError(table.source, table.lines[values.index(value)], str(error)) from None
-    return np.fromiter((translated[value] for value in values), np.int64, len(values))
+    return np.fromiter((translated[value] for value in values), np.dtype(kind), len(values))
 
 
 def _each_once(every: Decisions) -> Decisions:
-    """Sort decisions, and keep the first of those that agree; a sample if one of them is, added if all of them are."""
+    """Sort decisions, and keep the first of those that agree; a sample if one of them is, added if all of them are.
+
+    Chance and claim are those of the last one that has them.
+    """
     order = np.lexsort((every.label, every.instance))  # stable
     instance, label, verdict = every.instance[order], every.label[order], every.verdict[order]
     again = np.zeros(len(order), bool)
@@ -336,14 +340,24 @@ def _each_once(every: Decisions) -> Decisions:
         )
     is_sample = np.zeros(len(first), bool)
     is_sample[group[every.is_sample[order]]] = True
-    assert every.chance is not None  # as it was read
-    chances, in_order = np.full(len(first), np.nan), every.chance[order]
-    is_question = ~np.isnan(in_order)
-    chances[group[is_question]] = in_order[is_question]
-    assert every.added is not None
+    assert every.added is not None  # as it was read
     added = np.ones(len(first), bool)
     added[group[~every.added[order]]] = False
-    return replace(_part(every, order[first]), is_sample=is_sample, chance=chances, added=added)
+
+    def last_of(values: np.ndarray | None) -> np.ndarray:
+        assert values is not None
+        kept, in_order = np.full(len(first), np.nan), values[order]
+        is_there = ~np.isnan(in_order)
+        kept[group[is_there]] = in_order[is_there]
+        return kept
+
+    return replace(
+        _part(every, order[first]),
+        is_sample=is_sample,
+        chance=last_of(every.chance),
+        added=added,
+        probability=last_of(every.probability),
+    )
 
 
 @dataclass(frozen=True)
@@ -356,7 +370,7 @@ class Lines:
     # `verdict`, `source`: of "yes", "no" and ""; of "sample", "suggestion", "question", "added" and ""
     verdict: Sequence[str] | str = ""
     source: Sequence[str] | str = SUGGESTION
-    # `probability`, `drawn`: float, shape (m,): each adds a column of its name
+    # `probability`, `drawn`: float, shape (m,), NaN for an empty cell: each adds a column of its name
     probability: np.ndarray | None = None
     drawn: np.ndarray | None = None
     why: Sequence[str] | None = None  # what speaks for the label: a column too
@@ -426,7 +440,7 @@ def write(
             texts.append([cell(ids.texts[instance]) for instance in lines.instance[part].tolist()])
         labels = lines.label[part].tolist()
         texts += [[label_text(label, by) for label in labels] for by in (names, *[None] * with_numbers)]
-        texts += [(f"{value:.4g}" for value in values[part].tolist()) for values in shares.values()]
+        texts += [(f"{value:.4g}".replace("nan", "") for value in values[part].tolist()) for values in shares.values()]
         texts += [[words] * size if isinstance(words, str) else words[part] for words in (lines.verdict, lines.source)]
         if lines.why is not None:
             texts.append(map(cell, lines.why[part]))

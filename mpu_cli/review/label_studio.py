@@ -6,10 +6,11 @@ other choices are false; further labels may be named, and the label set declared
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
@@ -23,6 +24,7 @@ from mpu_cli.review.tables import (
     instance_number,
     is_sample_word,
     label_number,
+    probability,
 )
 from mpu_cli.review.worklist import Item, Worklist
 from mpu_cli.runtime.untrusted import json_value
@@ -45,6 +47,16 @@ class _ForeignTaskError(Exception):
     """The data of a task are not those of `tasks`; the message says why."""
 
 
+class Row(NamedTuple):
+    """A decision, with the words and numbers of `decisions.Lines`."""
+
+    instance: int  # from 0
+    label: int
+    verdict: str
+    source: str
+    probability: float  # NaN: nothing was claimed
+
+
 @dataclass(frozen=True)
 class Export:
     """The decisions of an export."""
@@ -52,8 +64,7 @@ class Export:
     # `file`, `checksum`: name and checksum of the data, from the tasks; None without tasks
     file: str | None
     checksum: str | None
-    # Instance from 0, label, verdict and source of each decision, as for `decisions.write`
-    rows: list[tuple[int, int, str, str]]
+    rows: list["Row"]
     ids: dict[int, str]  # the ids of instances that have one
     names: LabelNames | None  # the options of the tasks, and other names where there are some; None without any name
     # `tasks`, `open_tasks`: number of tasks, and of tasks without annotation
@@ -75,24 +86,26 @@ def _task(work: Worklist, item: Item, names: dict[int, str]) -> dict[str, Any]:
     options += [
         {
             "value": names[one.label],
-            "hint": "suggested" + ("" if one.probability is None else f", {one.probability:.2f}"),
+            "hint": "suggested" + ("" if one.shown is None else f", {one.shown:.2f}"),
         }
         for one in item.suggested
     ]
     chosen = [names[label] for label in item.annotated]
-    chosen += [names[one.label] for one in item.suggested if (one.probability or 0) >= _LIKELY]
+    chosen += [names[one.label] for one in item.suggested if (one.shown or 0) >= _LIKELY]
     text = item.text if item.text is not None else "\n".join(f"{name}: {value:g}" for name, value in item.features)
     prediction: dict[str, Any] = {
         "model_version": _MODEL,
         "result": [{"from_name": "labels", "to_name": "text", "type": "choices", "value": {"choices": chosen}}],
     }
-    if probabilities := [one.probability for one in item.suggested if one.probability is not None]:
-        prediction["score"] = max(probabilities)
+    if shown := [one.shown for one in item.suggested if one.shown is not None]:
+        prediction["score"] = max(shown)
     return {
         "data": {
             "text": text,
             "options": options,
-            "labels": item.annotated + [one.label for one in item.suggested],  # of the options
+            # `labels`, `probabilities`: of the options
+            "labels": item.annotated + [one.label for one in item.suggested],
+            "probabilities": [None] * len(item.annotated) + [one.probability for one in item.suggested],
             "instance": item.instance + 1,
             **({} if item.id is None else {"id": item.id}),
             "file": work.file,
@@ -119,7 +132,7 @@ def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
             raise InputError(str(source), None, f"{error}; export the project in the format JSON") from None
     if not isinstance(export, list):
         raise InputError(str(source), None, "this is not a list of tasks; export the project in the format JSON")
-    rows: list[tuple[int, int, str, str]] = []
+    rows: list[Row] = []
     decided: dict[tuple[int, int], str] = {}
     about: set[tuple[str, str]] = set()
     ids: dict[int, str] = {}
@@ -134,9 +147,10 @@ def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
                 ids[data.instance] = data.id
             annotations = _that_count(task["annotations"])
             for row in _rows(data, annotations, names):
-                if decided.setdefault(row[:2], row[2]) != row[2]:
+                if decided.setdefault((row.instance, row.label), row.verdict) != row.verdict:
                     raise ValueError(
-                        f"it contradicts another task of instance {row[0] + 1} about label {row[1]}; settle it there"
+                        f"it contradicts another task of instance {row.instance + 1} about label {row.label}; settle "
+                        "it there"
                     )
                 rows.append(row)
             open_tasks += not annotations
@@ -177,6 +191,7 @@ class _Data:
     instance: int
     source: str
     options: dict[str, int]
+    claimed: dict[int, float]  # the probabilities of suggested labels
     id: str | None = None
 
 
@@ -193,12 +208,14 @@ def _data(data: dict) -> _Data:
             label_number(str(label))
         instance = instance_number(str(_of_kind(int, data["instance"])))
         key = _of_kind(str, data["id"]) if "id" in data else None
-        return _Data(file, checked_checksum(checksum), instance, source, options, key)
+        claims = zip(labels, data.get("probabilities", ()), strict=False)
+        claimed = {label: probability(str(claim)) for label, claim in claims if claim is not None}
+        return _Data(file, checked_checksum(checksum), instance, source, options, claimed, key)
     except ValueError as error:
         raise _ForeignTaskError(str(error)) from None
 
 
-def _rows(data: _Data, annotations: list[dict], names: LabelNames | None) -> Iterator[tuple[int, int, str, str]]:
+def _rows(data: _Data, annotations: list[dict], names: LabelNames | None) -> Iterator[Row]:
     """Yield the decisions of a task."""
     decided: dict[int, str] = {}
     for annotation in annotations:
@@ -210,7 +227,8 @@ def _rows(data: _Data, annotations: list[dict], names: LabelNames | None) -> Ite
                 )
     offered = {NOTHING_ELSE, *data.options.values()}
     for label, verdict in decided.items():
-        yield data.instance, label, verdict, data.source if label in offered else ADDED
+        source = data.source if label in offered else ADDED
+        yield Row(data.instance, label, verdict, source, data.claimed.get(label, math.nan))
 
 
 def _decisions(annotation: dict, options: Mapping[str, int], names: LabelNames | None) -> Iterator[tuple[int, str]]:

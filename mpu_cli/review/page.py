@@ -103,8 +103,7 @@ def _uris(labels: Labels) -> dict:
 
 def _suggested(one: Suggested, place: dict[int, int]) -> list:
     """Return a label, its probability, and of a question the one with which it was drawn."""
-    shown = [place[one.label], None if one.probability is None else round(one.probability, 4)]
-    return shown if one.drawn is None else [*shown, one.drawn]
+    return [place[one.label], one.probability, *([] if one.drawn is None else [one.drawn])]
 
 
 def _item(item: Item, place: dict[int, int]) -> dict:

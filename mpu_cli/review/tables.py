@@ -75,16 +75,26 @@ def chance(text: str, source: str) -> float:
     """Return the probability with which a question was drawn, above 0 up to 1; NaN where the source is another."""
     if source.strip().lower() != QUESTION:
         return math.nan
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number <= 1:
+    if not 0 < (number := _number(text)) <= 1:
         raise ValueError(
             f"drawn {quoted(text)} is not the probability with which this question was drawn, a number above 0 up to "
             "1, as mpu complete --questions writes it; where it is lost, let the source be suggestion"
         )
     return number
+
+
+def probability(text: str) -> float:
+    """Return a probability, also one with a decimal comma, as spreadsheets write it; NaN for an empty text."""
+    if text and not 0 <= _number(text) <= 1:
+        raise ValueError(f"probability {quoted(text)} is not a number from 0 to 1")
+    return _number(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text.replace(",", ".", 1))
+    except ValueError:
+        return math.nan
 
 
 def is_sample_word(text: str) -> bool:

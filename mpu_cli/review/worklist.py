@@ -11,7 +11,7 @@ from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.name_files import Names, is_uri, uri_of
 from mpu_cli.review.decisions import DRAWN, PROBABILITY, SOURCE, VERDICT, WHY, read_cells
-from mpu_cli.review.tables import NOTHING_ELSE, SAMPLE, SUGGESTION, chance, no_instance, refuse_other_data
+from mpu_cli.review.tables import NOTHING_ELSE, SAMPLE, SUGGESTION, chance, no_instance, probability, refuse_other_data
 from mpu_cli.svmlight.dataset import Dataset
 
 MOST_INSTANCES = 100_000  # on one page
@@ -23,9 +23,14 @@ class Suggested:
     """A label that may be missing from an instance."""
 
     label: int
-    probability: float | None = None  # None: nobody knows, or it is a question, which is answered without it
+    probability: float | None = None  # None: nobody knows
     drawn: float | None = None  # the probability with which it was drawn as a question; None: it is none
     why: tuple[str, ...] = ()  # features of the instance that speak for it
+
+    @property
+    def shown(self) -> float | None:
+        """The probability that people see: none of a question, which they answer without it."""
+        return self.probability if self.drawn is None else None
 
 
 @dataclass(frozen=True)
@@ -129,35 +134,21 @@ def read_suggestions(
     rows = zip(table.lines, cells.instance.tolist(), cells.label.tolist(), *texts, strict=True)
     for line, instance, label, verdict, probability_text, drawn_text, why, kind in rows:
         try:
-            probability = _probability(probability_text.strip())
-            drawn = chance(drawn_text.strip(), kind)
+            claimed, drawn = probability(probability_text.strip()), chance(drawn_text.strip(), kind)
         except ValueError as error:
             raise InputError(table.source, line, str(error)) from None
         if instance >= len(data):
             raise InputError(table.source, line, no_instance(instance, source, len(data)))
         if label != NOTHING_ELSE and not verdict.strip():
-            words = tuple(filter(None, why.split("; ")))
-            suggestion = Suggested(label, drawn=drawn)
-            if math.isnan(drawn):
-                suggestion = Suggested(label, probability, why=words)
+            of_question = None if math.isnan(drawn) else drawn
+            words = tuple(filter(None, why.split("; "))) if of_question is None else ()
+            suggestion = Suggested(label, None if math.isnan(claimed) else claimed, of_question, words)
             suggested.setdefault(instance, {}).setdefault(label, suggestion)
     return {
-        instance: sorted(left, key=lambda suggestion: -(suggestion.probability or 0))
+        instance: sorted(left, key=lambda suggestion: -(suggestion.shown or 0))
         for instance, labels in suggested.items()
         if (left := [suggestion for label, suggestion in labels.items() if label not in _annotated(data, instance)])
     }
-
-
-def _probability(text: str) -> float | None:
-    if not text:
-        return None
-    try:
-        probability = float(text)
-    except ValueError:
-        probability = math.nan
-    if not 0 <= probability <= 1:
-        raise ValueError(f"probability {text[:40]!r} is not a number from 0 to 1")
-    return probability
 
 
 def _annotated(data: Dataset, instance: int) -> list[int]:

@@ -1,7 +1,6 @@
 """`complete --questions`: from a list of questions, by answers, to c of each label."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -318,17 +317,3 @@ def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path
     assert "judged" not in listed
     said = run("complete", data, *(option for option in options if option != "-q"))
     assert "by 80 answers" in said.stderr
-
-
-def test_questions_are_answered_without_their_probabilities(run, problem, tmp_path):
-    _, _, data = problem
-    run("complete", data, "--questions", 30, "-o", tmp_path / "questions.tsv", "-q")
-    run("review", data, "--suggestions", tmp_path / "questions.tsv", "-o", tmp_path / "review.html", "-q")
-    html = (tmp_path / "review.html").read_text()
-    shown = [
-        one
-        for item in json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])["items"]
-        for one in item["s"]
-    ]
-    assert [probability for _, probability, _ in shown] == [None] * 30
-    assert all(0 < drawn <= 1 for _, _, drawn in shown)

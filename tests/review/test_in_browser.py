@@ -1,5 +1,6 @@
 """A whole review in a browser, by keyboard: decided, kept, exported, read back and imported."""
 
+import numpy as np
 import pytest
 
 from mpu_cli.bundle import load
@@ -63,6 +64,11 @@ def test_a_whole_review_by_keyboard(page, news):
     ]
     decisions = read([path])
     assert decisions.added.tolist() == [False] * 4 + [True]  # instance 4 has music by search
+    np.testing.assert_array_equal(decisions.probability, [0.8125, 0.25, *[np.nan] * 3])
+    assert path.read_text().split("\n")[2:4] == [
+        "instance\tlabel\tnumber\tprobability\tverdict\tsource",
+        "1\tmusic\t2\t0.8125\tyes\tsuggestion",
+    ]
     reviewed = match(decisions, reader.read(news), news)
     assert reviewed.verified.verdicts().tolist() == [[0, 1, 0], [2, 2, 2], [0, 0, 0], [2, 1, 2]]
     report = train(Sources(news, reviewed=[path]), news.with_suffix(".mpu"), options=Options(cost=1.0, epochs=2, c=0.5))
@@ -168,6 +174,20 @@ def test_a_sample_is_marked_and_has_to_be_closed(open_page, news, tmp_path):
     assert all(is_sample for *_, is_sample in exported)
     assert (first, NOTHING_ELSE, False, True) in exported
     assert len(match(read([page.downloads / "checked.tsv"]), reader.read(news), news).sampled) == 2
+
+
+def test_questions_are_answered_without_their_probabilities(open_page, news, tmp_path):
+    """These stand in the export, with what each was drawn with; labels keep their order, which says nothing."""
+    lines = "1\t2\t0.125\t0.5\tquestion", "1\t4\t0.75\t0.25\tquestion"
+    head = "instance\tlabel\tprobability\tdrawn\tsource\tverdict\n"
+    (tmp_path / "questions.tsv").write_text(head + "".join(f"{line}\t\n" for line in lines))
+    page = open_page(news, "--suggestions", tmp_path / "questions.tsv")
+    assert page.rows("suggested") == {"Label 2": "undecided", "Label 4": "undecided"}
+    assert "%" not in page.text("#suggested") + page.run("return document.querySelector('.row').ariaLabel")
+    page.press("n", "y")
+    decisions = read([page.export()])
+    columns = decisions.label, decisions.verdict, decisions.probability, decisions.chance
+    assert list(zip(*map(list, columns), strict=True)) == [(2, False, 0.125, 0.5), (4, True, 0.75, 0.25)]
 
 
 def test_features_where_there_is_no_text(open_page, news, tmp_path):
@@ -510,7 +530,7 @@ def test_labels_of_one_name_are_told_apart(open_page, news, tmp_path):
         assert [match.text.split("\n")[0] for match in page.find_all("#matches .name")] == [found]
     page.press(ESCAPE, "y", ARROWS["right"], "/", "gnd/77-X")
     assert page.text("#matches") == "No label has this name, number or URI"
-    assert "\tRock (2)\t2\tyes\t" in page.export().read_text()
+    assert "\tRock (2)\t2\t0.8125\tyes\t" in page.export().read_text()
 
 
 SENSORS = ["Optical sensor", "Electro-optical sensor", "Hyperspectral sensor", "Optical sensors on ships"]

@@ -110,7 +110,14 @@ def test_what_was_decided_there_is_read_back(tasks, imported, news):
         (4, 4, True, False),
     ]
     assert match(read([path]), reader.read(news), news).confirmed == 4
-    assert read([path]).added.tolist() == [False] * 6 + [True, False, True]  # music and Bücher, which are no options
+    of_first = {-1: False, 1: True, 2: False, 3: True, 4: False}  # nothing was claimed of what is annotated
+    assert read([path]).added.tolist() == [*of_first.values(), False, True, True, True]  # music, Bücher: no options
+    claimed = dict(zip(zip(*np.array(cells(path)).T[:2], strict=True), read([path]).probability, strict=True))
+    assert {cell: claim for cell, claim in claimed.items() if claim == claim} == {
+        (1, 2): 0.8125,
+        (1, 4): 0.25,
+        (4, 1): 0.5,
+    }
 
 
 def test_a_sample_stays_one(run, news, tmp_path, imported):

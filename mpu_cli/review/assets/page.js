@@ -24,7 +24,7 @@ function browserStorage() {
 
 function rowsOf(one) {
   const number = (i) => String(data.numbers[i]);
-  const suggested = one.s.map(([i, probability]) => ({ label: number(i), probability }));
+  const suggested = one.s.map(([i, probability, drawn]) => ({ label: number(i), probability: drawn ? null : probability }));
   const annotated = one.a.map((i) => ({ label: number(i) }));
   const shown = new Set([...suggested, ...annotated].map(({ label }) => label));
   const others = [...reviews.of(one.n).keys()].filter((label) => label !== STAR && !shown.has(label));
@@ -403,7 +403,7 @@ $("suggestions").hidden = data.items.every((one) => !one.s.length);
 $("of").textContent = `of ${data.items.length.toLocaleString("en")}`;
 $("position").max = data.items.length;
 const QUESTIONS = "Each suggested label is a question drawn by chance. Answer all of them, also those that are hard.";
-$("about").textContent = reviews.drawn.size ? QUESTIONS : {
+$("about").textContent = reviews.has("drawn") ? QUESTIONS : {
   sample: "These instances were drawn at random. Look for every true label and close each one, so that the share of " +
     "missing labels can be estimated.",
   suggestion: "These instances were picked since they probably miss labels.",

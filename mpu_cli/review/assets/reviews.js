@@ -15,12 +15,19 @@ class Reviews {
     for (const item of data.items) this.reload(item.n);
     this.reviewer = this.get("reviewer"); // null: nobody was asked
     this.steps = []; // what can be undone: for each step, the cells that it changed, as they were
-    this.drawn = new Map(); // cell -> the probability with which it was drawn as a question
-    this.shown = new Set(); // cells that the page has shown to be decided; others were added
+    this.shown = new Map(); // cells that the page shows to be decided -> their columns; others were added
     for (const { n, s, a } of data.items) {
-      for (const i of [...s.map(([label]) => label), ...a]) this.shown.add(`${n} ${data.numbers[i]}`);
-      for (const [i, , chance] of s) if (chance !== undefined) this.drawn.set(`${n} ${data.numbers[i]}`, chance);
+      for (const i of a) this.shown.set(`${n} ${data.numbers[i]}`, { source: data.source });
+      for (const [i, probability, drawn] of s) {
+        const source = drawn === undefined ? data.source : "question";
+        this.shown.set(`${n} ${data.numbers[i]}`, { source, probability, drawn });
+      }
     }
+  }
+
+  // Whether a column is filled in for a cell.
+  has(column) {
+    return [...this.shown.values()].some((columns) => columns[column] != null);
   }
 
   of(instance) {
@@ -152,17 +159,19 @@ class Reviews {
     const ids = new Map(data.items.filter(({ i }) => i !== undefined).map(({ n, i }) => [n, i]));
     const place = new Map(data.numbers.map((number, i) => [String(number), i]));
     const written = (label) => (place.has(label) ? data.written[place.get(label)] ?? data.names[place.get(label)] : label);
+    const of = (column) => (instance, label) => {
+      const other = { source: label === STAR ? data.source : "added" };
+      return (this.shown.get(`${instance} ${label}`) ?? other)[column] ?? "";
+    };
     const columns = {
       instance: (instance) => instance,
       ...(ids.size ? { id: (instance) => cell(ids.get(instance) ?? "") } : {}),
       label: (_, label) => (data.named ? written(label) : label),
       ...(data.named ? { number: (_, label) => label } : {}),
+      ...(this.has("probability") ? { probability: of("probability") } : {}),
+      ...(this.has("drawn") ? { drawn: of("drawn") } : {}),
       verdict: (_, label, verdict) => (verdict ? "yes" : "no"),
-      source: (instance, label) => {
-        if (label !== STAR && !this.shown.has(`${instance} ${label}`)) return "added";
-        return this.drawn.has(`${instance} ${label}`) ? "question" : data.source;
-      },
-      ...(this.drawn.size ? { drawn: (instance, label) => this.drawn.get(`${instance} ${label}`) ?? "" } : {}),
+      source: of("source"),
       ...(this.reviewer ? { reviewer: () => cell(this.reviewer) } : {}),
     };
     const lines = [
