@@ -42,6 +42,7 @@ class Drawn(Verified, total=False):
 class Estimation(Verified, total=False):
     """The same, with the cross-validation of an estimate: as for `MPUClassifier`."""
 
+    features: str
     folds: str | int
     sample: int
     random_state: Any
@@ -85,8 +86,8 @@ def estimate_c(
     method : {"bbe", "e1", "e2", "e3"}
         bbe: best bin. e1, e2, e3: Elkan and Noto 2008.
     **keywords
-        folds, sample, random_state and n_jobs, as for `MPUClassifier`; reviewed, complete and ignored, as for its
-        `fit`.
+        features, folds, sample, random_state and n_jobs, as for `MPUClassifier`; reviewed, complete and ignored, as for
+        its `fit`.
 
     Returns
     -------
@@ -133,7 +134,7 @@ def estimate_c(
         raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
     annotations = _annotations(y, keywords, Estimation)
     matrix, P = _evidence(X, scores, annotations)
-    declared = {name: parameters.DECLARED[name] for name in ("folds", "sample", "seed", "jobs")}
+    declared = {name: parameters.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
     chosen = {name: keywords.get(option.name, option.written_default) for name, option in declared.items()}
     return learning.estimate_frequency(parameters.checked(chosen), matrix, annotations, method, P, per_label)
 

@@ -168,7 +168,8 @@ def estimate_frequency(
     refuse_too_large(matrix.shape[1], q, levels=1)
     labels = draw_labels(count_annotations(annotations.labels), run.seed)
     refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if labels is None else len(labels.columns))
-    options = Options(folds=chosen["folds"], sample=chosen["sample"], features=None if scores is None else LINEAR)
+    features = chosen["features"] if scores is None else LINEAR
+    options = Options(folds=chosen["folds"], sample=chosen["sample"], features=features)
     instances = choose_features(annotations.problem(matrix), options, run).instances
     drawn = Sample(instances, options.sample, options.folds or usual_folds(len(instances), q), run, labels)
     probabilities = drawn.naive_probabilities() if scores is None else drawn.part_of(scores)

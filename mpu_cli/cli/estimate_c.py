@@ -17,7 +17,7 @@ from mpu_cli.cli.options import (
     training_files,
 )
 from mpu_cli.cli.printing import give, json_option, print_groups, print_table
-from mpu_cli.core.options import Validation
+from mpu_cli.core.options import RBF, FrequencyOptions
 from mpu_cli.errors import counted
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _widths(text: str) -> tuple[float, ...]:
     flag_value="0.2,0.1,0.05,0.02",
     default=(),
 )
-@options_as_one(Validation)
+@options_as_one(FrequencyOptions)
 @numbers_option
 @cluster_options
 @run_options("seed", "jobs", "kernel", "memory")
@@ -71,7 +71,7 @@ def estimate_c(
     sources: "Sources",
     output: str | None,
     method: str,
-    options: Validation,
+    options: FrequencyOptions,
     on: "OnCluster | None",
     run: "Run",
     as_json: bool,
@@ -118,8 +118,10 @@ def estimate_c(
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
     refuse_overlaps(sources.by_option(), {"--output": output, "--cache": sources.cache})
+    if sources.scores is not None and options.features is not None:
+        raise click.UsageError("--scores stands in place of a model: leave out --features.")
     if on is not None:
-        refuse_sources(sources)
+        refuse_sources(sources, features=options.features == RBF)
     report = estimation.estimate(
         sources,
         estimation.Estimator(method=method, **vars(options)),

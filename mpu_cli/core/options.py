@@ -50,6 +50,19 @@ class Validation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FrequencyOptions(Validation):
+    """How c is estimated from annotations: by out-of-fold predictions of a model of these features."""
+
+    features: str | None = option(
+        WordOr((AUTO,), Words(FEATURES)),
+        None,
+        "Features that are learned from. linear: those of the data. rbf: those of an RBF kernel, approximated "
+        "by Nyström's method, of standardised features. auto: rbf if its expected F1 is higher, which is estimated for "
+        "dense data of up to 500 features and of 500 instances up to --sample, if C is chosen too; else linear.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Regularised(Validation):
     """A linear or kernel model with a penalty."""
 
@@ -72,7 +85,7 @@ class Descent(Regularised):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Descent):
+class Options(Descent, FrequencyOptions):
     """What a user chooses of a training by `core.train.algorithm.train`; the data are a `core.data.problem.Problem`."""
 
     loss: str | None = option(
@@ -86,13 +99,6 @@ class Options(Descent):
         None,
         "Initial step size, in units of the inverse mean squared length of instances. auto chooses it by "
         "cross-validation, with C; if C is set, it depends on the passes over the data.",
-    )
-    features: str | None = option(
-        WordOr((AUTO,), Words(FEATURES)),
-        None,
-        "What a level learns from. linear: the features of the data. rbf: the features of an RBF kernel, approximated "
-        "by Nyström's method, of standardised features. auto: rbf if its expected F1 is higher, which is estimated for "
-        "dense data of up to 500 features and of 500 instances up to --sample, if C is chosen too; else linear.",
     )
     levels: int | None = option(
         WordOr((AUTO,), Whole(1, MOST_LEVELS)),

@@ -103,7 +103,7 @@ def test_estimates_c_as_the_command_does(run, tmp_path, simulated):
 
 def test_a_keyword_that_nobody_knows_is_refused(simulated):
     X, _, S = simulated
-    with pytest.raises(TypeError, match="'review' is not a keyword here; there are complete, folds, ignored, n_jobs"):
+    with pytest.raises(TypeError, match="'review' is not a keyword here; there are complete, features, folds"):
         estimate_c(X, S, review=S)
     with pytest.raises(TypeError, match="'sampled' is not a keyword"):
         choose_thresholds(S.astype(float), S, 0.5, sampled=S[:, 0])

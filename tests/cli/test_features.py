@@ -52,6 +52,8 @@ def test_reports_tell_the_kernel(run, trained, tmp_path):
     ("arguments", "message"),
     [
         (("train", "--features", "rbf", "--cluster", "local:1"), "--features and --cluster exclude each other"),
+        (("estimate-c", "--features", "rbf", "--cluster", "local:1"), "--features and --cluster exclude each other"),
+        (("estimate-c", "--features", "linear", "--scores", "scores.txt"), "leave out --features"),
         (("complete", "--features", "rbf", "--why"), "has no weights of these"),
         (("train", "--features", "rbf", "--method", "br"), "--features is an option of mpu, not of br"),
         (("train", "--features", "rbf", "--warm-start", "linear.mpu"), "choose linear features"),
@@ -88,6 +90,11 @@ def test_every_command_says_the_same_of_dense_data(run, tmp_path):
     assert said["estimate-c"]["interval"] == said["train"]["c_interval"] == said["report"]["frequency"]["interval"]
     assert said["report"]["missing"]["missing"] == pytest.approx(said["estimate-c"]["missing"], rel=0.1)
     assert said["estimate-c"]["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.12)
+    linear = json.loads(run("estimate-c", tmp_path / "rings.svm", "--features", "linear", "--json").stdout)
+    linearly = json.loads(run("train", tmp_path / "rings.svm", "--features", "linear", "--levels", 1, "--json").stdout)
+    assert linear["c"] == linearly["c"] != said["train"]["c"]
     with pytest.warns(MpuWarning, match="unreliable"):  # as the commands do: two features hardly tell the first label
         estimated = estimate_c(X, S)
     assert estimated.c == pytest.approx(said["estimate-c"]["c"], abs=1e-3)
+    with pytest.warns(MpuWarning):
+        assert estimate_c(X, S, features="linear").c == pytest.approx(linear["c"], abs=1e-3)

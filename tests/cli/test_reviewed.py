@@ -94,10 +94,11 @@ def test_complete_sets_of_a_second_file(run, problem, tmp_path):
     _, _, S, data = problem
     X, Y = linear_problem(900, 5, 3)
     more = write(tmp_path / "more.svm", Y[400:], X[400:])
-    report = json.loads(run("train", data, "--complete", more, *FAST, "--json").stdout)
+    options = ("--complete", more, "--features", "linear", "--json", "-q")
+    report = json.loads(run("train", data, *options, *FAST).stdout)
     assert report["instances"] == 900
     assert report["c_by_people"]["c"] == pytest.approx(S.mean() / Y[400:].mean(), abs=0.05)
-    estimate = json.loads(run("estimate-c", data, "--complete", more, "--per-label", "--json", "-q").stdout)
+    estimate = json.loads(run("estimate-c", data, "--per-label", *options).stdout)
     assert estimate["method"] == "complete"
     assert [row["c"] for row in estimate["per_label"]] == report["c"]
 

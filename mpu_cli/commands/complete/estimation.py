@@ -14,7 +14,7 @@ from mpu_cli.core.frequency import estimators, questions
 from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
 from mpu_cli.core.frequency.review_frequency import Answered, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
-from mpu_cli.core.options import LINEAR, Options, Validation
+from mpu_cli.core.options import LINEAR, FrequencyOptions, Options, Validation
 from mpu_cli.core.select.hyper_parameters import Estimates
 from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, draw_questions, usual_folds
 from mpu_cli.core.train.choose_features import choose_features
@@ -104,7 +104,7 @@ class FrequencyReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimator(Validation):
+class Estimator(FrequencyOptions):
     """How c is estimated from annotations, by cross-validation on a sample.
 
     `method`: {"bbe", "e1", "e2", "e3"}: see `estimators.estimate`.
@@ -126,7 +126,7 @@ def estimate(
 ) -> FrequencyReport:
     """Estimate the label frequency of a file: by what people have checked, where they have, else by cross-validation.
 
-    By the features that `mpu train` would learn from, so that both say the same.
+    By the features that `mpu train` chooses by default, or with the same --features, so that both say the same.
 
     `on`: where workers read; the sample is fetched, and where label sets are complete, all labels. `sources` are
     without a cache. Default: this process reads.
@@ -155,8 +155,8 @@ def estimate(
             raise MpuError(
                 "c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest"
             )
-        is_linear = on is not None or fetched.scores is not None
-        options = Options(folds=estimator.folds, sample=sample, features=LINEAR if is_linear else None)
+        features = estimator.features if on is None and fetched.scores is None else LINEAR
+        options = Options(folds=estimator.folds, sample=sample, features=features)
         population = choose_features(fetched.problem, options, run).instances
         drawn = Sample(population, sample, estimator.folds or usual_folds(len(data), q), run, each)
         if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):
