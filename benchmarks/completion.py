@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.complete import completion
+from mpu_cli.commands import complete
 from mpu_cli.core.complete.suggestions import Choice
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.train.algorithm import Options, train
@@ -66,7 +66,7 @@ def by_mpu(task: Task) -> Ranking:
     """Rank by `mpu complete`, with c estimated."""
     ids = np.arange(task.annotated.shape[1])
     trained = train(Problem(task.features, task.annotated), Options(), hold_out_all=True)
-    found = completion.find(*trained, task.annotated, ids, Options(), Choice(top=task.removed))
+    found = complete.find(*trained, task.annotated, ids, Options(), Choice(top=task.removed))
     return found.listed.rows, found.listed.columns
 
 

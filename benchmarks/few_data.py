@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks import losing
-from mpu_cli.commands.corruption import remove_labels
+from mpu_cli.commands.corrupt import remove_labels
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.experiment.cell import fit_and_predict, tune

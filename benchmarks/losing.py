@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.corruption import SCHEMES, annotated
+from mpu_cli.commands.corrupt import SCHEMES, annotated
 from mpu_cli.svmlight.reader import read
 
 __all__ = ["SCHEMES", "SETS", "Collection", "collection", "lose"]

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import collection
-from mpu_cli.commands import corruption as losing
+from mpu_cli.commands import corrupt
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import estimators
@@ -52,7 +52,7 @@ class Row(NamedTuple):
 
 def measure(true: csr_array, X: csr_array, way: str, kept: float, seed: int, jobs: int) -> Row:
     """Remove labels and estimate."""
-    dense, annotated = true.toarray(), losing.annotated(way, X, true, kept, seed).toarray()
+    dense, annotated = true.toarray(), corrupt.annotated(way, X, true, kept, seed).toarray()
     some = np.flatnonzero(annotated.any(axis=0))
     dense, labels = dense[:, some], csr_array(annotated[:, some])
     sample = Sample(Rows(Features.of(X), labels), _INSTANCES, None, Run(seed=seed, jobs=jobs))

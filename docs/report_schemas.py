@@ -12,32 +12,28 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from mpu_cli.commands import describe as description
+from mpu_cli.commands import apply, complete, estimate_c, evaluate, info, train, vectorize, versions
 from mpu_cli.commands import report as reporting
-from mpu_cli.commands import tagging, vectorization
-from mpu_cli.commands.complete import completion, estimation
-from mpu_cli.commands.evaluate import evaluation
-from mpu_cli.commands.train import history, training
 
 FOLDER = Path(__file__).parent / "schemas"
 # The title of the schema of each report, and what it says beyond the fields.
 REPORTS: dict[str, tuple[type, str, dict[str, Any]]] = {
-    "apply": (tagging.TaggingReport, "`mpu apply --json`", {}),
-    "comparison": (evaluation.ComparisonReport, "`mpu evaluate A B --json`", {}),
-    "complete": (completion.CompletionReport, "`mpu complete --json`", {}),
-    "estimate-c": (estimation.FrequencyReport, "`mpu estimate-c --json`", {}),
-    "evaluate": (evaluation.EvaluationReport, "`mpu evaluate --json`, of one file of predictions", {}),
-    "history-line": (training.HistoryLine, "A line of `mpu train --history`", {}),
-    "info": (description.ModelReport, "`mpu info MODEL --json`", {}),
-    "questions": (estimation.Asked, "`mpu complete --questions N --json`", {}),
+    "apply": (apply.TaggingReport, "`mpu apply --json`", {}),
+    "comparison": (evaluate.ComparisonReport, "`mpu evaluate A B --json`", {}),
+    "complete": (complete.CompletionReport, "`mpu complete --json`", {}),
+    "estimate-c": (estimate_c.FrequencyReport, "`mpu estimate-c --json`", {}),
+    "evaluate": (evaluate.EvaluationReport, "`mpu evaluate --json`, of one file of predictions", {}),
+    "history-line": (train.HistoryLine, "A line of `mpu train --history`", {}),
+    "info": (info.ModelReport, "`mpu info MODEL --json`", {}),
+    "questions": (estimate_c.Asked, "`mpu complete --questions N --json`", {}),
     "report": (reporting.MissingLabelsReport, "`mpu report --json`", {}),
     "train": (
-        training.TrainingReport,
+        train.TrainingReport,
         "`mpu train --json`",
         {"oneOf": [{"required": ["threshold"]}, {"required": ["thresholds"]}]},
     ),
-    "vectorize": (vectorization.VectorizationReport, "`mpu vectorize --json`", {}),
-    "versions": (history.VersionsReport, "`mpu versions MODEL --json`", {}),
+    "vectorize": (vectorize.VectorizationReport, "`mpu vectorize --json`", {}),
+    "versions": (versions.VersionsReport, "`mpu versions MODEL --json`", {}),
 }
 _SIMPLE = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string", NoneType: "null"}
 

@@ -9,14 +9,12 @@ from fuzz import harness
 
 with harness.instrumented():
     from mpu_cli import methods
-    from mpu_cli.commands import corruption
-    from mpu_cli.commands.evaluate import evaluation
-    from mpu_cli.commands.predict import prediction
+    from mpu_cli.commands import corrupt, evaluate, predict
     from mpu_cli.methods.baselines import elkan08, m3l, well
     from tests import kernels
     from tests.cli.corpus import replay
 
-LATE = corruption, methods, prediction, elkan08, m3l, well, evaluation  # which commands import when they run
+LATE = corrupt, methods, predict, elkan08, m3l, well, evaluate  # which commands import when they run
 
 
 def main() -> None:

@@ -106,7 +106,7 @@ def learn(
     X, y, classes and client are as for `MPUClassifier` and its `fit`, whose other arguments, such as `reviewed`, come
     by name, and only with dask arrays.
 
-    Raises DataError (a cluster cannot learn from these arguments), MpuError (as for `commands.train.training.train`).
+    Raises DataError (a cluster cannot learn from these arguments), MpuError (as for `commands.train.train`).
     """
     arguments = {name: value for name, value in arguments.items() if value is not None}
     if chosen["method"] != "mpu":

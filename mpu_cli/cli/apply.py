@@ -68,7 +68,7 @@ def apply(
     """
     from dataclasses import asdict
 
-    from mpu_cli.commands import tagging as command
+    from mpu_cli.commands import apply as command
     from mpu_cli.runtime.files import refuse_overlaps
 
     accepted = command.Accepted(**of_accepted)

@@ -29,8 +29,8 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.complete.completion import CompletionReport
-    from mpu_cli.commands.complete.estimation import Asked
+    from mpu_cli.commands.complete import CompletionReport
+    from mpu_cli.commands.estimate_c import Asked
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
 
@@ -121,10 +121,11 @@ def complete(
       mpu complete news.svm --scores forest-oof.txt -o missing.tsv
       mpu complete part-*.svm.gz --top 1000 -o missing.tsv --cluster tcp://scheduler:8786
     """
-    from mpu_cli.commands.complete import completion, estimation
+    from mpu_cli.commands import complete as command
+    from mpu_cli.commands import estimate_c
     from mpu_cli.core.complete.suggestions import Choice
 
-    outputs = completion.Outputs(fill=form == "svm", **of_outputs)
+    outputs = command.Outputs(fill=form == "svm", **of_outputs)
     output, oof, model, why = outputs.target, outputs.out_of_fold, outputs.model, outputs.why
     if fill_implied and form != "svm":
         raise click.UsageError("--fill-implied needs --format svm.")
@@ -147,7 +148,7 @@ def complete(
         others |= outputs.suggestible.by_option()
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--questions trains no model and lists no suggestions: leave out {unused[0]}.")
-        asked = estimation.ask(
+        asked = estimate_c.ask(
             sources, output or "-", questions, validation=options, by_number=outputs.by_number, run=run
         )
         give(asked, as_json, _say_questions)
@@ -159,7 +160,7 @@ def complete(
             raise click.UsageError(f"--scores stands in place of a training: leave out {unused[0]}.")
     if on is not None:
         refuse_sources(sources, features=options.features == RBF)
-    report = completion.complete(
+    report = command.complete(
         sources, outputs, options, Choice(top, min_probability, per_instance), on=on, fill_implied=fill_implied, run=run
     )
     give(report, as_json, _say)

@@ -61,7 +61,7 @@ def corrupt(
     """
     from dataclasses import asdict
 
-    from mpu_cli.commands import corruption
+    from mpu_cli.commands import corrupt as command
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.svmlight.streams import refuse_unwritable
 
@@ -71,7 +71,7 @@ def corrupt(
         raise click.UsageError("--scheme single keeps one label of each instance: leave out --missing-rate.")
     refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed, "--kept": kept})
     refuse_unwritable(kept)
-    report = corruption.corrupt(source, target, missing_rate or 0.0, scheme=scheme, removed_to=removed, **how)
+    report = command.corrupt(source, target, missing_rate or 0.0, scheme=scheme, removed_to=removed, **how)
     share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
     of_labels = ""
     counts = asdict(report)

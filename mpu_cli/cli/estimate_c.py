@@ -22,7 +22,7 @@ from mpu_cli.errors import counted
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.complete.estimation import FrequencyReport, LabelFrequencyReport
+    from mpu_cli.commands.estimate_c import FrequencyReport, LabelFrequencyReport
     from mpu_cli.runtime.report import Interval
     from mpu_cli.runtime.run import Run
     from mpu_cli.training.training_data import Sources
@@ -112,7 +112,7 @@ def estimate_c(
       mpu estimate-c news.svm --plan
       mpu estimate-c news.svm --scores forest-oof.txt
     """
-    from mpu_cli.commands.complete import estimation
+    from mpu_cli.commands import estimate_c as command
     from mpu_cli.runtime.files import refuse_overlaps
 
     if output == "-":
@@ -122,9 +122,9 @@ def estimate_c(
         raise click.UsageError("--scores stands in place of a model: leave out --features.")
     if on is not None:
         refuse_sources(sources, features=options.features == RBF)
-    report = estimation.estimate(
+    report = command.estimate(
         sources,
-        estimation.Estimator(method=method, **vars(options)),
+        command.Estimator(method=method, **vars(options)),
         on=on,
         output=output,
         run=run,

@@ -37,7 +37,7 @@ from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
-    from mpu_cli.commands.evaluate.evaluation import ComparisonReport, EvaluationReport, Quality
+    from mpu_cli.commands.evaluate import ComparisonReport, EvaluationReport, Quality
     from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run
 
@@ -194,7 +194,7 @@ def evaluate(
       mpu evaluate part-*.svm.gz --predictions tags/
       mpu evaluate part-*.svm.gz --predictions news.mpu --cluster tcp://scheduler:8786
     """
-    from mpu_cli.commands.evaluate import evaluation
+    from mpu_cli.commands import evaluate as command
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
     from mpu_cli.svmlight.streams import as_one
 
@@ -223,7 +223,7 @@ def evaluate(
     if naming.file is not None and not details["per_label"] and not reviewed and not isinstance(c, Path):
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
     names = metrics.split(",") if metrics is not None else None
-    all_names = evaluation.compared_metric_names(ks, c) if several else evaluation.metric_names(ks)
+    all_names = command.compared_metric_names(ks, c) if several else command.metric_names(ks)
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
 
@@ -234,19 +234,17 @@ def evaluate(
     wanted: dict[str, Any] = {"names": names, "c": c, "naming": naming, "ks": ks, "threshold": least}
     if several:
         with _collecting(on, len(truths) * len(predictions)) as where:
-            compared = evaluation.evaluate_several(
-                truth, predictions, evaluation.Metrics(**wanted), reading=reading, run=run, **where
+            compared = command.evaluate_several(
+                truth, predictions, command.Metrics(**wanted), reading=reading, run=run, **where
             )
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
         show(compared, as_json, print_comparison)
         return
-    propensities = evaluation.PropensitySource(
-        training=training, a=propensity_a, b=propensity_b, frequencies=frequencies
-    )
-    detailed = evaluation.DetailedMetrics(propensities=propensities, reviewed=reviewed, **wanted, **details)
+    propensities = command.PropensitySource(training=training, a=propensity_a, b=propensity_b, frequencies=frequencies)
+    detailed = command.DetailedMetrics(propensities=propensities, reviewed=reviewed, **wanted, **details)
     with _collecting(on, len(truths)) as where:
-        report = evaluation.evaluate(truth, predictions[0], detailed, reading=reading, run=run, **where)
+        report = command.evaluate(truth, predictions[0], detailed, reading=reading, run=run, **where)
     if report.threshold is not None and report.uses_label_sets and not is_set("threshold"):
         warn(_CUT.format(threshold))
     if not report.true_labels:
@@ -263,7 +261,7 @@ def _collecting(on: "OnCluster | None", n_files: int) -> Iterator[dict[str, Any]
         with counting("evaluating", noun="instance") as count:
             yield {"count": count}
         return
-    from mpu_cli.commands.evaluate.candidates import collecting
+    from mpu_cli.commands.candidates import collecting
 
     with collecting(on) as collect, counting("evaluating", n_files, "file") as count:
         yield {"count": count, "collect": collect}

@@ -25,7 +25,7 @@ from mpu_cli.runtime.options import Whole
 
 if TYPE_CHECKING:
     from mpu_cli.bundle.manifest import Origin, OriginFile
-    from mpu_cli.commands.describe import ModelLabelReport, ModelReport
+    from mpu_cli.commands.info import ModelLabelReport, ModelReport
 
 _FORMATS = (".png", ".svg", ".pdf")
 _JUDGED = ["trained", "accepted", "by", "test", "unknown features", "labels per instance", "expected", "warnings"]
@@ -104,28 +104,28 @@ def info(
         return
     if model is None:
         raise click.UsageError("Missing argument 'MODEL'.")
-    from mpu_cli.commands.describe import describe
+    from mpu_cli.commands.info import describe
 
     report = describe(model, labels, top, by_number, plot)
     show(report, as_json, print_report)
 
 
 def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
-    from mpu_cli.commands.train import history
+    from mpu_cli.commands import versions
     from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"--history": path}, {"--plot": plot})
-    entries = history.read(path)
+    entries = versions.read(path)
     if plot is not None:
-        history.draw(path, entries, plot)
+        versions.draw(path, entries, plot)
     if as_json:
         print_json({"trainings": entries})
         return
-    rows = [[entry["time"], *(_number(entry.get(name)) for name in history.NUMBERS)] for entry in entries]
-    print_table([["trained", *(name.replace("_", " ") for name in history.NUMBERS)], *rows])
-    if judged := history.judged(entries):
+    rows = [[entry["time"], *(_number(entry.get(name)) for name in versions.NUMBERS)] for entry in entries]
+    print_table([["trained", *(name.replace("_", " ") for name in versions.NUMBERS)], *rows])
+    if judged := versions.judged(entries):
         click.echo()
-        values = [[_number(entry.get(name)) for name in history.JUDGED] for entry in judged]
+        values = [[_number(entry.get(name)) for name in versions.JUDGED] for entry in judged]
         print_table([_JUDGED, *map(_judged, judged, values)])
 
 

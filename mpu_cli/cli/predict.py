@@ -146,15 +146,15 @@ def predict(
     that a spreadsheet would read as a formula begins with an apostrophe.
     """
     from mpu_cli import bundle
-    from mpu_cli.commands.predict import prediction
-    from mpu_cli.commands.predict.prediction_files import Texts, in_folder, making
+    from mpu_cli.commands import predict as command
+    from mpu_cli.commands.prediction_files import Texts, in_folder, making
     from mpu_cli.errors import ModelError, shown
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
     from mpu_cli.svmlight.streams import as_one, refuse_unreadable
 
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
-    what = prediction.Output(**of_output)
+    what = command.Output(**of_output)
     by_psp, aim = rank_by == "psp", what.aim
     if by_psp and (what.form != "scores" or what.threshold is not None):
         raise click.UsageError("--rank-by psp needs --format scores, without --threshold.")
@@ -188,7 +188,7 @@ def predict(
             f"{model}: was not trained for these decisions{has}; train it with --top-k {what.top_k} --for {aim}"
         )
     if by_psp:
-        what = replace(what, weights=prediction.psp_weights(trained, model))
+        what = replace(what, weights=command.psp_weights(trained, model))
     refuse_unreadable([name for name in sources if not name or not Path(name).is_dir()])
     if (
         what.form in ("jsonl", "tsv")
@@ -207,23 +207,21 @@ def predict(
         raise click.UsageError("With --cluster, FILEs have vectors, and predictions go to a directory: give -o OUT/.")
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
-    counts = prediction.PredictionReport()
+    counts = command.PredictionReport()
     progress = (None, "instance") if on is None else (len(names), "file")
     with (
         making(Path(output), in_out.values()) if into_folder else nullcontext(),
         nullcontext(lambda _: None) if to_terminal else counting("predicting", *progress) as count,
     ):
         if on is not None:
-            counts = prediction.predict_files(
-                model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run
-            )
+            counts = command.predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)
         for name, target in targets.items() if on is None else ():
             data = (
                 Texts(trained.packed_vectorizer, name, texts, text_form, reading.max_line_bytes)
                 if has_texts(name)
                 else name
             )
-            counts += prediction.predict(
+            counts += command.predict(
                 trained, data, target, what, line_buffered=line_buffered, count=count, reading=reading, run=run
             )
     if not counts.instances:

@@ -107,7 +107,7 @@ def review(
     """
     from dataclasses import asdict
 
-    from mpu_cli.commands import reviewing as command
+    from mpu_cli.commands import review as command
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.text.sidecars import made_with
 

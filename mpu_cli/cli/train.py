@@ -27,7 +27,7 @@ from mpu_cli.cli.options import (
 )
 from mpu_cli.cli.printing import give, json_option, print_report
 from mpu_cli.cli.progress import by_name
-from mpu_cli.commands.train import Acceptance
+from mpu_cli.commands.acceptance import Acceptance
 from mpu_cli.core.options import RBF
 from mpu_cli.errors import STANDARD_STREAM, RejectedError
 from mpu_cli.runtime.options import options_of
@@ -201,7 +201,7 @@ def train(
     """
     from dataclasses import replace
 
-    from mpu_cli.commands.train import training
+    from mpu_cli.commands import train as command
     from mpu_cli.methods import DEFAULT
     from mpu_cli.svmlight.streams import Files
 
@@ -214,14 +214,14 @@ def train(
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
     method, options = learning
-    saving = training.Saving(out_of_fold=oof, **of_saving)
+    saving = command.Saving(out_of_fold=oof, **of_saving)
     if "-" in map(str, (saving.out_of_fold, saving.history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if (saving.top_k is None) != (saving.aim is None):
         raise click.UsageError("--top-k and --for are given together.")
     if on is not None:
         refuse_sources(sources, method=method != DEFAULT and method, features=getattr(options, "features", None) == RBF)
-    done = training.train(sources, output, options, method=method, on=on, warm_start=warm_start, saving=saving, run=run)
+    done = command.train(sources, output, options, method=method, on=on, warm_start=warm_start, saving=saving, run=run)
     seconds = by_name(done.seconds)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
     give(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)

@@ -14,7 +14,7 @@ from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.vectorization import VectorizationReport
+    from mpu_cli.commands.vectorize import VectorizationReport
 
 
 @click.command("vectorize")
@@ -103,7 +103,7 @@ def vectorize(
       mpu vectorize new.jsonl --like news.svm -o new.svm
       mpu vectorize books.csv --text title --text abstract --tags subjects --labels thesaurus.txt -o books.svm
     """
-    from mpu_cli.commands import vectorization as command
+    from mpu_cli.commands import vectorize as command
     from mpu_cli.runtime import report
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.runtime.run import Run

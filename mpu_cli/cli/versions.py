@@ -11,7 +11,7 @@ from mpu_cli.cli.printing import json_option, print_json, print_table, show
 from mpu_cli.runtime.options import Whole
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.train.history import VersionsReport
+    from mpu_cli.commands.versions import VersionsReport
 
 
 @click.command("versions")
@@ -41,15 +41,15 @@ def versions(model: Path, restore: bool, version: int | None, wait: float, as_js
     """
     if version is not None and not restore:
         raise click.UsageError("VERSION is for --restore.")
-    from mpu_cli.commands.train import history as kept
+    from mpu_cli.commands import versions as command
 
     if restore:
-        number = kept.restore(model, version, wait)
+        number = command.restore(model, version, wait)
         info(f"{model} is version {number}")
         if as_json:
-            print_json(kept.describe(model))
+            print_json(command.describe(model))
         return
-    report = kept.describe(model)
+    report = command.describe(model)
     show(report, as_json, print_versions)
 
 

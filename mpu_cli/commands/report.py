@@ -13,7 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any
 
-from mpu_cli.commands.complete import completion, estimation
+from mpu_cli.commands import complete, estimate_c
 from mpu_cli.core.complete.suggestions import Choice
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
@@ -45,9 +45,9 @@ class MissingLabelsReport:
     """What is missing."""
 
     #: The share that is missing, as `mpu estimate-c` reports it.
-    frequency: Annotated[estimation.FrequencyReport, ("$ref", "estimate-c.schema.json")]
+    frequency: Annotated[estimate_c.FrequencyReport, ("$ref", "estimate-c.schema.json")]
     #: How many labels are missing, as `mpu complete` reports it.
-    missing: Annotated[completion.CompletionReport, ("$ref", "complete.schema.json")]
+    missing: Annotated[complete.CompletionReport, ("$ref", "complete.schema.json")]
     suggestions: list[Suggestion]  #: The most probable missing labels, the most probable first.
 
     @property
@@ -78,7 +78,7 @@ class MissingLabelsReport:
 def report(
     sources: Sources, target: str | Path, *, table: str | Path | None = None, top: int = 50, run: Run = DEFAULT_RUN
 ) -> MissingLabelsReport:
-    """Estimate what is missing as `completion.complete` does, and write a page about it.
+    """Estimate what is missing as `complete.complete` does, and write a page about it.
 
     `target`: the page, which is HTML.
     `table`: where to write `MissingLabelsReport.rows` as CSV.
@@ -89,7 +89,7 @@ def report(
     inputs = sources.by_option()
     refuse_overlaps(inputs, {"--output": target, "--csv": table, "--cache": sources.cache})
     refuse_unwritable(target, table)
-    missing = completion.complete(sources, completion.Outputs(), Options(), Choice(top=top), run=run)
+    missing = complete.complete(sources, complete.Outputs(), Options(), Choice(top=top), run=run)
     assert missing.frequency is not None  # the options have none
     made = MissingLabelsReport(frequency=missing.frequency, missing=missing, suggestions=list(_suggestions(missing)))
     with ExitStack() as stack:
@@ -102,7 +102,7 @@ def report(
     return made
 
 
-def _suggestions(missing: completion.CompletionReport) -> Iterator[Suggestion]:
+def _suggestions(missing: complete.CompletionReport) -> Iterator[Suggestion]:
     ids, names, cells = missing.record_ids, missing.names, missing.cells
     for row, label, probability in zip(
         cells.rows.tolist(), missing.ids[cells.columns].tolist(), cells.probabilities.tolist(), strict=True

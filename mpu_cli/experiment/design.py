@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli.commands.corruption import remove_labels
+from mpu_cli.commands.corrupt import remove_labels
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.svmlight.dataset import Dataset

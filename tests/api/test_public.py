@@ -44,7 +44,7 @@ def test_the_estimator_brings_no_compiler_along():
     assert "numba" not in loaded.split()
 
 
-@pytest.mark.parametrize("command", ["train.training", "predict.prediction", "complete.completion"])
+@pytest.mark.parametrize("command", ["train", "predict", "complete"])
 def test_commands_on_vectors_do_not_wait_for_scikit_learn(command):
     loaded = run_python(f"import sys, mpu_cli.commands.{command}; print(*sys.modules)")
     assert not {"sklearn", "scipy.stats", "scipy.optimize"} & set(loaded.split())

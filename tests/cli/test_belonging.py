@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mpu_cli.commands import vectorization
+from mpu_cli.commands import vectorize
 from mpu_cli.svmlight import streams
 from tests.cli.training import QUICK, message
 
@@ -126,7 +126,7 @@ def test_a_kill_between_the_two_renames_leads_to_no_wrong_names(run, folder, mon
     (folder / "v.jsonl").write_bytes((folder / "w.jsonl").read_bytes())
     with monkeypatch.context() as patched, pytest.raises(KilledError):
         patched.setattr("pathlib.Path.rename", kill)
-        vectorization.vectorize(vectorization.Source(folder / "v.jsonl"), folder / "v.svm")
+        vectorize.vectorize(vectorize.Source(folder / "v.jsonl"), folder / "v.svm")
     assert (folder / "v.svm").read_bytes() == (folder / "w.svm").read_bytes()
     assert "v.text/labels: belongs to other data" in message(run(*COMMANDS[command](folder)))
     assert run("vectorize", folder / "v.jsonl", "-o", folder / "v.svm").exit_code == 0

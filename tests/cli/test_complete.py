@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from mpu_cli.commands.complete import completion
+from mpu_cli.commands import complete
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.svmlight.grammar import Reading
@@ -56,13 +56,13 @@ def test_fills_in_what_raises_f1(run, incomplete, digits, tmp_path):
 
 def test_data_that_are_edited_before_labels_are_filled_in_are_an_error(run, tiny, tmp_path, monkeypatch):
     """With as many instances as before: labels would go to others."""
-    find = completion.find
+    find = complete.find
 
     def find_and_edit(*arguments):
         tiny.write_text("".join(reversed(tiny.read_text().splitlines(keepends=True))))
         return find(*arguments)
 
-    monkeypatch.setattr(completion, "find", find_and_edit)
+    monkeypatch.setattr(complete, "find", find_and_edit)
     options = ("--c", 0.5, "--cost", 1, "--epochs", 1, "--top", 2)
     result = run("complete", tiny, *options, "--format", "svm", "-o", tmp_path / "filled.svm")
     assert result.exit_code == 1

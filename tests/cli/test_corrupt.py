@@ -4,7 +4,7 @@ import json
 import pytest
 
 from mpu_cli.cli.corrupt import corrupt
-from mpu_cli.commands.corruption import SCHEMES
+from mpu_cli.commands.corrupt import SCHEMES
 from mpu_cli.svmlight.reader import read
 from mpu_cli.training.side_tables import frequencies_of_file
 

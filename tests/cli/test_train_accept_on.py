@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mpu_cli import bundle
-from mpu_cli.commands.evaluate.evaluation import compared_metric_names
-from mpu_cli.commands.train import KS, METRICS
+from mpu_cli.commands.acceptance import KS, METRICS
+from mpu_cli.commands.evaluate import compared_metric_names
 from tests.cli.training import ALONE, QUICK, message
 from tests.endurance.commands import PROCESSES, contents, model_files
 from tests.full_disk import fill
@@ -409,15 +409,15 @@ def test_the_second_waits_or_ends(three):
 
 def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(three, monkeypatch):
     """Where a file system has no locks, or somebody has copied files."""
-    from mpu_cli.commands.train import training
+    from mpu_cli.commands import train
 
-    assembled = training.assembled
+    assembled = train.assembled
 
     def replaced(*arguments):
         shutil.copytree(three.path(1), three.model, dirs_exist_ok=True)
         return assembled(*arguments)
 
-    monkeypatch.setattr(training, "assembled", replaced)
+    monkeypatch.setattr(train, "assembled", replaced)
     result = three.train(0, "-q")
     assert result.exit_code == 75
     assert "was replaced during the training" in result.stderr

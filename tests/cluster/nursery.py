@@ -22,8 +22,8 @@ from distributed.cli.dask_worker import main as worker
 
 import mpu_cli.api.cluster_learning
 import mpu_cli.cluster.distributed_problem
-import mpu_cli.commands.evaluate.candidates
-import mpu_cli.commands.predict.prediction
+import mpu_cli.commands.candidates
+import mpu_cli.commands.predict
 import mpu_cli.training.cluster_data
 from mpu_cli.runtime.run import DEFAULT_RUN
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.commands.complete.completion import Outputs, complete
+from mpu_cli.commands.complete import Outputs, complete
 from mpu_cli.core.complete.suggestions import Choice
 from tests.cluster.conftest import OPTIONS, at
 from tests.slow import slow

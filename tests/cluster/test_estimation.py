@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.commands.complete.estimation import Estimator, estimate
+from mpu_cli.commands.estimate_c import Estimator, estimate
 from mpu_cli.errors import ClusterError, InputError
 from tests.cluster.conftest import at, write_parts
 from tests.slow import slow

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 
 from mpu_cli import MPUClassifier, load
-from mpu_cli.commands.train.training import train
+from mpu_cli.commands.train import train
 from mpu_cli.core.train import mixing
 from mpu_cli.errors import ClusterError, DataError, InputError, OverlapError
 from mpu_cli.runtime.options import options_of

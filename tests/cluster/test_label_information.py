@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpu_cli.commands.train.training import Saving, train
+from mpu_cli.commands.train import Saving, train
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.review.tables import checksum, checksum_comment

@@ -13,7 +13,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cluster.distributed_problem import DistributedProblem, learn, read_files
-from mpu_cli.commands.train.training import Saving, train
+from mpu_cli.commands.train import Saving, train
 from mpu_cli.errors import ClusterError, InputError
 from mpu_cli.runtime.checkpoint_files import folder_of
 from mpu_cli.runtime.parallel import InProcess

@@ -8,7 +8,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cluster.distributed_problem import DistributedProblem, learn, read_files
-from mpu_cli.commands.train.training import Saving, train
+from mpu_cli.commands.train import Saving, train
 from mpu_cli.core import negative_sampling
 from mpu_cli.core.options import Options
 from mpu_cli.runtime.checkpoint_files import folder_of

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
-from mpu_cli.commands.corruption import SCHEMES, annotated, lost
+from mpu_cli.commands.corrupt import SCHEMES, annotated, lost
 
 RNG = np.random.default_rng(0)
 X = csr_array(RNG.normal(size=(3000, 3)).astype(np.float32))

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from mpu_cli.commands.complete.estimation import estimate
-from mpu_cli.commands.evaluate.evaluation import PropensitySource
+from mpu_cli.commands.estimate_c import estimate
+from mpu_cli.commands.evaluate import PropensitySource
 from mpu_cli.errors import InputError
 from mpu_cli.evaluation.propensities import jain_propensities
 from mpu_cli.svmlight.streams import BLOCK_BYTES

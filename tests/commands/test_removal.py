@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from mpu_cli.commands import corruption
-from mpu_cli.commands.corruption import Counts, PerInstanceDraw, UniformDraw, remove_labels
+from mpu_cli.commands import corrupt as command
+from mpu_cli.commands.corrupt import Counts, PerInstanceDraw, UniformDraw, remove_labels
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_labels
 from tests.experiment.small import dense
@@ -50,7 +50,7 @@ def test_how_the_file_is_cut_does_not_matter(scheme, keep_one):
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
 def test_every_subset_is_equally_likely(monkeypatch, at_once):
-    monkeypatch.setattr(corruption, "_DRAWN_AT_ONCE", at_once)
+    monkeypatch.setattr(command, "_DRAWN_AT_ONCE", at_once)
     sizes = np.array([2, 0, 1, 3])
     observed = Counter()
     for seed in range(3000):

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from mpu_cli import jain_propensities, ranking_metrics
-from mpu_cli.commands.evaluate.evaluation import metric_names
+from mpu_cli.commands.evaluate import metric_names
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal

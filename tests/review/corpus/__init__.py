@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mpu_cli.commands.reviewing import import_label_studio
+from mpu_cli.commands.review import import_label_studio
 from mpu_cli.errors import MpuError
 from mpu_cli.names import Naming
 from mpu_cli.review import decisions

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.evaluate.candidates import Candidate, Collect
+from mpu_cli.commands.candidates import Candidate, Collect
 from mpu_cli.errors import MpuError, without_secrets
 from mpu_cli.evaluation.bootstrap import (
     SAMPLES_F1,
@@ -112,7 +112,7 @@ def evaluate_several(
     """Compare several predictions with the same true labels, and the others with the first.
 
     `truth`: data; they are read for each of the predictions.
-    `predictions`: at least two files, directories of them or models, as for `commands.evaluate.evaluation.evaluate`.
+    `predictions`: at least two files, directories of them or models, as for `commands.evaluate.evaluate`.
     `metrics`: names among `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them.
     `count`: called with how many more instances have been compared, for each of the predictions.
     `collect`: as `Candidate.collect`.

@@ -14,7 +14,7 @@ from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.manifest import parse_origin
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
-from mpu_cli.commands.predict.prediction_files import RECORD_FORMS, Ids, Texts, header, record_writer
+from mpu_cli.commands.prediction_files import RECORD_FORMS, Ids, Texts, header, record_writer
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.model.explanation import named_reasons
@@ -425,7 +425,7 @@ def predict_files(
     """Predict files to their targets; all workers can reach them and the model. `tick` is called once per file.
 
     Raises ClusterError (the cluster cannot be reached, cannot be used, or has failed), MpuError (as for
-    `prediction.predict`; the predictions of other files may be there then, each of them whole).
+    `predict`; the predictions of other files may be there then, each of them whole).
     """
     meant = ModelFiles.of(model)
     files = {absolute(source): target.absolute() for source, target in targets.items()}

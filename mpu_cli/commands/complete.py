@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.cluster.address import OnCluster
-from mpu_cli.commands.complete import estimation
-from mpu_cli.commands.predict.prediction import write_out_of_fold
+from mpu_cli.commands import estimate_c
+from mpu_cli.commands.predict import write_out_of_fold
 from mpu_cli.core.complete import suggestions
 from mpu_cli.core.complete.by_answers import Corrections
 from mpu_cli.core.complete.other_labels import given_other_labels
@@ -85,7 +85,7 @@ def find(
 
     `problem`: perhaps without features. Verified cells are not listed again.
     `ids`: int, shape (q,): the label, as written in files, of each column; ascending.
-    `choice`, `implications`: as for `completion.complete`. Labels that are implied by those of an instance are left
+    `choice`, `implications`: as for `complete`. Labels that are implied by those of an instance are left
     out.
     """
     labels, frequency = problem.labels, evidence.frequency
@@ -136,7 +136,7 @@ def write_cells(
     ids: RecordIds | None = None,
     why: list[str] | None = None,
 ) -> None:
-    """Write some cells, such as `completion.listed`, as a review file in which nothing is decided.
+    """Write some cells, such as `listed`, as a review file in which nothing is decided.
 
     `target`: written as a whole or not at all; ``-`` is standard output.
     `checksum`, `source`: the checksum of the features, by which a review is recognised as one of these data, and their
@@ -285,7 +285,7 @@ class CompletionReport:
     record_ids: RecordIds | None = field(metadata=HIDDEN)  #: The ids of instances, where they have some.
     names: LabelNames | None = field(metadata=HIDDEN)  #: By which labels are shown.
     #: The label frequency that all this goes by, as `mpu estimate-c` reports it; None where the options have it.
-    frequency: estimation.FrequencyReport | None = field(metadata=HIDDEN)
+    frequency: estimate_c.FrequencyReport | None = field(metadata=HIDDEN)
     warnings: tuple[str, ...]  #: What the user should know before trusting this.
 
 
@@ -316,7 +316,7 @@ def complete(
 ) -> CompletionReport:
     """Find the labels that are missing from a file, and list them or fill them in.
 
-    `options`, `on`: as for `commands.train.training.train`. From a cluster, labels and predictions are fetched.
+    `options`, `on`: as for `commands.train.train`. From a cluster, labels and predictions are fetched.
     `choice`: which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
     `fill_implied`: fill in what is implied too, by the rules of `sources`.
     Raises InputError, ClusterError (as of `training_set`, or a file cannot be read twice where labels are to be filled
@@ -397,7 +397,7 @@ def complete(
         if save is not None and fitted is not None:
             files = provenance.of_files(data.described(), sources.others())
             save(assembled(data, fitted, "mpu", options, run, files))
-    frequency = estimation.report_of(evidence.estimates, data) if options.c is None else None
+    frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each = completion.of_all, completion.right, completion.of_labels
     of_labels = zip(completion.ids.tolist(), np.c_[each.expected, each.low, each.high].tolist(), strict=True)
     return CompletionReport(

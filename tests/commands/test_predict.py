@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
-from mpu_cli.commands.predict import prediction
-from mpu_cli.commands.predict.prediction import Output, predict, select, with_implied
+from mpu_cli.commands import predict as command
+from mpu_cli.commands.predict import Output, predict, select, with_implied
 from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.implications import Implications
@@ -196,7 +196,7 @@ def test_slices_do_not_show(predicted, monkeypatch, options, budget):
         sizes.append(features.shape[0])
         return of_model(self, features, *more)
 
-    monkeypatch.setattr(prediction, "_PROBABILITIES", budget)
+    monkeypatch.setattr(command, "_PROBABILITIES", budget)
     monkeypatch.setattr(StackedModel, "predictions", watched)
     lines, counts = predicted(**options)
     assert counts == whole[1]
@@ -213,8 +213,8 @@ def test_slices_do_not_show(predicted, monkeypatch, options, budget):
 
 def test_small_blocks_do_not_show(predicted, source, monkeypatch):
     whole = predicted()
-    iter_chunks = prediction.iter_chunks
-    monkeypatch.setattr(prediction, "iter_chunks", lambda *args, **jobs: iter_chunks(*args, block_bytes=64, **jobs))
+    iter_chunks = command.iter_chunks
+    monkeypatch.setattr(command, "iter_chunks", lambda *args, **jobs: iter_chunks(*args, block_bytes=64, **jobs))
     assert predicted() == whole
     assert predicted(run=Run(jobs=1)) == predicted(run=Run(jobs=3)) == whole
 
@@ -310,8 +310,8 @@ def test_a_piece_of_work_is_bounded_by_its_probabilities(tmp_path, monkeypatch):
         pieces.extend(map(function, arguments))
         return pieces
 
-    monkeypatch.setattr(prediction, "_PROBABILITIES", 400)
-    monkeypatch.setattr(prediction, "map_ahead", map_and_keep)
+    monkeypatch.setattr(command, "_PROBABILITIES", 400)
+    monkeypatch.setattr(command, "map_ahead", map_and_keep)
     (tmp_path / "in").write_bytes(b"\n" * 5000)
     predict(make_model(q=4), tmp_path / "in", tmp_path / "out", Output(form="scores"))
     assert [text.count(b"\n") for text, _ in pieces] == [100] * 50

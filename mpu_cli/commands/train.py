@@ -13,10 +13,10 @@ import numpy as np
 from mpu_cli import bundle, methods
 from mpu_cli.bundle import TrainedModel, Versions
 from mpu_cli.cluster.address import OnCluster
-from mpu_cli.commands.predict.prediction import write_out_of_fold
-from mpu_cli.commands.train import Acceptance
-from mpu_cli.commands.train.gate import Gate, Verdict
-from mpu_cli.commands.train.history import append, refuse_unappendable
+from mpu_cli.commands.acceptance import Acceptance
+from mpu_cli.commands.gate import Gate, Verdict
+from mpu_cli.commands.predict import write_out_of_fold
+from mpu_cli.commands.versions import append, refuse_unappendable
 from mpu_cli.core.frequency.estimators import GroupRow
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.stacking import StackedModel
@@ -119,7 +119,7 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingReport:
-    """The result of `training.train`."""
+    """The result of `train`."""
 
     model: Path  #: The directory that was written.
     method: str

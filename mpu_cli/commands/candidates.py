@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
-from mpu_cli.commands.predict.prediction import Fitness, ModelFiles, loaded
-from mpu_cli.commands.predict.prediction_files import in_folder
+from mpu_cli.commands.predict import Fitness, ModelFiles, loaded
+from mpu_cli.commands.prediction_files import in_folder
 from mpu_cli.core.data.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.model.thresholds import reached
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, OverflowingError, shown

@@ -1,4 +1,4 @@
-"""``mpu train``; here, when a new model takes the place of the present one, which the help needs: it imports little."""
+"""When a new model takes the place of the present one: options of ``mpu train``, whose help must import little."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mpu_cli.commands.complete.estimation import estimate
+from mpu_cli.commands.estimate_c import estimate
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.report import as_json
 from mpu_cli.training.side_tables import read_frequencies

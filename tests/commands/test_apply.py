@@ -7,7 +7,7 @@ from io import BytesIO, StringIO
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_cli.commands.tagging import Retagged, Rewriter
+from mpu_cli.commands.apply import Retagged, Rewriter
 from mpu_cli.text.records import DEFAULT_FIELDS, Record, read_rows_and_records
 
 TAGS = ("a", "b b", "é", "d")

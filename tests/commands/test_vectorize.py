@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from mpu_cli.commands import vectorization
-from mpu_cli.commands.vectorization import Source, vectorize
+from mpu_cli.commands import vectorize as command
+from mpu_cli.commands.vectorize import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
@@ -258,14 +258,14 @@ def test_standard_input_is_read_twice(source, made, tmp_path, monkeypatch):
 @pytest.mark.parametrize("edit", [lambda text: text.replace("radio", "vases"), lambda text: text.rstrip("\n")])
 def test_a_file_that_is_edited_between_the_two_passes_is_an_error(source, tmp_path, monkeypatch, edit):
     """With as many records as before."""
-    fit = vectorization._fit
+    fit = command._fit
 
     def fit_and_edit(*arguments):
         found = fit(*arguments)
         source.write_text(edit(source.read_text()))
         return found
 
-    monkeypatch.setattr(vectorization, "_fit", fit_and_edit)
+    monkeypatch.setattr(command, "_fit", fit_and_edit)
     with pytest.raises(InputError, match=r"news\.jsonl: changed while it was being read; try again"):
         vectorize(Source(source), tmp_path / "a.svm")
     assert not (tmp_path / "a.svm").exists() and not (tmp_path / "a.text").exists()

@@ -5,8 +5,8 @@ import tracemalloc
 
 import pytest
 
-from mpu_cli.commands import corruption
-from mpu_cli.commands.corruption import corrupt
+from mpu_cli.commands import corrupt as command
+from mpu_cli.commands.corrupt import corrupt
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
@@ -115,14 +115,14 @@ def test_a_bad_line_leaves_nothing(tmp_path):
 )
 @pytest.mark.parametrize("scheme", ["uniform", "hard"])
 def test_a_file_that_changes_meanwhile(source, tmp_path, monkeypatch, changed, scheme):
-    choose = corruption._draw
+    choose = command._draw
 
     def choose_then_change(*args):
         draw = choose(*args)
         source.write_bytes(changed)
         return draw
 
-    monkeypatch.setattr(corruption, "_draw", choose_then_change)
+    monkeypatch.setattr(command, "_draw", choose_then_change)
     with pytest.raises(InputError, match="changed while it was being read"):
         corrupt(source, tmp_path / "out", 0.5, scheme=scheme)
     assert not (tmp_path / "out").exists()

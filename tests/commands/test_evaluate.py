@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import precision_recall_fscore_support
 
-from mpu_cli.commands.evaluate.evaluation import DetailedMetrics, build_report, evaluate, metric_names, per_label_report
+from mpu_cli.commands.evaluate import DetailedMetrics, build_report, evaluate, metric_names, per_label_report
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.compare import Comparison
 from mpu_cli.evaluation.metrics import LabelSetMetrics

@@ -9,11 +9,11 @@ from typing import Any
 from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.writing import manifest_of
-from mpu_cli.commands.evaluate.candidates import Candidate
-from mpu_cli.commands.evaluate.evaluation import verdict_on
-from mpu_cli.commands.predict.prediction import Fitness
-from mpu_cli.commands.train import BETTER, KS, Acceptance
-from mpu_cli.commands.train.history import Record
+from mpu_cli.commands.acceptance import BETTER, KS, Acceptance
+from mpu_cli.commands.candidates import Candidate
+from mpu_cli.commands.evaluate import verdict_on
+from mpu_cli.commands.predict import Fitness
+from mpu_cli.commands.versions import Record
 from mpu_cli.errors import BusyError, InputError, ModelError, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
 from mpu_cli.runtime.report import HIDDEN, Share

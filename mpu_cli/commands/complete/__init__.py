@@ -1,1 +1,0 @@
-"""``mpu complete`` and ``mpu estimate-c``."""

@@ -1,1 +1,0 @@
-"""``mpu evaluate``."""
