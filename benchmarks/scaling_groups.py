@@ -18,7 +18,7 @@ from mpu_cli.cluster.dask_executor import size_of
 from mpu_cli.core import parts
 from mpu_cli.core.data.predictions import HeldOut
 from mpu_cli.core.instances import Instances
-from mpu_cli.core.level import rows_of
+from mpu_cli.core.linear_learner import rows_of
 from mpu_cli.core.options import FEW_SHARDS
 from mpu_cli.core.parts import PartRows
 from mpu_cli.core.train import groups as group_units

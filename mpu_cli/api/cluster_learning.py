@@ -16,19 +16,18 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from mpu_cli.api import arrays, learning
-from mpu_cli.bundle import TrainedModel
+from mpu_cli.bundle import TrainedModel, provenance
 from mpu_cli.cluster.address import OnCluster, connection
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.core.options import Options
 from mpu_cli.errors import DataError, MpuWarning
+from mpu_cli.inputs.cluster_data import ClusterData
+from mpu_cli.inputs.read_sources import set_on_cluster
+from mpu_cli.inputs.training_data import Sources
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.reader import Part
 from mpu_cli.svmlight.streams import Source, as_one
-from mpu_cli.training import provenance
-from mpu_cli.training.assembly import assembled, set_on_cluster
-from mpu_cli.training.cluster_data import ClusterData
-from mpu_cli.training.training_data import Sources
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
@@ -194,7 +193,7 @@ def _learned(
     fitted = data.fit("mpu", options, run)
     for warning in fitted.warnings:
         warnings.warn(warning, MpuWarning, stacklevel=5)
-    return assembled(data, fitted, "mpu", options, run, files)
+    return data.assembled(fitted, "mpu", options, run, files)
 
 
 def _are_files(X: Any) -> bool:

@@ -31,13 +31,12 @@ from mpu_cli.core.train import algorithm
 from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import DataError, MpuWarning
+from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.methods.scikit_learn.classifiers import Learned, scores
 from mpu_cli.methods.scikit_learn.classifiers import learn as learn_any
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.options import RunOptions, options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.training.assembly import assembled
-from mpu_cli.training.training_data import TrainingData
 
 # Probabilities that a thread computes at a time; of many labels, a few of each instance are kept.
 _PROBABILITIES = 1 << 20
@@ -56,7 +55,7 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
     fitted = data.fit(method, options, run)
     for warning in fitted.warnings:
         warnings.warn(warning, MpuWarning, stacklevel=3)
-    return assembled(data, fitted, method, options, run)
+    return data.assembled(fitted, method, options, run)
 
 
 def predictions(

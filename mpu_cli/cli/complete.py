@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
     from mpu_cli.commands.complete import CompletionReport
     from mpu_cli.commands.estimate_c import Asked
+    from mpu_cli.inputs.training_data import Sources
     from mpu_cli.runtime.run import Run
-    from mpu_cli.training.training_data import Sources
 
 
 @click.command("complete")

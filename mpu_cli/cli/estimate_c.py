@@ -23,9 +23,9 @@ from mpu_cli.errors import counted
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
     from mpu_cli.commands.estimate_c import FrequencyReport, LabelFrequencyReport
+    from mpu_cli.inputs.training_data import Sources
     from mpu_cli.runtime.report import Interval
     from mpu_cli.runtime.run import Run
-    from mpu_cli.training.training_data import Sources
 
 
 def _widths(text: str) -> tuple[float, ...]:

@@ -29,9 +29,9 @@ from mpu_cli.runtime.options import (
 from mpu_cli.svmlight.grammar import MAX_ID, MAX_LINE_BYTES, Reading
 
 if TYPE_CHECKING:
+    from mpu_cli.inputs.training_data import Sources
     from mpu_cli.names import Naming, Suggestible
     from mpu_cli.runtime.run import Run
-    from mpu_cli.training.training_data import Sources
 
 
 # The name of a file, as a text, which may be - for a standard stream, and as a Path. Who opens it says what it must be.
@@ -381,9 +381,9 @@ def training_files(function: Callable) -> Callable:
     @reading_options
     @wraps(function)
     def with_sources(*args: Any, file: tuple[str, ...], complete: tuple[str, ...], **kwargs: Any) -> Any:
+        from mpu_cli.inputs.training_data import Sources
         from mpu_cli.runtime.files import refuse_repeated
         from mpu_cli.svmlight.streams import as_one
-        from mpu_cli.training.training_data import Sources
 
         refuse_repeated("FILE", file)
         if kwargs["reviewed_wins"] and not kwargs["reviewed"]:

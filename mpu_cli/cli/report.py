@@ -13,8 +13,8 @@ from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 
 if TYPE_CHECKING:
     from mpu_cli.commands.report import MissingLabelsReport
+    from mpu_cli.inputs.training_data import Sources
     from mpu_cli.runtime.run import Run
-    from mpu_cli.training.training_data import Sources
 
 
 @click.command("report")

@@ -34,8 +34,8 @@ from mpu_cli.runtime.options import options_of
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.inputs.training_data import Sources
     from mpu_cli.runtime.run import Run
-    from mpu_cli.training.training_data import Sources
 
 
 def _of_method(**values: Any) -> tuple[str, Any]:

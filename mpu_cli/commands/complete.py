@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
+from mpu_cli.bundle import provenance
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands import estimate_c
 from mpu_cli.commands.predict import write_out_of_fold
@@ -28,7 +29,10 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
+from mpu_cli.inputs.read_sources import training_set
+from mpu_cli.inputs.training_data import ReviewCounts, Sources, TrainingData, frequency_file
 from mpu_cli.methods import Fitted
+from mpu_cli.methods.mpu import evidence_of
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.naming import implication_lines, implied_file
 from mpu_cli.review import decisions
@@ -40,9 +44,6 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import split_header
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, blocks, open_input, open_output, refuse_unwritable
 from mpu_cli.svmlight.writer import LabelSpans, find_labels, with_labels, without_labels
-from mpu_cli.training import provenance
-from mpu_cli.training.assembly import assembled, evidence_of, training_set
-from mpu_cli.training.training_data import ReviewCounts, Sources, TrainingData, frequency_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -396,7 +397,7 @@ def complete(
             write_out_of_fold(out_of_fold, fitted, data.ids, data.instances_of_file)
         if save is not None and fitted is not None:
             files = provenance.of_files(data.described(), sources.others())
-            save(assembled(data, fitted, "mpu", options, run, files))
+            save(data.assembled(fitted, "mpu", options, run, files))
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each = completion.of_all, completion.right, completion.of_labels
     of_labels = zip(completion.ids.tolist(), np.c_[each.expected, each.low, each.high].tolist(), strict=True)

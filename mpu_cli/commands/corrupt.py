@@ -19,13 +19,13 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import only_entries
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import gathered, iter_stream, split_header
 from mpu_cli.svmlight.streams import Counted, Readable, Writable, blocks, open_output, read_twice
 from mpu_cli.svmlight.writer import LabelSpans, find_labels, without_labels
-from mpu_cli.training.side_tables import frequency_lines
 
 # From the labels of the next instances, and how many each has, to whether each of these labels is drawn.
 Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -185,7 +185,7 @@ class CorruptionReport:
     c_of_labels: dict[int, float]  #: Share of the instances of each label that have kept it.
 
     def write_frequencies(self, target: str | Path) -> None:
-        """Write these shares, but those that are 0, as `training.side_tables` reads them."""
+        """Write these shares, but those that are 0, as `inputs.side_tables` reads them."""
         kept = {label: c for label, c in self.c_of_labels.items() if c}
         with open_output(target) as out:
             out.write(frequency_lines(np.array(list(kept), int), np.array(list(kept.values()))))

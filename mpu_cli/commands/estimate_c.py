@@ -19,15 +19,15 @@ from mpu_cli.core.select.hyper_parameters import Estimates
 from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, draw_questions, usual_folds
 from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.inputs.read_sources import training_set
+from mpu_cli.inputs.side_tables import frequency_lines
+from mpu_cli.inputs.training_data import AnnotatedData, Sources, TrainingData
 from mpu_cli.review import decisions
 from mpu_cli.review.tables import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import Count, Frequency, Interval, Share
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
-from mpu_cli.training.assembly import training_set
-from mpu_cli.training.side_tables import frequency_lines
-from mpu_cli.training.training_data import AnnotatedData, Sources, TrainingData
 
 _DESIGN = (
     "questions drawn by chance: drawn is the probability with which a cell was; labels by annotations^0.7, "

@@ -25,6 +25,7 @@ from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, precision_recall_f1
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.reliability import Calibration, plot
+from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
@@ -36,7 +37,6 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks, read
 from mpu_cli.svmlight.streams import Source, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars
-from mpu_cli.training.side_tables import frequencies_of_file
 
 _VERDICT = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}

@@ -17,13 +17,13 @@ from mpu_cli.commands import complete, estimate_c
 from mpu_cli.core.complete.suggestions import Choice
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
+from mpu_cli.inputs.training_data import Sources
 from mpu_cli.names.lines import cell
 from mpu_cli.review.page import digest
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import Count, Share, as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
-from mpu_cli.training.training_data import Sources
 from mpu_cli.version import __version__
 
 COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 import numpy as np
 
 from mpu_cli import bundle, methods
-from mpu_cli.bundle import TrainedModel, Versions
+from mpu_cli.bundle import TrainedModel, Versions, provenance
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands.acceptance import Acceptance
 from mpu_cli.commands.gate import Gate, Verdict
@@ -24,6 +24,8 @@ from mpu_cli.core.model.top_k import TopK, best_top_k
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings
 from mpu_cli.errors import ModelError, MpuError, OverlapError, counted, without_secrets
+from mpu_cli.inputs.read_sources import training_set
+from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, frequency_file
 from mpu_cli.methods import Fitted
 from mpu_cli.runtime.checkpoint_files import CheckpointFiles, fingerprint, folder_of, open_checkpoints
 from mpu_cli.runtime.files import refuse_overlaps
@@ -33,9 +35,6 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.storage import peak_bytes
 from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.text.stored import packed
-from mpu_cli.training import provenance
-from mpu_cli.training.assembly import assembled, training_set
-from mpu_cli.training.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, frequency_file
 
 # From, to; empty where there is none.
 MaybeInterval = Annotated[list[float], ("maxItems", 2)]
@@ -239,7 +238,7 @@ def train(
             rule = None
             if saving.top_k is not None and saving.aim is not None:
                 rule, fitted = _with_top_k(fitted, saving.top_k, saving.aim)
-            model = replace(assembled(data, fitted, method, options, run, files), top_k=rule)
+            model = replace(data.assembled(fitted, method, options, run, files), top_k=rule)
             if gate is None:
                 save(model)
         report = _report(model, target, data, fitted, seconds)

@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from mpu_cli import bundle
-from mpu_cli.bundle import TrainedModel, Versions, Writer
+from mpu_cli.bundle import TrainedModel, Versions, Writer, provenance
 from mpu_cli.errors import InputError, ModelError, MpuError
 from mpu_cli.runtime.figures import image, new_figure
 from mpu_cli.runtime.report import Count
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.streams import open_output
-from mpu_cli.training import provenance
 
 # What is drawn and listed, by the names that `mpu train --json` gives it.
 NUMBERS = ("c", "expected_micro_f1", "instances", "features", "labels", "annotations", "seconds")

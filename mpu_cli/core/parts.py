@@ -14,7 +14,7 @@ from mpu_cli.core.data.predictions import HeldOut, Judges, Top, collector, count
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
-from mpu_cli.core.level import rows_of
+from mpu_cli.core.linear_learner import rows_of
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.calibration import BinnedCells, Calibration
 from mpu_cli.core.model.stacking import LinearModel, stack

@@ -14,9 +14,11 @@ from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
 if TYPE_CHECKING:
     import numpy as np
 
+    from mpu_cli.core.data.problem import Problem
     from mpu_cli.core.model.stacking import AnyModel
     from mpu_cli.core.select.hyper_parameters import Estimates
     from mpu_cli.core.train.algorithm import TrainingResult
+    from mpu_cli.core.train.evidence import Evidence
 
 
 def fit(task: Task, calibrated: bool = True) -> Fitted:
@@ -80,6 +82,22 @@ def findings_of(c: "np.ndarray", estimates: "Estimates") -> dict[str, Any]:
         if reviewed.answers:
             findings["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
     return findings
+
+
+def evidence_of(fitted: Fitted, problem: "Problem") -> "Evidence":
+    """Return what missing labels are listed by: a model of this method, and its out-of-fold predictions."""
+    from mpu_cli.core.frequency.label_frequency import LabelFrequency
+    from mpu_cli.core.model.stacking import RbfModel, StackedModel
+    from mpu_cli.core.select.hyper_parameters import Estimates
+    from mpu_cli.core.train.evidence import Evidence
+
+    model, held_out = fitted.model, fitted.out_of_fold
+    assert isinstance(model, StackedModel | RbfModel) and held_out is not None
+    # Each has about as many true labels; the calibration of a stratum has some more.
+    blocks = 1 if model.calibration is None else min(len(of_one.actual) for of_one in model.calibration.maps)
+    frequency = LabelFrequency.of(fitted.c, problem.labels.shape, problem.verified, fitted.groups)
+    estimates = fitted.estimates or Estimates()
+    return Evidence(held_out, frequency, blocks=blocks, estimates=estimates, warnings=fitted.warnings)
 
 
 def _fit_br(task: Task) -> Fitted:

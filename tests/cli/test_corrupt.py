@@ -5,8 +5,8 @@ import pytest
 
 from mpu_cli.cli.corrupt import corrupt
 from mpu_cli.commands.corrupt import SCHEMES
+from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.svmlight.reader import read
-from mpu_cli.training.side_tables import frequencies_of_file
 
 LINES = b"1,2 1:1\n3 1:1\n4,5,6 2:1\n"
 

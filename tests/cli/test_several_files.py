@@ -193,13 +193,13 @@ def test_each_has_its_entry_in_the_cache(run, parts, model, tmp_path):
 
 
 def test_resume_takes_over_steps_of_the_same_files(run, parts, tmp_path, monkeypatch):
-    from mpu_cli.training import assembly
+    from mpu_cli.inputs import training_data
 
     def fail(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as context:
-        context.setattr(assembly, "TrainedModel", fail)
+        context.setattr(training_data, "TrainedModel", fail)
         assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu", "--resume").exit_code == 1
     result = run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu", "--resume", "--verbose")
     assert "taken over from an interrupted training" in result.stderr

@@ -409,15 +409,15 @@ def test_the_second_waits_or_ends(three):
 
 def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(three, monkeypatch):
     """Where a file system has no locks, or somebody has copied files."""
-    from mpu_cli.commands import train
+    from mpu_cli.inputs.training_data import AnnotatedData
 
-    assembled = train.assembled
+    assembled = AnnotatedData.assembled
 
     def replaced(*arguments):
         shutil.copytree(three.path(1), three.model, dirs_exist_ok=True)
         return assembled(*arguments)
 
-    monkeypatch.setattr(train, "assembled", replaced)
+    monkeypatch.setattr(AnnotatedData, "assembled", replaced)
     result = three.train(0, "-q")
     assert result.exit_code == 75
     assert "was replaced during the training" in result.stderr

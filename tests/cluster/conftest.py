@@ -8,9 +8,9 @@ import pytest
 
 from mpu_cli.cluster.address import Address, OnCluster
 from mpu_cli.core.options import Options
+from mpu_cli.inputs.training_data import Sources
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import Files
-from mpu_cli.training.training_data import Sources
 from tests.core.simulated import hide, linear_problem
 
 # What large data get by default, which these few are to be learned like.

@@ -24,7 +24,7 @@ import mpu_cli.api.cluster_learning
 import mpu_cli.cluster.distributed_problem
 import mpu_cli.commands.candidates
 import mpu_cli.commands.predict
-import mpu_cli.training.cluster_data
+import mpu_cli.inputs.cluster_data
 from mpu_cli.runtime.run import DEFAULT_RUN
 
 if DEFAULT_RUN.compiled:

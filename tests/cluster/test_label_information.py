@@ -10,10 +10,10 @@ import pytest
 from mpu_cli.commands.train import Saving, train
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.inputs.training_data import Sources
 from mpu_cli.review.tables import checksum, checksum_comment
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Files
-from mpu_cli.training.training_data import Sources
 from tests.cluster.conftest import OPTIONS, write_parts
 from tests.commands.test_implied_labels import filled, hierarchy, write, write_rules
 from tests.core.simulated import hide, linear_problem

@@ -9,8 +9,8 @@ import pytest
 from mpu_cli.commands.predict import PredictionReport, predict_files
 from mpu_cli.commands.train import train as train_here
 from mpu_cli.errors import InputError
+from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
-from mpu_cli.training.training_data import Sources
 from tests.cluster.conftest import write_parts
 from tests.slow import slow
 

@@ -11,12 +11,12 @@ from mpu_cli.cluster.distributed_problem import DistributedProblem, learn, read_
 from mpu_cli.commands.train import Saving, train
 from mpu_cli.core import negative_sampling
 from mpu_cli.core.options import Options
+from mpu_cli.inputs.training_data import Sources
 from mpu_cli.runtime.checkpoint_files import folder_of
 from mpu_cli.runtime.parallel import InProcess
 from mpu_cli.runtime.run import DEFAULT_RUN
 from mpu_cli.svmlight.grammar import DEFAULT_READING
 from mpu_cli.svmlight.streams import Files
-from mpu_cli.training.training_data import Sources
 from tests.cluster.test_training import at
 from tests.core.train.test_many_labels import as_arrays, problem
 from tests.endurance.commands import model_files

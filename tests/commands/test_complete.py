@@ -12,6 +12,7 @@ from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
+from mpu_cli.methods.mpu import evidence_of
 from mpu_cli.names import LabelNames
 from mpu_cli.names.naming import read_implications
 from mpu_cli.review import decisions
@@ -19,7 +20,6 @@ from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.writer import find_labels
-from mpu_cli.training.assembly import evidence_of
 from tests.core.simulated import hide, linear_problem
 
 N, Q = 400, 4

@@ -3,9 +3,9 @@ import pytest
 
 from mpu_cli.commands.estimate_c import estimate
 from mpu_cli.errors import InputError
+from mpu_cli.inputs.side_tables import read_frequencies
+from mpu_cli.inputs.training_data import Sources
 from mpu_cli.runtime.report import as_json
-from mpu_cli.training.side_tables import read_frequencies
-from mpu_cli.training.training_data import Sources
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from mpu_cli.commands.estimate_c import estimate
 from mpu_cli.commands.evaluate import PropensitySource
 from mpu_cli.errors import InputError
 from mpu_cli.evaluation.propensities import jain_propensities
+from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import BLOCK_BYTES
-from mpu_cli.training.training_data import Sources
 
 
 def test_annotations_are_counted_over_all_of_a_file(tmp_path):

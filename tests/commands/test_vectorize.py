@@ -17,11 +17,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from mpu_cli.commands import vectorize as command
 from mpu_cli.commands.vectorize import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.inputs.side_tables import read_groups
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.vectorizer import Vectorizer
-from mpu_cli.training.side_tables import read_groups
 from tests.hypotheses import examples
 
 RECORDS = [

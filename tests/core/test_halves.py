@@ -11,7 +11,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.level import LevelTask, learn
+from mpu_cli.core.linear_learner import LearningTask, learn
 from mpu_cli.core.options import Options
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.train.algorithm import train
@@ -31,7 +31,7 @@ def problem():
 
 
 def run(features, labels, c, **options):
-    task = LevelTask(features, labels, c, SETTINGS, Run(**options))
+    task = LearningTask(features, labels, c, SETTINGS, Run(**options))
     chains = [Chain((rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])]
     learned = learn(task, chains, larger_steps=LARGER_STEPS)
     return learned.model, learned.held_out.probabilities

@@ -10,7 +10,7 @@ from mpu_cli.core.data.predictions import Top, TopPredictions
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.level import LevelTask, learn
+from mpu_cli.core.linear_learner import LearningTask, learn
 from mpu_cli.core.negative_sampling import NegativeSample
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation
@@ -68,7 +68,7 @@ def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
         predict_folds([fold], collected := TopPredictions(Top(), labels.shape), frequency, SETTINGS, prune=0.1)
         in_folds.append(collected.result().toarray())
         side, others = SideInformation(negatives=negatives), np.setdiff1d(np.arange(N), held_out)
-        task = LevelTask(features, labels, frequency, SETTINGS, Run(), side, Top(), 0.1)
+        task = LearningTask(features, labels, frequency, SETTINGS, Run(), side, Top(), 0.1)
         in_passing.append(learn(task, [Chain((others, held_out), held_out)]).held_out.probabilities.toarray())
     np.testing.assert_allclose(*in_folds, atol=1e-6)
     np.testing.assert_allclose(*in_passing, atol=1e-6)

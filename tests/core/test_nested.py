@@ -5,7 +5,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.level import LevelTask, pairs_of, predict_nested
+from mpu_cli.core.linear_learner import LearningTask, pairs_of, predict_nested
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.validation import deal, out_of_fold, split
 from mpu_cli.runtime.run import Run
@@ -23,7 +23,7 @@ def problem() -> tuple[Features, csr_array, list[np.ndarray]]:
 def nested(features, labels, fold_rows, settings, outer=5, run=None) -> list[np.ndarray]:
     folds = (split(features, labels, rows) for rows in fold_rows)
     simple = out_of_fold(folds, labels.shape, FREQUENCY, settings)
-    task = LevelTask(features, labels, FREQUENCY, settings, run or Run())
+    task = LearningTask(features, labels, FREQUENCY, settings, run or Run())
     return predict_nested(task, fold_rows, outer, simple)
 
 

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.level import LevelTask, learn
+from mpu_cli.core.linear_learner import LearningTask, learn
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.validation import Chain
 from mpu_cli.runtime.run import Run
@@ -22,7 +22,7 @@ def problem():
 
 
 def run(features, labels, c, **options):
-    return progressively(LevelTask(features, labels, c, SETTINGS, Run(**options)), LAST)
+    return progressively(LearningTask(features, labels, c, SETTINGS, Run(**options)), LAST)
 
 
 def progressively(task, last):
@@ -56,7 +56,7 @@ def test_the_model_is_that_of_one_pass_over_all(monkeypatch):
     features, labels, c = Features.of(as_features(X)), as_labels(Y), LabelFrequency(np.array([0.6, 1.0]))
     last = np.array([1, 5, 6])
     settings = Settings(cost=0.5, step=1.0)  # a strong decay
-    model, _ = progressively(LevelTask(features, labels, c, settings), last)
+    model, _ = progressively(LearningTask(features, labels, c, settings), last)
 
     from mpu_cli.core.kernels.numpy_kernel import visited
     from mpu_cli.core.loss.pu_logistic import pu_gradient

@@ -14,8 +14,8 @@ from pathlib import Path
 from mpu_cli import bundle
 from mpu_cli.cluster.address import Address, OnCluster
 from mpu_cli.commands.train import train
+from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
-from mpu_cli.training.training_data import Sources
 from tests.cluster.conftest import OPTIONS, write_parts
 from tests.cluster.processes import Processes, wait
 from tests.endurance.commands import run_as_command

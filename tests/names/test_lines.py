@@ -1,11 +1,11 @@
 import pytest
 
 from mpu_cli.errors import InputError
+from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.name_files import read_names
 from mpu_cli.names.naming import read_implications
 from mpu_cli.review.tables import read_table
-from mpu_cli.training.side_tables import frequencies_of_file
 
 # Whoever reads a small text file of strangers.
 READERS = {

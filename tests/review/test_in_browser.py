@@ -6,11 +6,11 @@ import pytest
 from mpu_cli.bundle import load
 from mpu_cli.commands.train import train
 from mpu_cli.core.options import Options
+from mpu_cli.inputs.training_data import Sources
 from mpu_cli.review.decisions import read
 from mpu_cli.review.matching import match
 from mpu_cli.review.tables import NOTHING_ELSE
 from mpu_cli.svmlight import reader
-from mpu_cli.training.training_data import Sources
 
 ARROWS = {"right": "\ue014", "left": "\ue012", "down": "\ue015", "up": "\ue013"}
 ENTER, ESCAPE, TAB = "\ue007", "\ue00c", "\ue004"

@@ -26,7 +26,7 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.instances import Selected
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.level import through
+from mpu_cli.core.linear_learner import through
 from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.negative_sampling import (
     INSTANCES,

@@ -16,9 +16,9 @@ from mpu_cli.core.data.predictions import HeldOut, Judges, Predictions, Top
 from mpu_cli.core.data.verified_labels import joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.instances import Instances
-from mpu_cli.core.level import (
+from mpu_cli.core.linear_learner import (
     Learned,
-    LevelTask,
+    LearningTask,
     is_worthwhile,
     learn,
     pairs_of,
@@ -163,11 +163,11 @@ class OnePart(Level):
         return self.parts[0]
 
     @cached_property
-    def task(self) -> LevelTask:
+    def task(self) -> LearningTask:
         """What all models of the level share."""
         part, chosen = self.part, self.chosen
         frequency = part.frequency(chosen.rates)
-        return LevelTask(
+        return LearningTask(
             part.features, part.labels, frequency, chosen.settings, self.run, part.side, self.top, chosen.prune
         )
 
@@ -230,7 +230,7 @@ class OnePart(Level):
         """Return what gives the features of level 1 where a fold is held out, for an honest estimate of its worth.
 
         They come from predictions that know nothing of the fold. None where the out-of-fold predictions serve for all
-        folds (`core.level`).
+        folds (`core.linear_learner`).
         """
         if not isinstance(out_of_fold, np.ndarray):
             return None

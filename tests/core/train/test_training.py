@@ -12,7 +12,7 @@ from mpu_cli.core.data.problem import Problem, Rows
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.level import LevelTask, learn
+from mpu_cli.core.linear_learner import LearningTask, learn
 from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.model.thresholds import estimated_f1, pooled_threshold
@@ -187,7 +187,7 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
 
     model, report = train(Problem(matrix, labels), replace(options, levels=1))
     last, c = deal(120, 3, 0)[0], LabelFrequency(np.full(4, 0.7))
-    task = LevelTask(Features.of(matrix), labels, c, report.settings)
+    task = LearningTask(Features.of(matrix), labels, c, report.settings)
     first = np.setdiff1d(np.arange(len(labels.indptr) - 1), last)
     probabilities = learn(task, [Chain((first, last), last)]).held_out.probabilities
     threshold, f1 = pooled_threshold(probabilities, labels[last], c)

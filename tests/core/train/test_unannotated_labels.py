@@ -12,7 +12,7 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS, Top
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
-from mpu_cli.core.level import LevelTask, learn
+from mpu_cli.core.linear_learner import LearningTask, learn
 from mpu_cli.core.model.calibration import StratifiedCalibration
 from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.negative_sampling import NegativeSample
@@ -148,7 +148,7 @@ def test_held_out_predictions_are_by_the_same_rule(problem):
 def test_predictions_in_passing_are_of_all_labels(problem, unused):
     features, prior = prior_of(problem)
     first, last = np.arange(300), np.arange(300, N)
-    task = LevelTask(
+    task = LearningTask(
         features, problem.labels, RATES, SETTINGS, side=SideInformation(prior), top=Top(WORDS, 1e-6), prune=PRUNE
     )
     learned = learn(task, [Chain((first, last), last)])

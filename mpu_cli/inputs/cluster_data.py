@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from mpu_cli.bundle import provenance
 from mpu_cli.cluster.distributed_problem import Collection, DistributedProblem, learn, read_files, shards_of_training
 from mpu_cli.cluster.reading import absolute, placed_labels
 from mpu_cli.core.data.features import Columns
@@ -17,15 +18,7 @@ from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency
 from mpu_cli.core.select.sample import draw
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.mixing import rounds_of
-from mpu_cli.methods import Fitted, mpu
-from mpu_cli.names.naming import read_implications
-from mpu_cli.review.tables import checksum_of_parts
-from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.streams import files_of
-from mpu_cli.text.sidecars import Sidecars
-from mpu_cli.training import provenance
-from mpu_cli.training.training_data import (
+from mpu_cli.inputs.training_data import (
     AnnotatedData,
     ClusterWork,
     Sources,
@@ -33,6 +26,13 @@ from mpu_cli.training.training_data import (
     with_implications,
     with_reviews,
 )
+from mpu_cli.methods import Fitted, mpu
+from mpu_cli.names.naming import read_implications
+from mpu_cli.review.tables import checksum_of_parts
+from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.streams import files_of
+from mpu_cli.text.sidecars import Sidecars
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor

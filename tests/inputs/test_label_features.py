@@ -5,11 +5,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mpu_cli.errors import InputError
+from mpu_cli.inputs.read_sources import with_label_features
+from mpu_cli.inputs.training_data import Sources, read_training_data
 from mpu_cli.names import Naming
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
-from mpu_cli.training.assembly import with_label_features
-from mpu_cli.training.training_data import Sources, read_training_data
 
 DATA = "2,5 1:1 3:1\n5 3:1\n 7:1\n"
 

@@ -1,4 +1,4 @@
-"""Read the data of a training, here or on a cluster, with features of labels, and assemble the trained model.
+"""Read the sources of a training, here or on a cluster, with features of labels.
 
 A label that has features, or is named by ``--labels``, belongs to the model even if it is never annotated.
 """
@@ -8,32 +8,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import methods
-from mpu_cli.bundle import TrainedModel
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import absolute
-from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.stacking import RbfModel, StackedModel
-from mpu_cli.core.select.hyper_parameters import Estimates
-from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import InputError
-from mpu_cli.methods import Fitted
+from mpu_cli.inputs.cluster_data import ClusterData
+from mpu_cli.inputs.training_data import AnnotatedData, AnnotatedDataT, Sources, read_training_data
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import header_instances
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import files_of, open_input
 from mpu_cli.text.sidecars import Sidecars, from_one
-from mpu_cli.text.stored import Stored, packed
-from mpu_cli.training import provenance
-from mpu_cli.training.cluster_data import ClusterData
-from mpu_cli.training.training_data import AnnotatedData, AnnotatedDataT, Sources, read_training_data
+from mpu_cli.text.stored import Stored
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
@@ -89,38 +81,6 @@ def _for_method(
         return data
     data = replace(data, stored_vectorizer=sidecars.stored_vectorizer(data.instances_of_file))
     return with_label_features(data, sources, run) if "label_features" in methods.METHODS[method].takes else data
-
-
-def assembled(
-    data: AnnotatedData, fitted: Fitted, method: str, options: Any, run: Run, files: dict[str, Any] | None = None
-) -> TrainedModel:
-    """Assemble a model with everything that is saved; the options are as the user chose them.
-
-    `files` are from `provenance.of_files`; None for arrays.
-    """
-    return TrainedModel(
-        method=method,
-        predictor=fitted.model,
-        label_ids=data.ids,
-        c=fitted.c,
-        occurring=data.features_of(fitted),
-        options=methods.record(options, run, fitted),
-        names=None if data.names is None else data.names.only(data.ids.tolist()),
-        implies=None if data.implications is None else data.implications.among(data.ids, data.ids),
-        packed_vectorizer=None if data.stored_vectorizer is None else packed(data.stored_vectorizer),
-        origin=provenance.record(data.counts(fitted), options, run, files or {}),
-    )
-
-
-def evidence_of(fitted: Fitted, problem: Problem) -> Evidence:
-    """Take a model of the method mpu and its predictions of all instances out of fold."""
-    model, held_out = fitted.model, fitted.out_of_fold
-    assert isinstance(model, StackedModel | RbfModel) and held_out is not None
-    # Of about as many true labels each; the map of a stratum has some more.
-    blocks = 1 if model.calibration is None else min(len(of_one.actual) for of_one in model.calibration.maps)
-    frequency = LabelFrequency.of(fitted.c, problem.labels.shape, problem.verified, fitted.groups)
-    estimates = fitted.estimates or Estimates()
-    return Evidence(held_out, frequency, blocks=blocks, estimates=estimates, warnings=fitted.warnings)
 
 
 def with_label_features(data: AnnotatedDataT, sources: Sources, run: Run) -> AnnotatedDataT:

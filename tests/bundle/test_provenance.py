@@ -1,6 +1,6 @@
 import hashlib
 
-from mpu_cli.training.provenance import Source
+from mpu_cli.bundle.provenance import Source
 
 
 def test_a_file_has_size_and_checksum(tmp_path):

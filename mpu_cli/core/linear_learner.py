@@ -1,4 +1,4 @@
-"""A level on one machine: models of its labels, block by block in threads, and what they predict in passing.
+"""Learn linear models of many labels, block by block in the threads of one process, and predict in passing.
 
 For a level above that is validated itself, predictions are by nested cross-validation: `predict_nested`.
 """
@@ -33,7 +33,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run, packed, unpacked
 
 
 @dataclass(frozen=True)
-class LevelTask:
+class LearningTask:
     """What all models of a level share, whichever of its instances they learn from."""
 
     features: Features
@@ -79,7 +79,7 @@ class _Unit(NamedTuple):
 
 
 def learn(
-    task: LevelTask,
+    task: LearningTask,
     chains: Sequence[Chain[np.ndarray]],
     start: LinearModel | None = None,
     larger_steps: float = 1.0,
@@ -180,7 +180,7 @@ def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
 
 
 def predict_out_of_fold(
-    task: LevelTask,
+    task: LearningTask,
     fold_rows: list[np.ndarray],
     features_of: Callable[[int], Features],
     step: str,
@@ -235,7 +235,7 @@ def is_worthwhile(labels: int, m: int) -> bool:
 
 
 def predict_nested(
-    task: LevelTask,
+    task: LearningTask,
     fold_rows: Sequence[np.ndarray],
     outer: int,
     out_of_fold: np.ndarray,

@@ -4,8 +4,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
+from mpu_cli.inputs.side_tables import frequency_lines, read_frequencies
 from mpu_cli.runtime.options import LEAST_FREQUENCY
-from mpu_cli.training.side_tables import frequency_lines, read_frequencies
 
 IDS = np.array([3, 12])
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli import methods
+from mpu_cli.bundle import TrainedModel, provenance
 from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.problem import LabelInformation, Problem
@@ -19,6 +20,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import InputError, MpuError, counted
+from mpu_cli.inputs.side_tables import read_frequencies, read_groups, read_scores
 from mpu_cli.methods import Fitted
 from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
 from mpu_cli.names.naming import find_broader, read_implications
@@ -31,9 +33,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.streams import Content, Files, Source
 from mpu_cli.text.sidecars import Sidecars
-from mpu_cli.text.stored import Stored
-from mpu_cli.training import provenance
-from mpu_cli.training.side_tables import read_frequencies, read_groups, read_scores
+from mpu_cli.text.stored import Stored, packed
 
 AnnotatedDataT = TypeVar("AnnotatedDataT", bound="AnnotatedData")
 
@@ -226,6 +226,26 @@ class AnnotatedData(LabelInformation, ABC):
     @abstractmethod
     def counts(self, fitted: Fitted) -> provenance.Counts:
         """Count the data, for the record of a training."""
+
+    def assembled(
+        self, fitted: Fitted, method: str, options: Any, run: Run, files: dict[str, Any] | None = None
+    ) -> TrainedModel:
+        """Return a model with everything that is saved; the options are as the user chose them.
+
+        `files` are from `provenance.of_files`; None for arrays.
+        """
+        return TrainedModel(
+            method=method,
+            predictor=fitted.model,
+            label_ids=self.ids,
+            c=fitted.c,
+            occurring=self.features_of(fitted),
+            options=methods.record(options, run, fitted),
+            names=None if self.names is None else self.names.only(self.ids.tolist()),
+            implies=None if self.implications is None else self.implications.among(self.ids, self.ids),
+            packed_vectorizer=None if self.stored_vectorizer is None else packed(self.stored_vectorizer),
+            origin=provenance.record(self.counts(fitted), options, run, files or {}),
+        )
 
     def described(self) -> dict[str, Any]:
         """Return names, sizes and checksums of the data, as `provenance.Source.described` has them."""
