@@ -23,8 +23,8 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     """Any classifier, learned from annotations, whose scores become probabilities of being true.
 
     An estimator that learns several labels at once learns all of them, such as a random forest; else each label has a
-    copy of it. Its out-of-fold scores give the label frequency c, isotonic calibration and thresholds, by which scores
-    of new instances are judged.
+    copy of it. Its out-of-fold scores give the label frequency c, isotonic calibration and thresholds, which make
+    probabilities and label sets of the scores of new instances.
 
     Parameters
     ----------

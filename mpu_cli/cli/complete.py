@@ -175,12 +175,12 @@ def _say_questions(report: "Asked") -> None:
 
 
 def _say(report: "CompletionReport") -> None:
-    judged = report.judged
-    if judged is not None:
-        low, high = judged.interval
+    decided = report.judged
+    if decided is not None:
+        low, high = decided.interval
         info(
-            f"of {judged.answered:,} answered, claimed {judged.claimed:.3f}, {judged.yes:,} were yes "
-            f"({judged.yes / judged.answered:.0%}, {100 * low:.0f} to {100 * high:.0f}); probabilities are corrected "
+            f"of {decided.answered:,} answered, claimed {decided.claimed:.3f}, {decided.yes:,} were yes "
+            f"({decided.yes / decided.answered:.0%}, {100 * low:.0f} to {100 * high:.0f}); probabilities are corrected "
             "by that, as if what was answered were a sample of what was claimed alike"
         )
     by, unknown = f"by {counted(report.answers, 'answer')}" if report.answers else "if c is right", ""

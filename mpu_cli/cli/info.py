@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mpu_cli.commands.info import ModelLabelReport, ModelReport
 
 _FORMATS = (".png", ".svg", ".pdf")
-_JUDGED = ["trained", "accepted", "by", "test", "unknown features", "labels per instance", "expected", "warnings"]
+_TESTED = ["trained", "accepted", "by", "test", "unknown features", "labels per instance", "expected", "warnings"]
 
 
 def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
@@ -123,13 +123,13 @@ def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
         return
     rows = [[entry["time"], *(_number(entry.get(name)) for name in versions.NUMBERS)] for entry in entries]
     print_table([["trained", *(name.replace("_", " ") for name in versions.NUMBERS)], *rows])
-    if judged := versions.judged(entries):
+    if tested := versions.tested(entries):
         click.echo()
-        values = [[_number(entry.get(name)) for name in versions.JUDGED] for entry in judged]
-        print_table([_JUDGED, *map(_judged, judged, values)])
+        values = [[_number(entry.get(name)) for name in versions.TESTED] for entry in tested]
+        print_table([_TESTED, *map(_tested, tested, values)])
 
 
-def _judged(entry: dict[str, Any], values: list[str]) -> list[str]:
+def _tested(entry: dict[str, Any], values: list[str]) -> list[str]:
     accepted = "yes" if entry.get("accepted") else "no"
     metric = str(entry.get("test_metric", "-"))
     return [entry["time"], accepted, metric, *values, str(len(entry.get("warnings") or ()))]

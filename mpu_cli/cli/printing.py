@@ -115,8 +115,8 @@ def print_report(report: "TrainingReport") -> None:
         lines["expected"] = expected(rest.pop("expected_micro_f1"), rest.pop("expected_micro_f1_interval", None))
     lines |= top_k_line(rest)
     if "acceptance" in rest:
-        judged = rest.pop("acceptance")
-        lines["accepted" if judged["accepted"] else "rejected"] = judged["verdict"]
+        outcome = rest.pop("acceptance")
+        lines["accepted" if outcome["accepted"] else "rejected"] = outcome["verdict"]
     for name, value in rest.items():
         lines[name.replace("_", " ")] = f"{value:.4g}" if isinstance(value, float) else str(value)
     lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"

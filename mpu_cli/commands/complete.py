@@ -18,7 +18,7 @@ from mpu_cli.core.complete import suggestions
 from mpu_cli.core.complete.by_answers import Corrections
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.complete.posterior import posterior_at
-from mpu_cli.core.complete.suggestions import Cells, Choice, FillingIn, Judged
+from mpu_cli.core.complete.suggestions import ByDecisions, Cells, Choice, FillingIn
 from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
@@ -66,7 +66,7 @@ class Completion:
     listed: Cells  # the suggestions, the most probable first
     right: suggestions.Count  # how many of these are right
     filling_in: FillingIn  # how many of these to fill in; none where none raises the expected F1
-    judged: Judged | None  # what was decided of single cells, by which probabilities were corrected
+    by_decisions: ByDecisions | None  # what was decided of single cells, by which probabilities were corrected
     answers: int  # answers to questions, by which the probabilities and the counts are
 
     def suspects(self, top: int | None = None) -> Cells:
@@ -122,7 +122,7 @@ def find(
         listed=listed,
         right=right,
         filling_in=filling_in,
-        judged=corrections.judged,
+        by_decisions=corrections.by_decisions,
         answers=reviewed.answers if reviewed else 0,
     )
 
@@ -273,7 +273,7 @@ class CompletionReport:
     expected_f1_after: float  #: The same with those that are worth filling in.
     review: ReviewCounts | None = None  #: Counts of the decisions in review files.
     #: What was decided of single cells, by which the probabilities of those listed are corrected.
-    judged: Judged | None = None
+    judged: ByDecisions | None = None
     #: Answers to questions, by which c is, and the probabilities and intervals are; None where there are none.
     answers: Annotated[int, ("minimum", 1)] | None = None
     #: What c, and so all this, rests on where it comes from annotations alone.
@@ -415,7 +415,7 @@ def complete(
         expected_f1_before=completion.filling_in.f1_before,
         expected_f1_after=completion.filling_in.f1_after,
         review=data.review,
-        judged=completion.judged,
+        judged=completion.by_decisions,
         answers=completion.answers or None,
         per_label={
             label: MissingOfLabel(name=None if names is None else names.name(label), missing=of, low=low, high=high)

@@ -38,7 +38,7 @@ from mpu_cli.svmlight.reader import iter_chunks, read
 from mpu_cli.svmlight.streams import Source, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars
 
-_VERDICT = "micro_f1"
+_DECIDING_METRIC = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
 
 
@@ -139,7 +139,7 @@ def evaluate_several(
             "`mpu predict --format both`"
         )
     names = list(metrics.names or common)
-    by = _VERDICT if _VERDICT in names else names[0]
+    by = _DECIDING_METRIC if _DECIDING_METRIC in names else names[0]
     n, width = every[0].truth.shape
     shown = list(map(without_secrets, predictions))
     return ComparisonReport(
@@ -154,7 +154,7 @@ def evaluate_several(
             Compared(
                 name=name,
                 compared_with=shown[0],
-                verdict=verdict_on(shown[0], name, by, one[by]),
+                verdict=conclusion_on(shown[0], name, by, one[by]),
                 differences={metric: one[metric] for metric in names},
             )
             for name, one in zip(shown[1:], differences, strict=True)
@@ -202,7 +202,7 @@ class _Evidence:
         return replace(counts, gains=self.listed.gains() if has_scores else None)
 
 
-def verdict_on(first: str, other: str, metric: str, difference: Difference) -> str:
+def conclusion_on(first: str, other: str, metric: str, difference: Difference) -> str:
     """Say which of two is ahead, if the interval tells, by the metric of the other minus that of the first."""
     title = _TITLES.get(metric, metric.replace("_", " "))
     value, low, high = difference.value, difference.low, difference.high

@@ -11,7 +11,7 @@ from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.writing import manifest_of
 from mpu_cli.commands.acceptance import BETTER, KS, Acceptance
 from mpu_cli.commands.candidates import Candidate
-from mpu_cli.commands.evaluate import verdict_on
+from mpu_cli.commands.evaluate import conclusion_on
 from mpu_cli.commands.predict import Fitness
 from mpu_cli.commands.versions import Record
 from mpu_cli.errors import BusyError, InputError, ModelError, without_secrets
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class Outcome:
     """The comparison of a new model with the present one."""
 
     accepted: bool
@@ -58,7 +58,7 @@ class _Tallied:
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _Tested:
     """A model on the test data."""
 
     name: str
@@ -86,7 +86,7 @@ class Gate:
     present: bytes | None  # manifest of the present model
     packed_vectorizer: bytes | None = None  # the vectoriser of the others
     # The present model first, if there is one, then the versions that led to it, the latest first
-    others: tuple[_Judged, ...] = ()
+    others: tuple[_Tested, ...] = ()
 
     @classmethod
     def opened(cls, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> "Gate":
@@ -104,7 +104,7 @@ class Gate:
                 if not gate.others:
                     gate = replace(gate, packed_vectorizer=model.packed_vectorizer)
                 if is_same(model.packed_vectorizer, gate.packed_vectorizer):
-                    gate = replace(gate, others=(*gate.others, gate._judged(name, model)))
+                    gate = replace(gate, others=(*gate.others, gate._tested(name, model)))
         return gate
 
     def refuse_other_numbers(self, packed_vectorizer: bytes) -> None:
@@ -115,16 +115,16 @@ class Gate:
                 "models; make the data by mpu vectorize --like, or train once without --accept-on"
             )
 
-    def judge(self, model: TrainedModel, labels_expected: float) -> Verdict:
-        """Predict the test data with a new model, and decide; `labels_expected` as in `Verdict`."""
+    def test(self, model: TrainedModel, labels_expected: float) -> Outcome:
+        """Predict the test data with a new model, and decide; `labels_expected` as in `Outcome`."""
         metric = self.acceptance.accept_metric
         with self.run.step("test"):
-            new = self._judged(_NEW, model)
+            new = self._tested(_NEW, model)
             metrics, differences = compare([new.counts, *(one.counts for one in self.others)], seed=self.run.seed)
         value, *values = (one[metric] for one in metrics)
         decision = self._decided(value, values, [_reversed(one[metric]) for one in differences])
         predicted = new.counts.predicted
-        return Verdict(
+        return Outcome(
             accepted=decision.accepted,
             verdict=decision.reason,
             test_file=without_secrets(self.acceptance.test),
@@ -172,7 +172,7 @@ class Gate:
         return _Decision(True, self._said(0, gains[0]), gains[0])
 
     def _said(self, other: int, gain: Difference) -> str:
-        return verdict_on(self.others[other].name, _NEW, self.acceptance.accept_metric, gain)
+        return conclusion_on(self.others[other].name, _NEW, self.acceptance.accept_metric, gain)
 
     def _models(self) -> Iterator[tuple[str, TrainedModel]]:
         """Load the present model and the versions that a new one is compared with, one at a time."""
@@ -185,15 +185,15 @@ class Gate:
             except ModelError as error:
                 _log.warning(f"{error}; version {number} is not compared with")
 
-    def _judged(self, name: str, model: TrainedModel) -> _Judged:
+    def _tested(self, name: str, model: TrainedModel) -> _Tested:
         evidence, test = _Tallied(), self.acceptance.test
         fitness = Candidate(name, model).collect_part(evidence, test, self.reading, self.run, lambda _: None)
-        return _Judged(name, evidence.tally.counts(), fitness)
+        return _Tested(name, evidence.tally.counts(), fitness)
 
 
 def _refuse_without_labels(test: str, reading: Reading, run: Run) -> None:
     if not sum(chunk.labels.nnz for chunk in iter_chunks(test, reading, run=run)):
-        raise InputError(test, None, "has no labels, so no model can be judged by it")
+        raise InputError(test, None, "has no labels, so no model can be tested by it")
 
 
 def _loaded(target: Path) -> TrainedModel:

@@ -258,11 +258,11 @@ def _decided(c: dict[str, Any], missing: dict[str, Any]) -> Iterable[str]:
     if "by_annotations_alone" in c:
         before, after = 1 - c["by_annotations_alone"], c["missing_rate"]
         yield f"<p>Share missing by the annotated labels alone {_share(before)}; with the review {_share(after)}.</p>"
-    if judged := missing.get("judged"):
-        low, high = map(_share, judged["interval"])
-        claimed, right = _share(judged["claimed"]), _share(judged["yes"] / judged["answered"])
+    if decided := missing.get("judged"):
+        low, high = map(_share, decided["interval"])
+        claimed, right = _share(decided["claimed"]), _share(decided["yes"] / decided["answered"])
         yield (
-            f"<p>Of {counted(judged['answered'], 'suggestion')} that were decided, {claimed} were claimed to be right, "
+            f"<p>Of {counted(decided['answered'], 'suggestion')} that were decided, {claimed} were claimed right, "
             f"and {right} were ({low} to {high}); the probabilities above are corrected by that.</p>"
         )
 

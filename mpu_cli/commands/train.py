@@ -14,7 +14,7 @@ from mpu_cli import bundle, methods
 from mpu_cli.bundle import TrainedModel, Versions, provenance
 from mpu_cli.cluster.address import OnCluster
 from mpu_cli.commands.acceptance import Acceptance
-from mpu_cli.commands.gate import Gate, Verdict
+from mpu_cli.commands.gate import Gate, Outcome
 from mpu_cli.commands.predict import write_out_of_fold
 from mpu_cli.commands.versions import append, refuse_unappendable
 from mpu_cli.core.frequency.estimators import GroupRow
@@ -109,11 +109,11 @@ class Findings(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
-    """A model that was judged by ``--accept-on``, and the version that it has become; None where it was rejected."""
+class AcceptanceReport:
+    """A model that was tested by ``--accept-on``, and the version that it has become; None where it was rejected."""
 
     version: Count | None
-    verdict: Verdict = field(metadata=INLINE)
+    verdict: Outcome = field(metadata=INLINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ class TrainingReport:
     seconds: Annotated[dict[str, float], ("$ref", "common.schema.json#/$defs/seconds")]
     peak_bytes: Count  #: Of memory.
     cluster: ClusterWork | None = None  #: How a cluster carried it out.
-    acceptance: Judged | None = None  #: With --accept-on.
+    acceptance: AcceptanceReport | None = None  #: With --accept-on.
     annotations: int = field(metadata=HIDDEN)  #: How many labels of instances are annotated.
     warnings: tuple[str, ...]  #: What the user should know before trusting the model.
 
@@ -160,7 +160,7 @@ class HistoryLine:
     seconds: float  #: Of all steps.
     warnings: list[str]  #: What to know before this is used; the same lines are on standard error.
     cluster: ClusterWork | None = None
-    verdict: Verdict | None = field(default=None, metadata=INLINE)
+    verdict: Outcome | None = field(default=None, metadata=INLINE)
     version: Count | None = None  #: The number of the version that the model has become.
 
 
@@ -245,14 +245,14 @@ def train(
         report = replace(report, cluster=data.work(asked, fitted))
         verdict = None
         if gate is not None:
-            verdict = gate.judge(model, data.counts(fitted).true_per_instance)
+            verdict = gate.test(model, data.counts(fitted).true_per_instance)
             warnings = (*report.warnings, *verdict.warnings)
             spent = report.seconds | {"test": seconds["test"]}
             report = replace(report, warnings=warnings, seconds=spent, peak_bytes=peak_bytes())
         entry = as_json(_line(report, sources, verdict))
         if gate is not None and verdict is not None:
             entry = gate.conclude(save, model, entry)
-            report = replace(report, acceptance=Judged(version=entry.get("version"), verdict=verdict))
+            report = replace(report, acceptance=AcceptanceReport(version=entry.get("version"), verdict=verdict))
         if steps is not None:
             steps.remove()
     if saving.history is not None:
@@ -314,7 +314,7 @@ def _report(
     )
 
 
-def _line(report: TrainingReport, sources: Sources, verdict: Verdict | None) -> HistoryLine:
+def _line(report: TrainingReport, sources: Sources, verdict: Outcome | None) -> HistoryLine:
     c = report.findings.get("c")
     shared = ("model", "method", "instances", "features", "labels", "annotations", "cluster")
     found = ("c_estimated", "c_interval", "expected_micro_f1", "expected_micro_f1_interval")

@@ -29,7 +29,7 @@ from mpu_cli.svmlight.streams import open_output
 # What is drawn and listed, by the names that `mpu train --json` gives it.
 NUMBERS = ("c", "expected_micro_f1", "instances", "features", "labels", "annotations", "seconds")
 # Further values of trainings that were compared on a test set.
-JUDGED = ("test_value", "unknown_features", "labels_per_instance", "labels_expected")
+TESTED = ("test_value", "unknown_features", "labels_per_instance", "labels_expected")
 
 
 def refuse_unappendable(path: Path) -> None:
@@ -88,8 +88,8 @@ def readable(path: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def judged(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the trainings whose models were judged by test data: `mpu train --accept-on`."""
+def tested(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the trainings whose models were compared on test data: `mpu train --accept-on`."""
     return [entry for entry in entries if "test_value" in entry]
 
 
@@ -100,7 +100,7 @@ def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
         entry = None
     if not isinstance(entry, dict) or not isinstance(entry.get("time"), str):
         raise InputError(path, number, "is no training, as mpu train --history writes it; remove this line")
-    for name in (*NUMBERS, *JUDGED, "version"):
+    for name in (*NUMBERS, *TESTED, "version"):
         value = entry.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise InputError(path, number, f"{name} is {value!r}, and no number; remove this line")
@@ -114,7 +114,7 @@ _PANELS = (
     ("counts", ("instances", "annotations", "features", "labels"), None),
     ("seconds of training", ("seconds",), None),
 )
-_JUDGED_PANELS = (
+_TESTED_PANELS = (
     ("quality on the test data", ("test_value", "rejected"), (0, 1)),
     ("labels of an instance", ("labels_per_instance", "labels_expected"), None),
     ("share of unknown features in the test data", ("unknown_features",), None),
@@ -130,7 +130,7 @@ def draw(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
 
     Raises MpuError (matplotlib is not installed, or the file cannot be written), InputError (a time is none).
     """
-    panels = _PANELS + (_JUDGED_PANELS if judged(entries) else ())
+    panels = _PANELS + (_TESTED_PANELS if tested(entries) else ())
     n_rows = len(panels) // 2
     width, height = _INCHES
     figure = new_figure(width, height * n_rows / 2)
@@ -249,7 +249,7 @@ class Record:
     def keep_present(self) -> None:
         """Make a version of the model, if it is none yet: one that was trained otherwise. Not of a damaged one."""
         if self.in_use is None and _is_whole(self.model):
-            entry = {"time": provenance.now(), "model": str(self.model), "verdict": "in use before, and not judged"}
+            entry = {"time": provenance.now(), "model": str(self.model), "verdict": "in use before, and not tested"}
             self.add(self.model, entry)
 
     def prune(self, keep: int) -> None:
@@ -267,7 +267,7 @@ class VersionsReport:
     model: str
     in_use: Count | None  #: The version that is the model itself; None where it is none of them, or missing.
     kept: list[Count]  #: The versions that are there.
-    #: A line for each training that was judged and for each version that was put back; oldest first.
+    #: A line for each training that was tested and for each version that was put back; oldest first.
     versions: list[Annotated[dict[str, Any], ("$ref", "common.schema.json#/$defs/version_line")]]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
-from mpu_cli.core.data.predictions import HeldOut, Judges, Top, collector, count_positives
+from mpu_cli.core.data.predictions import HeldOut, SourceModels, Top, collector, count_positives
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
@@ -180,8 +180,8 @@ def predict_held_out(
             predict(model, part.features, rows, slice(None), predictions, run, places=places)
         else:
             predict_top(model, part.features, rows, predictions, top, run, places)
-    judges = None if annotations is None else Judges.of(of_models, annotations)
-    return HeldOut(held_out, predictions.result(), judges)
+    made_by = None if annotations is None else SourceModels.of(of_models, annotations)
+    return HeldOut(held_out, predictions.result(), made_by)
 
 
 def compared(part: PartRows, held_out: HeldOut, rates: np.ndarray) -> tuple[csr_array, LabelFrequency]:
@@ -191,9 +191,9 @@ def compared(part: PartRows, held_out: HeldOut, rates: np.ndarray) -> tuple[csr_
 
 def count_cells(part: PartRows, held_out: HeldOut, rates: np.ndarray, annotated: np.ndarray) -> BinnedCells:
     """Count the cells of a part by their predictions: in strata, or of these labels, which are annotated somewhere."""
-    counted = annotated if held_out.judges is None else np.arange(len(rates))
+    counted = annotated if held_out.made_by is None else np.arange(len(rates))
     labelled = Evidence(held_out, part.labels, part.frequency(rates)).of_labels(counted)
-    return BinnedCells.of(*labelled, judges=held_out.judges)
+    return BinnedCells.of(*labelled, made_by=held_out.made_by)
 
 
 def stacked(

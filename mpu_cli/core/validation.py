@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, Judges, Top
+from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, SourceModels, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.stacking import LinearModel
@@ -85,9 +85,9 @@ def split(
     return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run, side))
 
 
-def judges_of(folds: Sequence[Fold], positives: csr_array) -> Judges:
+def source_models(folds: Sequence[Fold], positives: csr_array) -> SourceModels:
     """Return the models of folds, by the positive labels of all instances, for those that are held out, ascending."""
-    return Judges.learned([fold.rows for fold in folds], [fold.training.rows for fold in folds], positives)
+    return SourceModels.learned([fold.rows for fold in folds], [fold.training.rows for fold in folds], positives)
 
 
 def out_of_fold(

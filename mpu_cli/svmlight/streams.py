@@ -111,7 +111,7 @@ def stem(source: str | Path) -> str:
 
 
 def is_compressed(source: str | Path) -> bool:
-    """Whether a file is compressed, judged by its suffix."""
+    """Whether a file is compressed, by its suffix."""
     return file_name(source).suffix in _COMPRESSED
 
 

@@ -82,10 +82,10 @@ def three(copied, run, tmp_path) -> Nights:
 def test_the_first_model_is_accepted(nights):
     result = nights.train(1, "--json")
     assert result.exit_code == 0
-    judged = json.loads(result.stdout)["acceptance"]
-    assert (judged["accepted"], judged["version"], judged["test_metric"]) == (True, 1, "micro_f1")
-    assert judged["test_value"] == pytest.approx(0.95)
-    assert judged["test_difference"] is None
+    tested = json.loads(result.stdout)["acceptance"]
+    assert (tested["accepted"], tested["version"], tested["test_metric"]) == (True, 1, "micro_f1")
+    assert tested["test_value"] == pytest.approx(0.95)
+    assert tested["test_difference"] is None
     assert nights.versions()["in_use"] == 1
 
 
@@ -183,7 +183,7 @@ def test_a_model_that_was_trained_otherwise_becomes_a_version(three):
     assert three.train(5, "-q", "--seed", 1).exit_code == 3  # version 3 was better
     assert three.train(0, "-q").exit_code == 0
     report = three.versions()
-    assert (report["in_use"], report["versions"][-2]["verdict"]) == (5, "in use before, and not judged")
+    assert (report["in_use"], report["versions"][-2]["verdict"]) == (5, "in use before, and not tested")
     assert three.kept() == {1: 3, 2: 2, 3: 1, 4: 5, 5: 0}
 
 
@@ -327,14 +327,14 @@ def test_history_has_what_was_found_on_the_test_data(three, tmp_path):
     assert any("never occurred in training" in warning for warning in good["warnings"])
 
 
-def test_info_lists_and_draws_what_was_judged(three, tmp_path):
+def test_info_lists_and_draws_what_was_tested(three, tmp_path):
     pytest.importorskip("matplotlib")
     three.train(6, "-q")
     history = three.folder / "news.mpu.versions" / "history.jsonl"
     result = three.run("info", "--history", history, "--plot", tmp_path / "nights.svg")
     assert result.exit_code == 0
-    _, judged = result.stdout.split("\n\n")
-    head, *rows = judged.splitlines()
+    _, tested = result.stdout.split("\n\n")
+    head, *rows = tested.splitlines()
     assert head.split()[:4] == ["trained", "accepted", "by", "test"]
     assert [row.split()[1] for row in rows] == ["yes", "yes", "yes", "no"]
     drawn = (tmp_path / "nights.svg").read_text()
@@ -351,7 +351,7 @@ def test_info_lists_and_draws_what_was_judged(three, tmp_path):
         (("--accept-on", "x.svm"), 2, "are the same file"),
         (("--accept-on", "none.svm"), 1, "none.svm"),
         (("--accept-on", "bad.svm"), 1, "bad.svm:1"),
-        (("--accept-on", "unlabelled.svm"), 1, "has no labels, so no model can be judged by it"),
+        (("--accept-on", "unlabelled.svm"), 1, "has no labels, so no model can be tested by it"),
         (("--accept-on", "empty.svm"), 1, "has no instances"),
         (("--accept-on", "test.svm", "--accept-metric", "recall"), 2, "recall"),
         (("--accept-on", "test.svm", "--history", "x.mpu.versions/h"), 2, "lies in --keep"),

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from mpu_cli.core.complete.posterior import posterior_at, posterior_blocks
-from mpu_cli.core.complete.suggestions import Cells, Count, Judged, Z, judge
+from mpu_cli.core.complete.suggestions import ByDecisions, Cells, Count, Z, correction_by_decisions
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -134,7 +134,7 @@ class Corrections:
     """What people have decided corrects posteriors: first answers to questions, then decisions on suggestions."""
 
     by_answers: ByAnswers | None
-    judged: Judged | None
+    by_decisions: ByDecisions | None
 
     @classmethod
     def of(
@@ -148,18 +148,18 @@ class Corrections:
     ) -> "Corrections":
         """Learn from what is decided; parameters as of `ByAnswers.of`, where c does not come from answers None.
 
-        `added`: as of `judge`.
+        `added`: as of `correction_by_decisions`.
         """
         by_answers = None
         if answers is not None and reviewed is not None and reviewed.answers:
             by_answers = ByAnswers.of(probabilities, labels, frequency, answers, reviewed)
         learned_from = None if by_answers is None else answers
         decided = probabilities, frequency.verified, labels, frequency
-        return cls(by_answers, judge(*decided, by_answers, learned_from, added))
+        return cls(by_answers, correction_by_decisions(*decided, by_answers, learned_from, added))
 
     def corrected(self, claimed: np.ndarray) -> np.ndarray:
         """Return probabilities for posteriors."""
-        for correction in (self.by_answers, self.judged):
+        for correction in (self.by_answers, self.by_decisions):
             claimed = claimed if correction is None else correction.corrected(claimed)
         return claimed
 

@@ -82,7 +82,7 @@ def given_other_labels(
         return probabilities
     corrected = run.empty((n, q), np.float32)
 
-    def judge(rows: np.ndarray) -> None:
+    def predict_fold(rows: np.ndarray) -> None:
         others = np.setdiff1d(np.arange(n), rows, assume_unique=True)
         most = min(_MOST_INSTANCES, _MOST_CELLS // q)
         if len(others) > most:
@@ -92,7 +92,7 @@ def given_other_labels(
             p = probabilities[rows[block]]
             corrected[rows[block]] = expit(parameters.log_odds(_log_odds(p), _evidence(p, positive[rows[block]])))
 
-    for _ in parallel.run(judge, ((rows,) for rows in deal(n, FOLDS, run.seed)), run.jobs):
+    for _ in parallel.run(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed)), run.jobs):
         pass
     calibration = calibrate(corrected, annotated, frequency)
     if calibration is not None:

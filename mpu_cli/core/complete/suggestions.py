@@ -3,7 +3,7 @@
 Everything is computed from out-of-fold predictions of all instances, a block of instances at a time. Cells whose truth
 is known, and ignored ones, are never listed.
 
-Decisions of people on a part of the suggestions correct the probabilities of all (`Judged`): those decided are taken
+Decisions of people on a part of the suggestions correct the probabilities of all (`ByDecisions`): they are taken
 for a sample of what was claimed at the same probability. The model is in docs/method.md, "Missing labels".
 """
 
@@ -41,7 +41,7 @@ _Z = 1.96
 
 
 @dataclass(frozen=True)
-class Judged:
+class ByDecisions:
     """What was decided of suggestions, and how that corrects claims.
 
     Attributes
@@ -64,7 +64,7 @@ class Judged:
     otherwise: np.ndarray = field(metadata=HIDDEN)
 
     @classmethod
-    def of(cls, claimed: np.ndarray, true: np.ndarray) -> "Judged | None":
+    def of(cls, claimed: np.ndarray, true: np.ndarray) -> "ByDecisions | None":
         """Learn from decisions.
 
         Parameters
@@ -75,7 +75,7 @@ class Judged:
 
         Returns
         -------
-        Judged or None
+        ByDecisions or None
             None where nothing was refused: people may write down only what they accept, which is no sample.
         """
         if true.all():
@@ -361,7 +361,7 @@ def _corrected(posterior: np.ndarray, correction: Correction | None) -> np.ndarr
     return posterior if correction is None else correction.corrected(posterior)
 
 
-def judge(
+def correction_by_decisions(
     probabilities: Predictions,
     verified: VerifiedLabels | None,
     labels: csr_array,
@@ -369,7 +369,7 @@ def judge(
     correction: Correction | None = None,
     answers: Answers | None = None,
     added: csr_array | None = None,
-) -> Judged | None:
+) -> ByDecisions | None:
     """Compare what is claimed of single cells that are not annotated with what people have decided of them.
 
     Claims are posteriors, corrected. Cells of complete instances are left out, those of answers that the correction has
@@ -388,7 +388,7 @@ def judge(
         counts &= ~values_at(added, rows, columns).astype(bool)
     rows, columns, true = rows[counts], columns[counts], cells.data[counts] == Verdict.TRUE
     claimed = _corrected(posterior_at(probabilities, frequency, rows, columns), correction)
-    return Judged.of(claimed, true) if len(true) else None
+    return ByDecisions.of(claimed, true) if len(true) else None
 
 
 def _largest(cells: Cells, k: int) -> Cells:

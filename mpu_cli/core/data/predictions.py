@@ -3,9 +3,9 @@
 Of a hundred thousand labels, all but a few are improbable for an instance. A row of a sparse matrix keeps its `most`
 largest predictions that reach `least`; a label that is not kept counts as predicted with 0, and is never predicted.
 
-Held-out predictions have judges: the models that made them, and how many annotations of each label these have learned
-from. How far a prediction is right depends on that number, so labels are in strata by it, and what is estimated out of
-fold is estimated in each stratum (docs/method.md, "Strata of labels").
+Held-out predictions know their source models, and how many annotations of each label each of these has learned from.
+How far a prediction is right depends on that number, so labels are in strata by it, and what is estimated out of fold
+is estimated in each stratum (docs/method.md, "Strata of labels").
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import only_entries
 
-# The fewest annotations of the labels of each stratum. In the first one are the labels that the judge has never seen.
+# The fewest annotations of the labels of each stratum. In the first one are the labels that the model has never seen.
 FEWEST = (0, 1, 2, 5, 20)
 UNSEEN = 0
 
@@ -30,14 +30,14 @@ def strata_of(annotations: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Judges:
+class SourceModels:
     """Which model has predicted each of m instances, and what it had learned from."""
 
     of_instances: np.ndarray  # int, shape (m,): the number of the model
     annotations: np.ndarray  # int, shape (models, q): how many annotations of each label it has learned from
 
     @classmethod
-    def of(cls, predicted: Sequence[np.ndarray], annotations: Sequence[np.ndarray]) -> "Judges":
+    def of(cls, predicted: Sequence[np.ndarray], annotations: Sequence[np.ndarray]) -> "SourceModels":
         """Return those of instances in ascending order.
 
         `predicted`: the instances that each model has predicted.
@@ -47,16 +47,18 @@ class Judges:
         return cls(numbers[np.argsort(np.concatenate(predicted), kind="stable")], np.array(annotations))
 
     @classmethod
-    def learned(cls, predicted: Sequence[np.ndarray], learned: Sequence[np.ndarray], positives: csr_array) -> "Judges":
+    def learned(
+        cls, predicted: Sequence[np.ndarray], learned: Sequence[np.ndarray], positives: csr_array
+    ) -> "SourceModels":
         """Return the same, from the instances that each model has learned from, and their positive labels."""
         return cls.of(predicted, [count_positives(positives[rows]) for rows in learned])
 
     @classmethod
-    def joined(cls, judges: "Sequence[Judges]") -> "Judges | None":
+    def joined(cls, made_by: "Sequence[SourceModels]") -> "SourceModels | None":
         """Return the same models of instances of some parts, one after another; None of none."""
-        if not judges:
+        if not made_by:
             return None
-        return cls(np.concatenate([of_part.of_instances for of_part in judges]), judges[0].annotations)
+        return cls(np.concatenate([of_part.of_instances for of_part in made_by]), made_by[0].annotations)
 
     @cached_property
     def strata(self) -> np.ndarray:
@@ -67,9 +69,9 @@ class Judges:
         """Return the strata of a subset of the cells."""
         return self.strata[self.of_instances[rows], columns]
 
-    def block(self, columns: np.ndarray) -> "Judges":
+    def block(self, columns: np.ndarray) -> "SourceModels":
         """Return those of a subset of the labels."""
-        return Judges(self.of_instances, self.annotations[:, columns])
+        return SourceModels(self.of_instances, self.annotations[:, columns])
 
 
 def count_positives(positives: csr_array) -> np.ndarray:
@@ -299,15 +301,15 @@ class HeldOut:
 
     rows: np.ndarray | slice  # int, shape (m,), or slice: which instances
     probabilities: Predictions  # ndarray or csr_array of float32, shape (m, q)
-    judges: Judges | None = None  # by which models; None: all cells are taken for alike
+    made_by: SourceModels | None = None  # by which models; None: all cells are taken for alike
 
     def without_unseen(self) -> "HeldOut":
-        """Return the same with predictions of 0 where the judge has never seen the label."""
-        if self.judges is None or not (unseen := self.judges.strata == UNSEEN).any():
+        """Return the same with predictions of 0 where the model has never seen the label."""
+        if self.made_by is None or not (unseen := self.made_by.strata == UNSEEN).any():
             return self
         p = self.probabilities
         if isinstance(p, np.ndarray):
-            return replace(self, probabilities=np.where(unseen[self.judges.of_instances], np.float32(0), p))
+            return replace(self, probabilities=np.where(unseen[self.made_by.of_instances], np.float32(0), p))
         rows = np.repeat(np.arange(p.shape[0]), np.diff(p.indptr))
-        seen = ~unseen[self.judges.of_instances[rows], p.indices]
+        seen = ~unseen[self.made_by.of_instances[rows], p.indices]
         return replace(self, probabilities=csr_array((p.data * seen, p.indices, p.indptr), shape=p.shape))

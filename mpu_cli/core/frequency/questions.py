@@ -20,7 +20,7 @@ from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.core.frequency.frequency_posterior import FOR_LABELS, Grid, Posterior
 
 # No cell is surely true, and how sharply r bends to that. A guard and no estimate: questions are asked at all depths,
-# so that of 200 some 10 tell of the surest cells. Decisions on suggestions tell more (`core.complete`, `Judged`).
+# so that of 200 some 10 tell of the surest cells. Decisions on suggestions tell more (`core.complete`, `ByDecisions`).
 _CEILING, _BEND = 0.97, 8.0
 # Log odds of scores are counted in steps from the first to the last.
 _SCORES = np.arange(-9.0, 7.1, 0.25)
@@ -189,19 +189,19 @@ def fit(
     q = len(cells.annotations)
     share = cells.annotations if weights is None else cells.annotations * weights
     share = share / max(share.sum(), 1e-300)
-    judged = np.union1d(answers.columns, () if reviewed is None else np.flatnonzero(reviewed[:, 1])).astype(int)
-    judged = judged[cells.annotations[judged] > 0]
-    log_likelihood = _log_likelihood(cells, answers, judged, reviewed)
+    answered = np.union1d(answers.columns, () if reviewed is None else np.flatnonzero(reviewed[:, 1])).astype(int)
+    answered = answered[cells.annotations[answered] > 0]
+    log_likelihood = _log_likelihood(cells, answers, answered, reviewed)
     highest = log_likelihood.max(axis=2, keepdims=True, initial=-np.inf)
     likelihood = np.exp(log_likelihood - highest)
-    constant = highest.sum(axis=1) if len(judged) else 0.0
+    constant = highest.sum(axis=1) if len(answered) else 0.0
 
     shapes = _shapes()  # (H, J): a normal of each tau and mu
     centred = np.append(cells.sureness(share) if share.any() else np.zeros(q), 0.0)  # the last: of any other label
     fits = []
     for slope, prior in zip(_SLOPES, _prior(automatic), strict=True):
-        moved = _moved(likelihood, slope * centred[judged])  # along log odds of c, less b x
-        marginal = np.maximum(moved @ shapes.T, np.finfo(float).tiny)  # (D, judged, H)
+        moved = _moved(likelihood, slope * centred[answered])  # along log odds of c, less b x
+        marginal = np.maximum(moved @ shapes.T, np.finfo(float).tiny)  # (D, answered, H)
         fits.append((slope * centred, moved, marginal, np.log(prior) + np.log(marginal).sum(axis=1) + constant))
     most = max(log_weight.max() for *_, log_weight in fits)
     total_weight = sum(np.exp(log_weight - most).sum() for *_, log_weight in fits)
@@ -213,13 +213,13 @@ def fit(
         weight = np.exp(log_weight - most) / total_weight  # (D, H)
         of_depths += weight.sum(axis=1)
         of_labels = np.tile(weight.sum(axis=0) @ shapes, (q + 1, 1))
-        of_labels[judged] = (moved * ((weight[:, None] / marginal) @ shapes)).sum(axis=0)
+        of_labels[answered] = (moved * ((weight[:, None] / marginal) @ shapes)).sum(axis=0)
         rows += _moved(of_labels, -offset)
         mean, square = ((moved * values) @ shapes.T / marginal for values in (odds, odds**2))
         scaled = share * np.exp(-offset[:-1])
-        others = np.delete(scaled, judged)
-        total = scaled[judged] @ mean + others.sum() * prior_mean  # (D, H)
-        variance = scaled[judged] ** 2 @ (square - mean**2) + (others**2).sum() * (prior_square - prior_mean**2)
+        others = np.delete(scaled, answered)
+        total = scaled[answered] @ mean + others.sum() * prior_mean  # (D, H)
+        variance = scaled[answered] ** 2 @ (square - mean**2) + (others**2).sum() * (prior_square - prior_mean**2)
         sums.append(np.stack([total, variance, weight]).reshape(3, -1))
     overall = _of_odds(*np.hstack(sums))
     rows = _with_chance(rows, np.append(cells.annotations, np.inf))
@@ -228,12 +228,12 @@ def fit(
 
 
 def _log_likelihood(
-    cells: ScoredCells, answers: Answers, judged: np.ndarray, reviewed: np.ndarray | None
+    cells: ScoredCells, answers: Answers, answered: np.ndarray, reviewed: np.ndarray | None
 ) -> np.ndarray:
-    """Return the log likelihood of each d and log odds of c by what people said of labels: (D, judged, J)."""
-    log_likelihood = np.zeros((len(_DEPTHS), len(judged), len(_ETAS)))
+    """Return the log likelihood of each d and log odds of c by what people said of labels: (D, answered, J)."""
+    log_likelihood = np.zeros((len(_DEPTHS), len(answered), len(_ETAS)))
     scores = cells.scores[answers.rows, answers.columns]
-    for at, k in enumerate(judged.tolist()):
+    for at, k in enumerate(answered.tolist()):
         mine = answers.columns == k
         v = cells.kappas[:, k, None] + (1 - _DEPTHS[:, None, None]) * scores[mine][:, None]  # (D, answers, J)
         r = below_ceiling(v)

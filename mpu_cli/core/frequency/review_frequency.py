@@ -136,7 +136,7 @@ def _of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray)
 
 @dataclass(frozen=True)
 class Answered:
-    """Answers to questions, with the scores that they are judged by."""
+    """Answers to questions, with the scores of their cells."""
 
     cells: questions.ScoredCells  # of some instances, and m of q labels
     answers: Answers  # on these cells

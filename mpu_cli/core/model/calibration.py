@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.data.predictions import FEWEST, UNSEEN, HeldOut, Judges, Predictions, strata_of, values_at
+from mpu_cli.core.data.predictions import FEWEST, UNSEEN, HeldOut, Predictions, SourceModels, strata_of, values_at
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 
 # Bins are float32 numbers with eleven bits of mantissa: 0.05 % apart.
@@ -61,44 +61,44 @@ class BinnedCells:
         labels: csr_array,
         frequency: LabelFrequency,
         weights: np.ndarray | None = None,
-        judges: Judges | None = None,
+        made_by: SourceModels | None = None,
     ) -> "BinnedCells":
         """Count the cells of n instances and q labels.
 
         `predictions`: ndarray or csr_array of float32, shape (n, q): probabilities.
         `weights`: float64, shape (q,): how many labels each of these stands for. Default: each for itself.
-        `judges`: of these instances and labels. Default: all cells are of one stratum.
+        `made_by`: of these instances and labels. Default: all cells are of one stratum.
         """
         q = labels.shape[1]
         of_labels = np.ones(q) if weights is None else weights
-        if judges is None:
-            judges = Judges(np.zeros(labels.shape[0], np.int8), np.zeros((1, q), np.int8))
+        if made_by is None:
+            made_by = SourceModels(np.zeros(labels.shape[0], np.int8), np.zeros((1, q), np.int8))
             n_strata = 1
         else:
             n_strata = len(FEWEST)
 
         def count(where: tuple[np.ndarray, np.ndarray], chance: np.ndarray | float = 1.0) -> np.ndarray:
-            numbers = bin_numbers(values_at(predictions, *where)) + BINS * judges.at(*where).astype(np.int32)
+            numbers = bin_numbers(values_at(predictions, *where)) + BINS * made_by.at(*where).astype(np.int32)
             return np.bincount(numbers, of_labels[where[1]] / chance, n_strata * BINS).reshape(n_strata, BINS)
 
-        cells = _counted(predictions, weights, judges, n_strata) - count(frequency.ignored())
+        cells = _counted(predictions, weights, made_by, n_strata) - count(frequency.ignored())
         of_kinds = [part.nonzero() for part in frequency.counted(labels)]
         true = count(of_kinds[0], frequency.by_chance(*of_kinds[0])) + count(of_kinds[1])
-        annotations = sum(np.bincount(judges.at(*where), minlength=n_strata) for where in of_kinds)
+        annotations = sum(np.bincount(made_by.at(*where), minlength=n_strata) for where in of_kinds)
         return cls(cells, true, np.asarray(annotations))
 
 
-def _counted(predictions: Predictions, weights: np.ndarray | None, judges: Judges, n_strata: int) -> np.ndarray:
+def _counted(predictions: Predictions, weights: np.ndarray | None, made_by: SourceModels, n_strata: int) -> np.ndarray:
     """Count all cells, each as often as the weight of its label."""
     n = predictions.shape[0]
-    offsets = BINS * judges.strata.astype(np.int32)
+    offsets = BINS * made_by.strata.astype(np.int32)
     if not isinstance(predictions, np.ndarray):
         rows = np.repeat(np.arange(n), np.diff(predictions.indptr))
-        numbers = bin_numbers(predictions.data) + offsets[judges.of_instances[rows], predictions.indices]
+        numbers = bin_numbers(predictions.data) + offsets[made_by.of_instances[rows], predictions.indices]
         of_cells = None if weights is None else weights[predictions.indices]
         cells = np.bincount(numbers, of_cells, n_strata * BINS).astype(float).reshape(n_strata, BINS)
-        judged = np.bincount(judges.of_instances, minlength=len(offsets))
-        for strata, size in zip(judges.strata, judged, strict=True):
+        predicted_by = np.bincount(made_by.of_instances, minlength=len(offsets))
+        for strata, size in zip(made_by.strata, predicted_by, strict=True):
             cells[:, 0] += size * np.bincount(strata, weights, n_strata)
         cells[:, 0] -= np.bincount(numbers // BINS, of_cells, n_strata)
         return cells
@@ -106,7 +106,7 @@ def _counted(predictions: Predictions, weights: np.ndarray | None, judges: Judge
     for start in range(0, n, _ROWS):  # the bins of all would take three times their memory
         numbers = bin_numbers(predictions[start : start + _ROWS])
         if n_strata > 1:
-            numbers = numbers + offsets[judges.of_instances[start : start + _ROWS]]
+            numbers = numbers + offsets[made_by.of_instances[start : start + _ROWS]]
         of_cells = None if weights is None else np.broadcast_to(weights, numbers.shape).ravel()
         flat += np.bincount(numbers.ravel(), of_cells, n_strata * BINS)
     return flat.reshape(n_strata, BINS)
@@ -224,9 +224,9 @@ class StratifiedCalibration:
 
     def apply_held_out(self, held_out: HeldOut) -> None:
         """Put probabilities in place of held-out predictions."""
-        if held_out.judges is None:
+        if held_out.made_by is None:
             raise ValueError("nobody knows who has made these predictions")
-        self._apply(held_out.probabilities, held_out.judges.of_instances, held_out.judges.strata)
+        self._apply(held_out.probabilities, held_out.made_by.of_instances, held_out.made_by.strata)
 
     def _apply(self, predictions: Predictions, models: np.ndarray, strata: np.ndarray) -> None:
         """Put probabilities in place of predictions by models (n) in which labels are of some strata (models x q)."""
@@ -253,8 +253,8 @@ class StratifiedCalibration:
     def merged(self, binned: BinnedCells) -> BinnedCells:
         """Return cells that are counted in strata, by their predictions, as those of one, by their probability.
 
-        Unless a label of the model was never annotated, those that judges have not seen are none that it can predict:
-        they are among the true labels alone.
+        Unless a label of the model was never annotated, it predicts none that the models have not seen: these are among
+        the true labels alone.
         """
         cells, true = np.zeros(BINS), np.zeros(BINS)
         for stratum, calibration in enumerate(self.maps):
@@ -338,7 +338,7 @@ def calibrate_strata(binned: BinnedCells, annotations: np.ndarray) -> AnyCalibra
     shrunk to it as if so many more labels were true as it says.
 
     `binned`: in strata.
-    `annotations`: int, shape (q,): of the labels, in all of the training. Cells of labels that their judge has never
+    `annotations`: int, shape (q,): of the labels, in all of the training. Cells of labels that their model has never
     seen are like those of labels that were never annotated, if there are any, and like no others.
     Returns: one map where all labels are in one stratum; None as for `calibrate`.
     """

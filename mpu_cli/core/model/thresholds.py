@@ -376,7 +376,7 @@ class Evidence:
     frequency: LabelFrequency  # of these instances and labels
 
     def candidates(self, calibration: AnyCalibration | None) -> "Evidence":
-        """Return the same, where labels that their judge has never seen are predicted only if a model may do so."""
+        """Return the same, where labels that their model has never seen are predicted only if a model may do so."""
         if not isinstance(calibration, StratifiedCalibration) or calibration.has_unseen:
             return self
         return replace(self, held_out=self.held_out.without_unseen())

@@ -26,7 +26,7 @@ from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.select.trials import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
 from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
 from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_settings
-from mpu_cli.core.validation import judges_of, leading, out_of_fold
+from mpu_cli.core.validation import leading, out_of_fold, source_models
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.run import Checkpoint, Run
 
@@ -305,8 +305,8 @@ def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> _Choi
     if probabilities is None:
         return _Choice(settings, f1, None)
     positives = sample.frequency(rates).positives(sample.labels)
-    judges = judges_of(sample.folds, positives) if settings.prior else None
-    return _Choice(settings, f1, HeldOut(slice(None), probabilities, judges))
+    made_by = source_models(sample.folds, positives) if settings.prior else None
+    return _Choice(settings, f1, HeldOut(slice(None), probabilities, made_by))
 
 
 def _choose_pruning(sample: Sample, rates: np.ndarray, settings: Settings, run: Run) -> float:

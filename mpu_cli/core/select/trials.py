@@ -19,7 +19,7 @@ from mpu_cli.core.model.calibration import BinnedCells, calibrate_strata
 from mpu_cli.core.model.thresholds import best_threshold, estimated_f1, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.options import MACRO_F1, PU_F1
 from mpu_cli.core.sgd import COSTS
-from mpu_cli.core.validation import Fold, deal, default_folds, judges_of, leading, out_of_fold, predict
+from mpu_cli.core.validation import Fold, deal, default_folds, leading, out_of_fold, predict, source_models
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -70,7 +70,7 @@ class Trial:
         if not guided:
             return pooled_threshold(*held_out)[1]
         positives = self.frequency.positives(self.labels)
-        binned = BinnedCells.of(*held_out, judges=judges_of(self.folds, positives))
+        binned = BinnedCells.of(*held_out, made_by=source_models(self.folds, positives))
         return best_threshold(binned, calibrate_strata(binned, count_positives(positives)))[1]
 
     @cached_property

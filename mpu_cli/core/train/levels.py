@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core import parts
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import HeldOut, Judges, Predictions, Top
+from mpu_cli.core.data.predictions import HeldOut, Predictions, SourceModels, Top
 from mpu_cli.core.data.verified_labels import joined_verified
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.instances import Instances
@@ -128,8 +128,8 @@ class Level(ABC):
             np.concatenate(of_instances) if of_instances else None,
         )
         predictions = _one_after_another([of_part.probabilities for of_part in fetched], self.run)
-        judges = Judges.joined([of_part.judges for of_part in fetched if of_part.judges is not None])
-        return Evidence(HeldOut(slice(None), predictions, judges), together, frequency)
+        made_by = SourceModels.joined([of_part.made_by for of_part in fetched if of_part.made_by is not None])
+        return Evidence(HeldOut(slice(None), predictions, made_by), together, frequency)
 
 
 def _one_after_another(predictions: list[Predictions], run: Run) -> Predictions:
@@ -180,21 +180,21 @@ class OnePart(Level):
         if self.predicted is not None:
             return learned.model, [self.predicted]
         if not plan.folds:
-            return learned.model, [self._judged(learned.held_out, plan.whole)]
+            return learned.model, [self._with_source_models(learned.held_out, plan.whole)]
         features_of = self.features_of or (lambda _: self.part.features)
         rows = [self.part.rows(chain.predicted, self.run.seed) for chain in plan.folds if chain.predicted is not None]
         with self.run.step(f"{name}, out of fold", len(rows)) as tick:
             held_out = predict_out_of_fold(self.task, rows, features_of, name, tick)
-        return learned.model, [self._judged(held_out, plan.folds)]
+        return learned.model, [self._with_source_models(held_out, plan.folds)]
 
-    def _judged(self, held_out: HeldOut, chains: Sequence[Chain[Selection]]) -> HeldOut:
+    def _with_source_models(self, held_out: HeldOut, chains: Sequence[Chain[Selection]]) -> HeldOut:
         """Return predictions by chains, with what each had learned from when it predicted."""
         if not self.is_guided:
             return held_out
         of_part = [self.part.chain(chain, self.run.seed) for chain in chains]
         predicted = [chain.predicted for chain in of_part if chain.predicted is not None]
         learned = [chain.learned[0] for chain in of_part]
-        return replace(held_out, judges=Judges.learned(predicted, learned, self.part.positives))
+        return replace(held_out, made_by=SourceModels.learned(predicted, learned, self.part.positives))
 
     def _whole(self, plan: Plan, name: str) -> Learned:
         """Learn the model of all instances, with what it predicts in passing."""

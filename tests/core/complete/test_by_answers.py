@@ -5,7 +5,7 @@ from scipy.special import expit, logit
 
 from mpu_cli.core.complete.by_answers import ByAnswers, Corrections
 from mpu_cli.core.complete.posterior import posterior_at
-from mpu_cli.core.complete.suggestions import Choice, judge, missing_labels, suggest
+from mpu_cli.core.complete.suggestions import Choice, correction_by_decisions, missing_labels, suggest
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -113,8 +113,8 @@ def test_the_order_stays_and_0_stays_0():
 def test_answers_that_made_the_map_do_not_correct_it_again():
     z, true, annotated, rng = lost(3, depth=0.5)
     p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)
-    assert judge(p, frequency.verified, labels, frequency) is not None
-    assert Corrections.of(p, labels, frequency, answers, reviewed).judged is None
+    assert correction_by_decisions(p, frequency.verified, labels, frequency) is not None
+    assert Corrections.of(p, labels, frequency, answers, reviewed).by_decisions is None
 
 
 def test_more_missing_than_there_are_cells():

@@ -77,7 +77,7 @@ def test_an_annotation_never_speaks_against_another_label(annotated):
     assert found[first, 1].mean() == pytest.approx(found[neither, 1].mean(), abs=0.01)
 
 
-def test_an_instance_is_not_judged_by_its_own_annotation(annotated):
+def test_an_instance_is_not_predicted_by_its_own_annotation(annotated):
     found = learned(annotated)
     i = int(np.flatnonzero(annotated[:, 0] & ~annotated[:, 1])[0])
     changed = annotated.copy()

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from mpu_cli.core.complete.posterior import unannotated_posterior
-from mpu_cli.core.data.predictions import Judges
+from mpu_cli.core.data.predictions import SourceModels
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -117,8 +117,8 @@ def test_the_surest_predictions_keep_their_order():
     annotated = csr_array((rng.random(z.shape) < expit(4 * z)) & (rng.random(z.shape) < 0.5))
     predictions, frequency = expit(z).astype(np.float32), LabelFrequency.of(0.45, z.shape)
     annotations = np.repeat([3, 50], 10)
-    judges = Judges(np.zeros(len(z), np.int8), annotations[None])
-    strata = calibrate_strata(BinnedCells.of(predictions, annotated, frequency, judges=judges), annotations)
+    made_by = SourceModels(np.zeros(len(z), np.int8), annotations[None])
+    strata = calibrate_strata(BinnedCells.of(predictions, annotated, frequency, made_by=made_by), annotations)
     surest = np.sort(predictions[predictions < 0.9999])[-4_000:]
     for calibration in (
         calibrate(predictions, annotated, frequency),

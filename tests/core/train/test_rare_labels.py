@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.predictions import Judges, Top, strata_of
+from mpu_cli.core.data.predictions import SourceModels, Top, strata_of
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
@@ -107,8 +107,8 @@ def test_strata_lose_nothing_where_annotations_alone_find_a_label(library):
     bare, of_bare = train(alone, GIVEN, hold_out_all=True, calibrated=False)
     folds = deal(N, 5, DEFAULT_RUN.seed)
     rest = [np.setdiff1d(np.arange(N), rows) for rows in folds]
-    judges, frequency = Judges.learned(folds, rest, problem.labels), LabelFrequency.of(C, problem.labels.shape)
-    binned = BinnedCells.of(of_bare.held_out.probabilities, problem.labels, frequency, judges=judges)
+    made_by, frequency = SourceModels.learned(folds, rest, problem.labels), LabelFrequency.of(C, problem.labels.shape)
+    binned = BinnedCells.of(of_bare.held_out.probabilities, problem.labels, frequency, made_by=made_by)
     calibration = calibrate_strata(binned, count_annotations(problem.labels))
     features, truth, _ = library.draw(4000, 2)
     pooled, in_strata = model.probabilities(features), bare.probabilities(features)
@@ -125,13 +125,13 @@ def test_strata_lose_nothing_where_annotations_alone_find_a_label(library):
     assert precision(in_strata) > precision(pooled) - 0.005
 
 
-def test_held_out_predictions_are_calibrated_by_what_their_judges_have_seen(library, trained):
+def test_held_out_predictions_are_calibrated_by_what_their_models_have_seen(library, trained):
     model, report, problem, _ = trained
-    judges = report.held_out.judges
+    made_by = report.held_out.made_by
     for fold, rows in enumerate(deal(N, 5, DEFAULT_RUN.seed)):
-        assert (judges.of_instances[rows] == fold).all()
+        assert (made_by.of_instances[rows] == fold).all()
         rest = np.setdiff1d(np.arange(N), rows)
-        assert_array_equal(judges.annotations[fold], count_annotations(problem.labels[rest]))
+        assert_array_equal(made_by.annotations[fold], count_annotations(problem.labels[rest]))
     assert_array_equal(model.calibration.strata, strata_of(count_annotations(problem.labels)))
 
 
@@ -161,9 +161,9 @@ def test_parts_know_what_the_models_of_all_parts_have_seen():
     problem, _ = Library(500).problem()
     given = replace(GIVEN, sample=200)
     model, report = train_on_parts(in_parts_of(problem, 3), given, DEFAULT_RUN, hold_out_all=True)
-    judges = report.held_out.judges
-    learned = count_annotations(problem.labels) - judges.annotations
-    seen = np.array([count_annotations(problem.labels[judges.of_instances == fold]) for fold in range(5)])
+    made_by = report.held_out.made_by
+    learned = count_annotations(problem.labels) - made_by.annotations
+    seen = np.array([count_annotations(problem.labels[made_by.of_instances == fold]) for fold in range(5)])
     assert_array_equal(learned, seen)
     assert isinstance(model.calibration, StratifiedCalibration)
 

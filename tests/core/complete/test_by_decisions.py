@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
 
-from mpu_cli.core.complete.suggestions import Judged
+from mpu_cli.core.complete.suggestions import ByDecisions
 from mpu_cli.svmlight.reader import read
 from tests.slow import slow
 
@@ -37,9 +37,9 @@ def off_and_before(truth):
     off, before = [], []
     for seed in range(20):
         claimed, p, true = claims(seed, truth)
-        judged = Judged.of(claimed[:50], true[:50])
+        by_decisions = ByDecisions.of(claimed[:50], true[:50])
         of_next = claimed[50:250]
-        corrected = of_next if judged is None else judged.corrected(of_next)
+        corrected = of_next if by_decisions is None else by_decisions.corrected(of_next)
         off.append(corrected.mean() - p[50:250].mean())
         before.append(of_next.mean() - p[50:250].mean())
     return abs(np.mean(off)), abs(np.mean(before))
@@ -72,8 +72,8 @@ def test_the_next_of_a_real_list_are_claimed_as_they_are_or_nearer_to_that(kept_
     claimed = np.where(S, 0, annotated * (1 - kept_often) / kept_often / (1 - annotated))
     order = np.argsort(-claimed, axis=None)
     claimed, true = claimed.ravel()[order], (Y & ~S).ravel()[order]
-    judged = Judged.of(claimed[:50], true[:50])
-    corrected = claimed[50:250] if judged is None else judged.corrected(claimed[50:250])
+    by_decisions = ByDecisions.of(claimed[:50], true[:50])
+    corrected = claimed[50:250] if by_decisions is None else by_decisions.corrected(claimed[50:250])
     off, before = (abs(of_next.mean() - true[50:250].mean()) for of_next in (corrected, claimed[50:250]))
     assert off <= max(before, 0.06)
 
@@ -89,29 +89,29 @@ def test_what_holds_and_what_else_is_weighed_by_bayes_rule():
     lines = a[there, None] + b[there, None] * (z - z.mean())
     likelihood = np.exp(np.where(true, log_expit(lines), log_expit(-lines)).sum(axis=1)).mean()
     holds = 0.2 * np.where(true, claimed, 1 - claimed).prod()
-    judged = Judged.of(claimed, true)
-    assert judged.hold == pytest.approx(holds / (holds + 0.8 * likelihood), abs=0.03)
-    assert (np.diff(judged.otherwise) > 0).all()
+    by_decisions = ByDecisions.of(claimed, true)
+    assert by_decisions.hold == pytest.approx(holds / (holds + 0.8 * likelihood), abs=0.03)
+    assert (np.diff(by_decisions.otherwise) > 0).all()
 
 
 def test_the_interval_is_wilsons():
     true = np.arange(26) < 14
-    judged = Judged.of(np.full(26, 0.995), true)
+    by_decisions = ByDecisions.of(np.full(26, 0.995), true)
     expected = binomtest(14, 26).proportion_ci(0.95, method="wilson")
-    np.testing.assert_allclose(judged.interval, (expected.low, expected.high), atol=1e-4)
-    assert (judged.answered, judged.yes, round(judged.claimed, 3)) == (26, 14, 0.995)
+    np.testing.assert_allclose(by_decisions.interval, (expected.low, expected.high), atol=1e-4)
+    assert (by_decisions.answered, by_decisions.yes, round(by_decisions.claimed, 3)) == (26, 14, 0.995)
 
 
 @pytest.mark.parametrize("answered", range(1, 41))
 def test_the_interval_of_no_yes_begins_at_zero(answered):
-    low, high = Judged.of(np.full(answered, 0.995), np.zeros(answered, bool)).interval
+    low, high = ByDecisions.of(np.full(answered, 0.995), np.zeros(answered, bool)).interval
     assert 0 <= low < 1e-9
     assert 0 < high <= 1
 
 
 def test_few_answers_correct_little_and_the_order_stays():
-    one = Judged.of(np.array([0.9]), np.array([False]))
-    many = Judged.of(np.full(200, 0.9), np.arange(200) < 20)
+    one = ByDecisions.of(np.array([0.9]), np.array([False]))
+    many = ByDecisions.of(np.full(200, 0.9), np.arange(200) < 20)
     assert many.corrected(np.array([0.9]))[0] == pytest.approx(0.1, abs=0.03)
     assert 0.3 < one.corrected(np.array([0.9]))[0] < 0.9
     claimed = np.linspace(0, 1, 101)
@@ -121,18 +121,18 @@ def test_few_answers_correct_little_and_the_order_stays():
 
 
 def test_a_list_of_what_was_accepted_says_nothing():
-    assert Judged.of(np.full(40, 0.5), np.ones(40, bool)) is None
+    assert ByDecisions.of(np.full(40, 0.5), np.ones(40, bool)) is None
 
 
 def test_claims_without_a_doubt():
-    judged = Judged.of(np.array([0.0, 1.0, 1.0]), np.array([True, False, False]))
-    assert np.isfinite((judged.hold, *judged.otherwise)).all()
-    assert np.isfinite(judged.corrected(np.array([0.0, 0.5, 1.0], np.float32))).all()
+    by_decisions = ByDecisions.of(np.array([0.0, 1.0, 1.0]), np.array([True, False, False]))
+    assert np.isfinite((by_decisions.hold, *by_decisions.otherwise)).all()
+    assert np.isfinite(by_decisions.corrected(np.array([0.0, 0.5, 1.0], np.float32))).all()
 
 
 def test_what_is_claimed_too_high_at_the_top_may_be_claimed_too_low_below():
     """Where c is too large: of the first 50 nearly all are right, of the next ones far more than is claimed."""
-    judged = Judged.of(np.full(50, 0.995), np.arange(50) < 47)
-    of_top, of_next = judged.corrected(np.array([0.995, 0.6]))
+    by_decisions = ByDecisions.of(np.full(50, 0.995), np.arange(50) < 47)
+    of_top, of_next = by_decisions.corrected(np.array([0.995, 0.6]))
     assert of_top == pytest.approx(0.94, abs=0.02)
     assert of_next > 0.75
