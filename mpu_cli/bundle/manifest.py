@@ -238,7 +238,7 @@ def check_labels(labels: np.ndarray, c: np.ndarray, thresholds: np.ndarray) -> N
 
 
 ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
-_ORIGIN_FORMAT, _ORIGIN_FORMAT_VERSION = "mpu training", 2
+_ORIGIN_FORMAT, _ORIGIN_FORMAT_VERSION = "mpu training", 3
 _MOST_ORIGIN_MARKS = 1 << 21  # 14 for each of many files
 
 
@@ -260,7 +260,7 @@ class Origin:
     annotated: list[int] = field(metadata=HIDDEN)  # long, and asked for by label
     #: Number of true labels, estimated from these by the label frequency and by decisions of reviewers.
     true: list[float] = field(metadata=HIDDEN)
-    given: dict[str, Any]  #: The options that differ from their defaults: JSON values.
+    options: dict[str, Any]  #: The options that differ from their defaults: JSON values.
     versions: dict[str, str]  #: Versions of mpu, Python and the numerical packages.
     kernel: str  #: The inner loops: "numpy" or "numba".
     source: str | None = field(default=None, metadata=NULL)  #: The data, as the user named them; None for arrays.
@@ -294,9 +294,11 @@ def parse_origin(content: bytes, n_labels: int) -> Origin:
         values = json_values(content, _MOST_ORIGIN_MARKS)
         expect(values.pop("format") == _ORIGIN_FORMAT, "of another format")
         version = values.pop("format_version")
-        expect(version in (1, _ORIGIN_FORMAT_VERSION), "of a newer version")
-        if version == 1:  # which had one file at most
+        expect(version in range(1, _ORIGIN_FORMAT_VERSION + 1), "of a newer version")
+        if version < 2:  # which had one file at most
             values["files"] = []
+        if version < 3:
+            values["options"] = values.pop("given")
         expect(values.keys() == {f.name for f in fields(Origin)}, "other values are expected")
         for name, hint in get_type_hints(Origin).items():
             kind = get_origin(hint) if get_origin(hint) in (list, dict) else hint

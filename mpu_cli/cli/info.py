@@ -176,7 +176,7 @@ def _lines(report: "ModelReport") -> dict[str, str]:
     levels = "" if report.levels is None else f", {counted(report.levels, 'level')}"
     lines = {"model": click.format_filename(report.model), "method": report.method + levels, "data": data}
     lines["c"] = _frequency(report, rest)
-    lines["C"] = _strength(rest, {} if origin is None else origin.given)
+    lines["C"] = _strength(rest, {} if origin is None else origin.options)
     low, high = report.thresholds.lowest, report.thresholds.highest
     lines |= prior_line(rest)
     lines |= top_k_line(rest)
@@ -184,7 +184,7 @@ def _lines(report: "ModelReport") -> dict[str, str]:
     lines["expected"] = _expected(rest)
     rest.pop("one_c_p_value", None)  # recorded by earlier versions
     lines["options"] = _listed(rest) or "none"
-    lines["set"] = _NOT_RECORDED if origin is None else _listed(origin.given) or "none but the defaults"
+    lines["set"] = _NOT_RECORDED if origin is None else _listed(origin.options) or "none but the defaults"
     if report.levels is not None:
         lines["weights"] = f"{report.weights:,} that are not zero"
     lines["names"] = "of " + counted(report.named, "label") if report.named else "of no label"

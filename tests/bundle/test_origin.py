@@ -14,7 +14,7 @@ ORIGIN = Origin(
     instances=20,
     annotated=[3, 0, 7],
     true=[7.5, 0.0, 70.0],
-    given={"levels": 3, "c": "c.txt"},
+    options={"levels": 3, "c": "c.txt"},
     versions={"mpu": "0.1.0"},
     kernel="numpy",
     source="news.svm",
@@ -77,7 +77,7 @@ DAMAGES = {
         str(change): json.dumps(VALUES | change).encode()
         for change in (
             {"format": "mpu model"},
-            {"format_version": 3},
+            {"format_version": 4},
             {"files": [1]},
             {"files": [{"name": "a"}]},
             {"files": [{"name": "a", "bytes": "1", "sha256": None}]},
@@ -89,7 +89,7 @@ DAMAGES = {
             {"annotated": [1, 2, "3"]},
             {"annotated": [1, 2, 2**70]},
             {"true": None},
-            {"given": []},
+            {"options": []},
             {"versions": {"mpu": 1}},
             {"others": [1]},
             {"source": 1},
@@ -108,9 +108,13 @@ def test_several_files_are_found_again(path):
     assert parse_origin(bundle.load(path).origin, Q) == several
 
 
-def test_that_of_the_first_version_had_one_file_and_is_read():
-    before = {name: value for name, value in VALUES.items() if name != "files"} | {"format_version": 1}
-    assert parse_origin(json.dumps(before).encode(), Q) == ORIGIN
+@pytest.mark.parametrize("version", [1, 2])
+def test_earlier_versions_are_read(version):
+    """They called the options `given`; the first had one file."""
+    before = {"given" if name == "options" else name: value for name, value in VALUES.items()}
+    if version == 1:
+        del before["files"]
+    assert parse_origin(json.dumps(before | {"format_version": version}).encode(), Q) == ORIGIN
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -50,7 +50,7 @@ def test_how_it_was_trained(run, tmp_path, monkeypatch):
     assert origin.pop("versions").keys() == {"mpu", "python", "numpy", "scipy"}
     assert origin == {
         "instances": 6,
-        "given": {"cost": 30, "epochs": 2, "levels": 1, "c": 0.5, "seed": 3},
+        "options": {"cost": 30, "epochs": 2, "levels": 1, "c": 0.5, "seed": 3},
         "kernel": "numpy",
         "source": "tiny.svm",
         "source_bytes": len(TINY),
@@ -235,7 +235,7 @@ def test_a_model_from_python(run, tiny, tmp_path):
     model.save(tmp_path / "python.mpu")
     origin = told(run, tmp_path / "python.mpu")["origin"]
     assert (origin["instances"], origin["source"]) == (5, None)
-    assert origin["given"] == {"cost": 30.0, "epochs": 2, "levels": 1, "c": 0.5}
+    assert origin["options"] == {"cost": 30.0, "epochs": 2, "levels": 1, "c": 0.5}
     assert "\nfrom        arrays\n" in run("info", tmp_path / "python.mpu").stdout
 
 
