@@ -9,44 +9,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from mpu_cli.cli import messages
 from mpu_cli.cli.messages import status_line
 from mpu_cli.errors import counted
+from mpu_cli.runtime.steps import Step
 
-# The steps of the library in messages and reports, as docs/reports.md lists them; a level of the stack is numbered.
-_NAMES = {
-    "read": "reading data",
-    "estimate c": "estimating c",
-    "estimate c of each label": "estimating c of each label",
-    "plan questions": "planning questions",
-    "choose C": "choosing settings",
-    "choose features": "choosing features",
-    "choose prior": "choosing the weight of label features",
-    "choose weights to drop": "choosing which weights to drop",
-    "shortlist": "finding instances for each label",
-    "level 0, without two folds": "predicting level 1 without two folds",
-    "out of fold": "predicting out of fold",
-    "out of fold, with weights": "predicting out of fold with weights",
-    "out-of-fold predictions": "predicting out of fold",
-    "thresholds": "choosing thresholds",
-    "train": "learning",
-    "learn on one worker": "learning on one worker",
-    "fetch the sample": "fetching the sample",
-    "fetch features": "fetching features",
-    "fetch labels": "fetching labels",
-    "weights": "weighting instances",
-    "ascend": "learning",
-    "kernel matrix": "computing kernels",
-    "similarities": "computing similarities",
-    "labels": "labelling",
-    "other labels": "weighing the other labels",
-    "list": "listing labels",
-    "test": "testing the new model",
-    "test earlier models": "testing earlier models",
-    "write": "writing the model",
-    "find languages": "finding the languages",
-    "read texts": "reading texts",
-    "write vectors": "writing vectors",
-}
+_STEPS = {str(step): step for step in Step}
 _LEVEL = re.compile(r"level (\d+)(, out of fold)?")
-_NOUNS = {"choose C": "setting", "choose features": "kernel", "choose prior": "setting", "write vectors": "batch"}
 # Before this, the time left is a guess.
 _SECONDS_TO_GUESS = 1.0
 # Shorter phases are not mentioned.
@@ -60,12 +26,7 @@ def name_of(step: str) -> str:
     if level := _LEVEL.fullmatch(step):
         number = int(level[1]) + 1
         return f"predicting level {number} out of fold" if level[2] else f"learning level {number}"
-    return _NAMES.get(step, step)
-
-
-def step_names() -> set[str]:
-    """Return the names of all steps but those of levels."""
-    return set(_NAMES.values())
+    return _STEPS[step].doing if step in _STEPS else step
 
 
 def by_name(seconds: Mapping[str, float]) -> dict[str, float]:
@@ -169,7 +130,7 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
     `ticks`: number of ticks, if known.
     Yields: call it once per tick.
     """
-    phase = Phase(name_of(step), ticks, _NOUNS.get(step, "step"))
+    phase = Phase(name_of(step), ticks, _STEPS[step].unit if step in _STEPS else "step")
     with _drawn(phase):
         yield phase.advance
     if _has_lines():

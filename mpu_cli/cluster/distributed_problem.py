@@ -27,6 +27,7 @@ from mpu_cli.core.validation import default_folds
 from mpu_cli.errors import DataError, InputError
 from mpu_cli.runtime.parallel import Executor, Handle
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Part, check_counts, plan_parts
@@ -150,7 +151,7 @@ def read_files(
     of_files, of_second = plan_parts(files, part_bytes), plan_parts([] if second is None else [second], part_bytes)
     parts = [*of_files, *of_second]
     states = {path: state_of(path) for path in {part.path for part in parts}}
-    with run.step("read", len(parts)) as tick:
+    with run.step(Step.READ, len(parts)) as tick:
         unit_run = run.on_a_worker()
         order = [number for shard in shards_of(len(parts), n_shards) for number in shard]
         arguments = [(parts[number], states[parts[number].path], reading, unit_run) for number in order]
@@ -192,7 +193,7 @@ def learn(
             warm_start,
             hold_out_all,
         )
-        with run.step("learn on one worker"):
+        with run.step(Step.LEARN_ON_ONE_WORKER):
             return collection.executor.gather([collection.executor.submit(_together, *arguments)])[0]
     if options.features == RBF:
         raise DataError(

@@ -40,6 +40,7 @@ from mpu_cli.review.matching import stored
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import split_header
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, blocks, open_input, open_output, refuse_unwritable
@@ -92,10 +93,10 @@ def find(
     labels, frequency = problem.labels, evidence.frequency
     positive = frequency.positives(labels).astype(bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
-    with run.step("other labels"):
+    with run.step(Step.OTHER_LABELS):
         probabilities = given_other_labels(evidence.probabilities, labels, frequency, run)
     reviewed = evidence.reviewed if evidence.reviewed and evidence.reviewed.answers else None
-    with run.step("list"):
+    with run.step(Step.LIST):
         of_labels, of_all = suggestions.missing_labels(labels, frequency, reviewed)
         missing = float(of_all.expected)
         second = np.zeros(0, int) if problem.second is None else problem.second

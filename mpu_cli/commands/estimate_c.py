@@ -27,6 +27,7 @@ from mpu_cli.review.tables import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import Count, Frequency, Interval, Share
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
 _DESIGN = (
@@ -161,11 +162,11 @@ def estimate(
         drawn = Sample(population, sample, estimator.folds or usual_folds(len(data), q), run, each)
         if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):
             if fetched.scores is None:
-                with run.step("out-of-fold predictions", drawn.m) as tick:
+                with run.step(Step.OUT_OF_FOLD, drawn.m) as tick:
                     probabilities = drawn.naive_probabilities(tick)
             else:
                 probabilities = drawn.part_of(fetched.scores)
-            with run.step("estimate c"):
+            with run.step(Step.ESTIMATE_C):
                 # The labels that `mpu train` takes: both say the same.
                 pooling: slice | np.ndarray = slice(None)
                 if pool is not None and each is not None:
@@ -180,7 +181,7 @@ def estimate(
             if fetched.answers is not None or plan:
                 scored = drawn.answered(probabilities, fetched.answers or Answers.none())
             if per_label and not data.has_complete_sets and data.answers is None:
-                with run.step("estimate c of each label"):
+                with run.step(Step.ESTIMATE_C_OF_EACH_LABEL):
                     singly = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.verified)
                     single = singly.of_all(q, drawn.columns, pooled.c)
         automatic = None if pooled is None else pooled.c
@@ -203,7 +204,7 @@ def estimate(
     reviews = [Reviews(width=w, instances=instances_to_review(w, expected, per_instance)) for w in plan]
     report = replace(report, plan=reviews or None)
     if scored is not None:
-        with run.step("plan questions"):
+        with run.step(Step.PLAN_QUESTIONS):
             of_questions = scored.plan(plan, expected) if plan else {}
             next_width = scored.after(len(scored.answers), automatic) if report.answers else None
         questions = [Questions(width=width, questions=n) for width, n in of_questions.items()]

@@ -18,6 +18,7 @@ from mpu_cli.errors import BusyError, InputError, ModelError, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
 from mpu_cli.runtime.report import HIDDEN, Share
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks
@@ -99,7 +100,7 @@ class Gate:
         record = Record.of(target)
         record.versions.remove(())
         gate = cls(acceptance, record, reading, run, manifest_of(target))
-        with run.step("test earlier models"):
+        with run.step(Step.TEST_EARLIER_MODELS):
             for name, model in gate._models():
                 if not gate.others:
                     gate = replace(gate, packed_vectorizer=model.packed_vectorizer)
@@ -118,7 +119,7 @@ class Gate:
     def test(self, model: TrainedModel, labels_expected: float) -> Outcome:
         """Predict the test data with a new model, and decide; `labels_expected` as in `Outcome`."""
         metric = self.acceptance.accept_metric
-        with self.run.step("test"):
+        with self.run.step(Step.TEST):
             new = self._tested(_NEW, model)
             metrics, differences = compare([new.counts, *(one.counts for one in self.others)], seed=self.run.seed)
         value, *values = (one[metric] for one in metrics)

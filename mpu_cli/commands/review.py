@@ -17,6 +17,7 @@ from mpu_cli.review import decisions, label_studio, worklist
 from mpu_cli.review.page import page
 from mpu_cli.review.tables import NOTHING_ELSE, checksum
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output
@@ -81,7 +82,7 @@ def prepare(
     Raises InputError (a file cannot be read, or does not belong to the data), MpuError (there is nothing to review, or
     too much; or `target` cannot be written).
     """
-    with run.step("read"):
+    with run.step(Step.READ):
         sidecars = Sidecars(source)
         data = read(source, reading, run, contents=sidecars.contents)
         of_features = checksum(data.features)

@@ -32,6 +32,7 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.report import HIDDEN, INLINE, Count, Frequency, Interval, Share, as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.runtime.storage import peak_bytes
 from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.text.stored import packed
@@ -231,7 +232,7 @@ def train(
             steps = stack.enter_context(_checkpoints(target, key))
             run = replace(run, checkpoints=steps)
         fitted = data.fit(method, asked, run, earlier, hold_out_all)
-        with run.timed(seconds).step("write"):
+        with run.timed(seconds).step(Step.WRITE):
             if saving.out_of_fold is not None:
                 write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.instances_of_file)
             files = provenance.of_files(described.result(), sources.others(), warm_start)
@@ -247,7 +248,7 @@ def train(
         if gate is not None:
             verdict = gate.test(model, data.counts(fitted).true_per_instance)
             warnings = (*report.warnings, *verdict.warnings)
-            spent = report.seconds | {"test": seconds["test"]}
+            spent = report.seconds | {Step.TEST: seconds[Step.TEST]}
             report = replace(report, warnings=warnings, seconds=spent, peak_bytes=peak_bytes())
         entry = as_json(_line(report, sources, verdict))
         if gate is not None and verdict is not None:
@@ -307,7 +308,7 @@ def _report(
         c_assumption=None if fitted.estimates is None else fitted.estimates.assumption,
         threshold=shared,
         thresholds=thresholds if shared is None else None,
-        seconds={"read": seconds["read"], **fitted.seconds, "write": seconds["write"]},
+        seconds={Step.READ: seconds[Step.READ], **fitted.seconds, Step.WRITE: seconds[Step.WRITE]},
         peak_bytes=peak_bytes(),
         annotations=int(data.annotations.sum()),
         warnings=fitted.warnings,

@@ -19,6 +19,7 @@ from mpu_cli.names.naming import GROUPS, IDS
 from mpu_cli.runtime.files import replacing_directory
 from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, open_output, read_twice
@@ -145,11 +146,11 @@ def vectorize(
             if vectorization is None:
                 options, opened = options or TextOptions(), open_first
                 if options.stem is None and options.analyzer == "word":
-                    with run.step("find languages"), open_first() as stream:
+                    with run.step(Step.FIND_LANGUAGES), open_first() as stream:
                         several = of_collection(languages_of(record.text for record in reader.records(stream)))
                     options = replace(options, stem=",".join(several)) if len(several) > 1 else options
                     first, opened = reader.content, open_again
-                with run.step("read texts"), opened() as stream:
+                with run.step(Step.READ_TEXTS), opened() as stream:
                     vectorization = _fit(reader, stream, options, names)
                 if first not in (None, reader.content):
                     raise InputError(str(source.file), None, _CHANGED)
@@ -157,7 +158,7 @@ def vectorize(
             else:
                 open_again = open_first
             writer = VectorWriter(out, work, vectorization, n_numbered)
-            with run.step("write vectors") as tick, open_again() as stream:
+            with run.step(Step.WRITE_VECTORS) as tick, open_again() as stream:
                 for _ in writer.write(reader.records(stream)):
                     tick()
             if first not in (None, reader.content):

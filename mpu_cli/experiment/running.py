@@ -26,6 +26,7 @@ from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import holder, try_lock
 from mpu_cli.runtime.parallel import threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
@@ -59,7 +60,7 @@ def incompleteness(data: Dataset, run: Run) -> float | None:
     It is estimated as by `mpu train`. None too if the estimate is unreliable, or its interval reaches 0.95.
     """
     sample = Sample(Rows(Features.of(data.features), data.labels), Validation.sample, Validation.folds, run)
-    with run.step("estimate c", sample.m) as tick:
+    with run.step(Step.ESTIMATE_C, sample.m) as tick:
         estimated = estimate(sample.naive_probabilities(tick), sample.labels, replicates=REPLICATES, seed=run.seed)
     assert estimated.interval is not None  # since there are replicates
     return estimated.c if estimated.predictable and estimated.interval[1] < _COMPLETE else None
@@ -121,7 +122,7 @@ def experiment(
     for method in grid.methods:
         METHODS[method.name].check()
     with alone(folder):
-        with run.step("read"):
+        with run.step(Step.READ):
             data = read_pooled(sources, reading, run)
         design = grid.design(len(data), run.seed)
         name, cells = dataset_name(sources), design.cells()

@@ -30,6 +30,7 @@ from mpu_cli.methods import Fitted, mpu
 from mpu_cli.names.naming import read_implications
 from mpu_cli.review.tables import checksum_of_parts
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import files_of
 from mpu_cli.text.sidecars import Sidecars
@@ -112,7 +113,7 @@ class ClusterData(AnnotatedData):
     def fetch_labels(self, collection: Collection, run: Run) -> csr_array:
         """Fetch the annotated labels of instances, in the columns of all labels."""
         executor = collection.executor
-        with run.step("fetch labels"):
+        with run.step(Step.FETCH_LABELS):
             placed = [executor.submit(placed_labels, part, self.ids) for part in collection.data]
             return csr_array(vstack(executor.gather(placed), format="csr"))
 
@@ -124,7 +125,7 @@ class ClusterData(AnnotatedData):
 
     def drawn(self, size: int, run: Run) -> TrainingData:
         """Fetch a sample."""
-        with run.step("fetch the sample"):
+        with run.step(Step.FETCH_THE_SAMPLE):
             which = draw(len(self), size, run.seed)
             rows = self.problem.instances().fetch(which)
         return TrainingData(
@@ -181,7 +182,7 @@ def checksum_of(collection: Collection, run: Run) -> str:
         for part in collection.data:
             yield executor.gather([executor.submit(_of_features, part, what)])[0]
 
-    with run.step("fetch features"):
+    with run.step(Step.FETCH_FEATURES):
         return checksum_of_parts(each("sizes"), each("indices"), each("data"))
 
 

@@ -21,6 +21,7 @@ from mpu_cli.inputs.cluster_data import ClusterData
 from mpu_cli.inputs.training_data import AnnotatedData, AnnotatedDataT, Sources, read_training_data
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import header_instances
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import files_of, open_input
@@ -54,7 +55,7 @@ def training_set(
         with on.connected() as executor:
             yield set_on_cluster(executor, sources, run, on.shards, method)
         return
-    with run.step("read"):
+    with run.step(Step.READ):
         sidecars = Sidecars(sources.file)
         if is_read_again:
             sidecars.contents.setdefault(str(sources.file))

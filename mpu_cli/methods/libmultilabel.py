@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mpu_cli.errors import MpuError, OverflowingError
 from mpu_cli.methods.method import Fitted, Method, Task
 from mpu_cli.runtime.options import POSITIVE, option
+from mpu_cli.runtime.steps import Step
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -54,7 +55,7 @@ def fit(task: Task, trainer: str) -> Fitted:
     state = np.random.get_state()  # noqa: NPY002 (its folds are drawn from this generator)
     try:
         np.random.seed(task.run.seed)  # noqa: NPY002
-        with task.run.step("train"), catch_warnings():
+        with task.run.step(Step.TRAIN), catch_warnings():
             simplefilter("ignore")  # it uses deprecated NumPy matrices, and divides by 0
             trained: Any = getattr(linear, trainer)(
                 _labels(task.problem.labels),

@@ -29,6 +29,7 @@ from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_se
 from mpu_cli.core.validation import leading, out_of_fold, source_models
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.run import Checkpoint, Run
+from mpu_cli.runtime.steps import Step
 
 # Before the names of what people say of c, in a checkpoint.
 _REVIEWED, _GROUPS = "reviewed ", "groups "
@@ -136,7 +137,7 @@ def choose_hyper_parameters(
         sample = Sample(population, options.sample, folds, run, drawn, label_features)
     if options.c is None and sample is not None:
         if estimates is None:
-            with run.step("estimate c", sample.m) as tick:
+            with run.step(Step.ESTIMATE_C, sample.m) as tick:
                 estimates = estimate_frequency(population, sample, run, tick)
         sample = sample.with_group_rates(estimates.group_rates)
     estimates = estimates or Estimates()
@@ -151,7 +152,7 @@ def choose_hyper_parameters(
     settings = starting(loss if warm_start is None else warm_start.settings.loss)
     held_out, f1, prune = None, None, options.prune if many else options.prune or None
     if sample is not None and free:
-        with run.step("choose C" if "cost" in free else "choose prior") as tick:
+        with run.step(Step.CHOOSE_C if "cost" in free else "choose prior") as tick:
             starts = [settings]
             if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
                 starts += [starting(other) for other in LOSSES if other != loss]
@@ -160,7 +161,7 @@ def choose_hyper_parameters(
             choice = _choose(sample, rates, climb, run)
             settings, held_out, f1 = choice.settings, choice.held_out, choice.f1
     if sample is not None and prune_automatically:
-        with run.step("choose weights to drop"):
+        with run.step(Step.CHOOSE_WEIGHTS_TO_DROP):
             prune = _choose_pruning(sample, rates, settings, run)
     level_settings = settings
     if warm_start is not None and loss_named(settings.loss).has_step:
@@ -240,7 +241,7 @@ def estimate_frequency(
 
     estimated = reviewed = groups = None
     if not population.is_reviewed or tells(sample.labels, sample.verified):
-        checkpoint = run.checkpoints.load_or_compute("estimate c", compute)
+        checkpoint = run.checkpoints.load_or_compute(Step.ESTIMATE_C, compute)
         low, high = (float(end) for end in checkpoint["interval"])
         predictable, one_label_each = (bool(checkpoint[name]) for name in ("predictable", "one_label_each"))
         estimated = FrequencyEstimate(
@@ -296,7 +297,7 @@ def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> _Choi
         out_of_fold(others, probabilities.shape, trial.frequency, choice.settings, run, into=probabilities)
         return chosen | {"probabilities": probabilities}
 
-    checkpoint = run.checkpoints.load_or_compute("choose C", compute)
+    checkpoint = run.checkpoints.load_or_compute(Step.CHOOSE_C, compute)
     start = climb.starts[int(checkpoint["start"])]
     settings = replace(
         start, cost=float(checkpoint["cost"]), step=float(checkpoint["step"]), prior=float(checkpoint["prior"])
@@ -315,7 +316,7 @@ def _choose_pruning(sample: Sample, rates: np.ndarray, settings: Settings, run: 
     def compute() -> Checkpoint:
         return {"prune": choose_pruning(_trial(sample, rates, PRUNING_SIZE), sample.of_sample(settings), run)}
 
-    return float(run.checkpoints.load_or_compute("choose weights to drop", compute)["prune"])
+    return float(run.checkpoints.load_or_compute(Step.CHOOSE_WEIGHTS_TO_DROP, compute)["prune"])
 
 
 def _trial(sample: Sample, rates: np.ndarray, size: int) -> Trial:

@@ -25,6 +25,7 @@ from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 
 # The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices/training.md.
 _STEP_EXPONENT = 0.25
@@ -229,7 +230,7 @@ def draw_questions(
     if not tells(sample.labels, sample.verified):
         raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
     if scores is None:
-        with run.step("out-of-fold predictions", sample.m) as tick:
+        with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
             probabilities = sample.naive_probabilities(tick)
     else:
         probabilities = sample.part_of(scores)

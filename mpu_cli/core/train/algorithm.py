@@ -33,6 +33,7 @@ from mpu_cli.core.train.mixing import Shards
 from mpu_cli.core.validation import EVERYTHING
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Checkpoint, Run
+from mpu_cli.runtime.steps import Step
 
 # Of which the better is taken.
 MOST_AUTOMATIC_LEVELS = 2
@@ -146,7 +147,7 @@ def train_on_parts(
             level = stack.next_level(scale, enough)
         stack.add(level, *level.learn(enough))  # the model of all instances, and predictions out of fold
     stack.drop_idle_level()
-    with run.step("thresholds"):
+    with run.step(Step.THRESHOLDS):
         decision = stack.decide(options.threshold, calibrated)
 
     model = StackedModel(
@@ -242,5 +243,5 @@ def _side_information(
     def make() -> Checkpoint:
         return sample_negatives(part.features, part.labels, frequency, settings, chosen.prune, run, prior).to_arrays()
 
-    with run.step("shortlist"):
-        return SideInformation(prior, NegativeSample.from_arrays(run.checkpoints.load_or_compute("shortlist", make)))
+    with run.step(Step.SHORTLIST):
+        return SideInformation(prior, NegativeSample.from_arrays(run.checkpoints.load_or_compute(Step.SHORTLIST, make)))

@@ -14,6 +14,7 @@ from mpu_cli.core.select.trials import climb
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import NO_CHECKPOINTS, Run, no_observer
+from mpu_cli.runtime.steps import Step
 
 # By the number of features (`RbfFeatures.learned`), and how many landmarks; where the climbs along them start.
 GAMMAS, FIRST_GAMMA = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0), 1.0
@@ -63,7 +64,7 @@ def choose_features(problem: Problem, options: Options, run: Run, warm_start: Wa
     refuse_large_features(len(problem), max(LANDMARKS))
     run = replace(run, checkpoints=NO_CHECKPOINTS)  # those of the same steps are of the features that are chosen
     linear = replace(own, hyper_parameters=choose_hyper_parameters(own.instances, options, run))
-    with run.step("choose features") as tick:
+    with run.step(Step.CHOOSE_FEATURES) as tick:
         kernel = _best_kernel(problem, options, run, linear, tick)
     if options.features is None and kernel.f1 < linear.f1 + _WORTHWHILE:
         return linear

@@ -18,6 +18,7 @@ from mpu_cli.core.select.hyper_parameters import Estimates, estimate_frequency, 
 from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Evidence:
         if options.c is None:
             drawn = draw_labels(population.annotations, run.seed)
             folds = options.folds or usual_folds(n, q)
-            with run.step("estimate c"):
+            with run.step(Step.ESTIMATE_C):
                 sample = Sample(population, options.sample, folds, run, drawn)
                 estimates = estimate_frequency(population, sample, run, scores=scores)
         groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)

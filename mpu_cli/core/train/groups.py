@@ -47,6 +47,7 @@ from mpu_cli.core.train.mixing import Shards, arrays_of, models_of, pruned_model
 from mpu_cli.core.validation import EVERYTHING, Plan, Selection
 from mpu_cli.runtime.parallel import Handle, reduced
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 
 # The share of the groups that an instance is near to, times the square root of the number of instances; and random
 # groups that learn from it, by those.
@@ -449,7 +450,7 @@ def _negative_samples(level: Shards, prune: float) -> tuple[Sequence[Handle], Ha
     submitted: list[Handle] = []
     mixing = level.mixing(np.ones(n_groups), level.chosen.settings, submitted.append)
     label_features = executor.keep(instances.label_features) if level.chosen.settings.prior else None
-    with level.run.step("shortlist", len(level_parts) * (len(blocks) * mixing.rounds(len(level_parts)) + 1)) as tick:
+    with level.run.step(Step.SHORTLIST, len(level_parts) * (len(blocks) * mixing.rounds(len(level_parts)) + 1)) as tick:
         most = max(-(-INSTANCES // len(level_parts)), _FEWEST)
         directions = []
         for start in range(0, len(grouped), _LABELS):

@@ -41,6 +41,7 @@ from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.validation import Chain, Plan, Selection, deal, default_folds, leading
 from mpu_cli.runtime.parallel import Executor, Handle, reduced
 from mpu_cli.runtime.run import Checkpoint, Run, packed, unpacked
+from mpu_cli.runtime.steps import Step
 
 _NO_PREDICTIONS = np.empty((0, 0), np.float32)
 
@@ -252,7 +253,7 @@ class OnePart(Level):
 
     def _nested(self, fold_rows: list[np.ndarray], outer: int, out_of_fold: np.ndarray) -> list[np.ndarray]:
         """Predict all instances by models without two folds."""
-        step = "level 0, without two folds"
+        step = Step.WITHOUT_TWO_FOLDS
         with self.run.step(step, len(pairs_of(len(fold_rows), outer))) as tick:
 
             def compute() -> Checkpoint:

@@ -25,6 +25,7 @@ from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_sett
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
 from mpu_cli.methods.baselines import Elkan08Options
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,12 @@ def train(
     epochs = options.epochs or default_epochs(n, features.coherence)
     settings = default_settings(epochs, features.coherence)
     if options.cost is None:
-        with run.step("choose C", None) as tick:
+        with run.step(Step.CHOOSE_C, None) as tick:
             choice = choose_settings(Trial(sample.folds, sample.labels, ones), settings, run=run, tick=tick)
         settings, held_out = sample.transferred(choice.settings), choice.probabilities
     else:
         settings = replace(settings, cost=options.cost)
-        with run.step("out of fold", sample.m) as tick:
+        with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
             held_out = out_of_fold(sample.folds, sample.labels.shape, ones, settings, run, tick)
     c, own = _frequencies(held_out, sample.labels, options.c_method)
 
@@ -68,11 +69,11 @@ def train(
         if sample.share < 1:
             rows = deal(n, options.folds or default_folds(n), run.seed)
             folds = (split(features, labels, held, run) for held in rows)
-            with run.step("weights", len(rows)) as tick:
+            with run.step(Step.WEIGHTS, len(rows)) as tick:
                 held_out = out_of_fold(folds, labels.shape, ones, settings, run, tick)
         labels = weights(held_out, labels, c)
     del sample, held_out
-    with run.step("train", None):
+    with run.step(Step.TRAIN, None):
         data = TrainingSet(features, labels, np.arange(n), run)
         level = train_linear(data, ones, settings)
     thresholds = np.full(q, 0.5, np.float32)

@@ -37,6 +37,7 @@ from mpu_cli.methods.baselines.dual import Dual, LinearSpace, Space, solve
 from mpu_cli.methods.baselines.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 
 # The next number after 1/2: a label is predicted if sigma(z) is greater than 1/2.
 _THRESHOLD = np.nextafter(np.float32(0.5), np.float32(1))
@@ -90,7 +91,7 @@ def train_linear(
     )
     extended = _with_constant(matrix, options.bias)
     if options.cost is None:
-        with run.step("choose C", None) as tick:
+        with run.step(Step.CHOOSE_C, None) as tick:
             rows = draw(n, options.sample, run.seed)
             part = slice(None) if len(rows) == n else rows
             unit = 1 / Features.of(matrix[part]).mean_squared_norm()
@@ -98,7 +99,7 @@ def train_linear(
             bound, f1 = choose_cost(evaluate, unit)
     else:
         bound, f1 = _HAMMING * options.cost, None
-    with run.step("ascend", None) as tick:
+    with run.step(Step.ASCEND, None) as tick:
         dual = Dual(LinearSpace(extended, run), labels.toarray(), np.arange(n), _prior(labels, options), bound)
         solution = solve(dual, tolerance, run.seed, jobs=run.jobs, tick=tick)
     biases = np.float32(options.bias) * solution.weights[D] if options.bias else np.zeros(q, np.float32)
@@ -133,15 +134,15 @@ def train_rbf(
     )
     constant = options.bias**2
     if options.cost is None:
-        with run.step("choose C", None) as tick:
+        with run.step(Step.CHOOSE_C, None) as tick:
             rows = draw(n, min(options.sample, _KERNEL_SAMPLE), run.seed)
             gamma, bound, f1 = _choose_width_and_cost(matrix[rows], labels[rows], widths, options, run, tick)
     else:
         gamma, bound, f1 = widths[0], _HAMMING * options.cost, None
-    with run.step("kernel matrix", None):
+    with run.step(Step.KERNEL_MATRIX, None):
         gram = rbf_kernel(matrix, matrix, gamma)
         gram += np.float32(constant)
-    with run.step("ascend", None) as tick, blas_on_one_thread():
+    with run.step(Step.ASCEND, None) as tick, blas_on_one_thread():
         space = RbfSpace(gram, run)
         dual = Dual(space, labels.toarray(), np.arange(n), _prior(labels, options), bound)
         solution = solve(dual, tolerance, run.seed, tick=tick)

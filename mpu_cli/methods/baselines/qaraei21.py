@@ -52,6 +52,7 @@ from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.methods.baselines import Qaraei21Options
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 
 _THRESHOLD = np.float32(0.5)
 # Points of the table for the squared hinge, and the log odds of p where it ends.
@@ -88,7 +89,7 @@ def train(
     caution = None
     if options.c is None:
         sample = Sample(Rows(Features.of(matrix), labels), options.sample, options.folds, run)
-        with run.step("estimate c", sample.m) as tick:
+        with run.step(Step.ESTIMATE_C, sample.m) as tick:
             estimated = estimate(sample.naive_probabilities(tick), sample.labels)
         c, caution = LabelFrequency.of(estimated.c, (n, q)).rates, estimated.caution
         del sample
@@ -97,7 +98,7 @@ def train(
     link = _link(options.bounded_loss, c)
     cost, f1 = options.cost, None
     if cost is None:
-        with run.step("choose C", None) as tick:
+        with run.step(Step.CHOOSE_C, None) as tick:
             rows = draw(n, options.sample, run.seed)
             sample, annotated = matrix[rows], labels[rows]
 
@@ -107,7 +108,7 @@ def train(
 
             evaluate = out_of_fold_f1(annotated, c, _THRESHOLD, predict, options.folds, run, tick)
             cost, f1 = choose_cost(evaluate, 1 / Features.of(sample).mean_squared_norm())
-    with run.step("train", q) as tick:
+    with run.step(Step.TRAIN, q) as tick:
         level = _fit(matrix, labels, c, cost, options.bounded_loss, run.jobs, tick)
     return link(level), Qaraei21Findings(c, cost, f1, caution)
 

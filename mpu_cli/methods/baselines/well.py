@@ -47,6 +47,7 @@ from mpu_cli.methods.baselines.m3l import cosine_similarity
 from mpu_cli.methods.baselines.rbf import mean_squared_distance, rbf_kernel
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 
 # Instances whose similarities to all others are computed together.
 _ROWS = 256
@@ -226,7 +227,7 @@ def train(
     together = csr_array(vstack([with_width(matrix, width), unlabeled], format="csr"))
     labels = csr_array(vstack([labels, csr_array((m, q), dtype=bool)], format="csr"))
     degree = beta / alpha
-    with run.step("similarities", None):
+    with run.step(Step.SIMILARITIES, None):
         similarity: np.ndarray | csr_array
         if options.graph == "rbf":
             gamma = choose_gamma(together, degree, run.seed) if gamma is None else gamma
@@ -240,7 +241,7 @@ def train(
     values, thresholds = np.empty((m, q), np.float32), np.empty(q, np.float32)
     steps, residual = [], []
     blocks = [slice(start, min(start + _BLOCK_SIZE, q)) for start in range(0, q, _BLOCK_SIZE)]
-    with run.step("labels", len(blocks)) as tick:
+    with run.step(Step.LABELS, len(blocks)) as tick:
         solved = parallel.run(_label_block, ((spread, block, alpha, beta) for block in blocks), run.jobs)
         for block, (solution, cuts) in zip(blocks, solved, strict=True):
             values[:, block], thresholds[block] = solution.values[n:], cuts

@@ -18,6 +18,7 @@ from mpu_cli.core.options import Validation
 from mpu_cli.errors import MpuError
 from mpu_cli.methods.method import Fitted, Method, Task
 from mpu_cli.runtime.options import AUTO, NotAllowedError, Words, option, options_of
+from mpu_cli.runtime.steps import Step
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,7 +133,7 @@ def fit(task: Task) -> Fitted:
     problem = task.problem
     estimator = task.options.made(task.run.seed)
     try:
-        with task.run.step("train"):
+        with task.run.step(Step.TRAIN):
             of_labels = learned(estimator, suited([estimator], problem.features), problem.labels.toarray())
     except ValueError as error:
         raise MpuError(f"{task.options.estimator} cannot learn from these data: {error}") from error

@@ -36,6 +36,7 @@ from mpu_cli.core.validation import default_folds
 from mpu_cli.errors import DataError, MpuError
 from mpu_cli.methods.scikit_learn import NEGATIVE, SEEDS, WEIGHTED
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 
 # Makes targets of some instances, by their out-of-fold scores and their numbers.
 Soften = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -298,7 +299,7 @@ def learn(
     labels, targets = problem.labels, _targets(problem)
     n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
     folds = KFold(n_folds, shuffle=True, random_state=run.seed % SEEDS)
-    with run.step("out of fold"):
+    with run.step(Step.OUT_OF_FOLD):
         found = held_out(estimator, X, targets, folds, parallel=parallel)
     evidence = Evidence.of_scores(found, problem, options, run)
     if per_label:
@@ -315,14 +316,14 @@ def learn(
 
     if unannotated != NEGATIVE and weight_parameter(estimator) and (frequency.rates < 1).any():
         soft = soften(found, np.arange(len(found)))
-        with run.step("out of fold, with weights"):
+        with run.step(Step.OUT_OF_FOLD_WITH_WEIGHTS):
             others = held_out(estimator, X, targets, folds, soften, parallel)
         by_weights = evidence.of_other_scores(others, labels)
         expected = by_weights.decision(labels, options.threshold)
         is_weighted = unannotated == WEIGHTED or expected.expected.f1 > decision.expected.f1
         if is_weighted:
             targets, found, evidence, decision = soft, others, by_weights, expected
-    with run.step("train"):
+    with run.step(Step.TRAIN):
         return Learned(learned(estimator, X, targets), found, evidence, decision, is_weighted)
 
 
