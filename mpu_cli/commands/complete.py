@@ -106,7 +106,7 @@ def find(
         corrections = Corrections.of(probabilities, labels, frequency, problem.answers, reviewed, problem.added)
         listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, corrections)
         if corrections.by_answers is None:
-            right = suggestions.expected_right(listed, frequency, missing / evidence.blocks)
+            right = suggestions.expected_right(listed, frequency, missing / evidence.calibration_blocks)
         else:
             posterior = posterior_at(probabilities, frequency, listed.rows, listed.columns)
             right = corrections.by_answers.expected_right(listed, posterior)

@@ -97,7 +97,7 @@ def evidence_of(fitted: Fitted, problem: "Problem") -> "Evidence":
     blocks = 1 if model.calibration is None else min(len(of_one.actual) for of_one in model.calibration.maps)
     frequency = LabelFrequency.of(fitted.c, problem.labels.shape, problem.verified, fitted.groups)
     estimates = fitted.estimates or Estimates()
-    return Evidence(held_out, frequency, blocks=blocks, estimates=estimates, warnings=fitted.warnings)
+    return Evidence(held_out, frequency, calibration_blocks=blocks, estimates=estimates, warnings=fitted.warnings)
 
 
 def _fit_br(task: Task) -> Fitted:

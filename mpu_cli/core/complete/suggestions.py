@@ -24,18 +24,21 @@ from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
 from mpu_cli.runtime.report import HIDDEN
 
-# How probably claims hold.
-_HOLD = 0.2
-# The grid of a and b, where they do not, with means and deviations of their prior.
-_SHIFTS, _OF_SHIFT = np.arange(-7.0, 7.1, 0.25), (1.0, 2.0)
-_SLOPES, _OF_SLOPE = np.append(0.05, np.arange(0.1, 1.01, 0.1)), (0.15, 0.2)
-# Log odds of claims rise by so much less above this; how far below those decided on the line reaches, and then fades.
-_SURE, _RISE, _REACH, _FADES = 3.0, 0.05, 2.0, 4.0
+# Constants of `ByDecisions` (docs/method.md, "Missing labels"); docs/choices/reviews.md has the measurements, at
+# "Decisions of people on suggestions".
+_PRIOR_OF_HOLDING = 0.2  # probability that claims hold, before anything is decided
+# Where they do not hold: the line a + b z of log odds z; grids of a and b, and the mean and deviation of their priors.
+_INTERCEPTS, _PRIOR_OF_INTERCEPT = np.arange(-7.0, 7.1, 0.25), (1.0, 2.0)
+_SLOPES, _PRIOR_OF_SLOPE = np.append(0.05, np.arange(0.1, 1.01, 0.1)), (0.15, 0.2)
+# Above this z, claims are so sure that their differences say little: there, z rises by this factor only.
+_SURE_LOG_ODDS, _RISE_OF_SURE = 3.0, 0.05
+# The line is used down to this far below the lowest z decided on, and fades to the claims over this distance.
+_LINE_REACHES, _LINE_FADES = 2.0, 4.0
+_SHARE_IN_ORDER = 0.95  # of the fading, at most, so that claims stay in order
 # Log odds of claims end here, and are tabulated.
 _LARGEST = 12.0
 _TABULATED = np.linspace(-_LARGEST, _LARGEST, 481)
-# No claim is taken for surely right, or wrong.
-_DOUBT = 0.005
+_LEAST_DOUBT = 0.005  # no claim is taken for surely right, or surely wrong
 # Of the normal distribution, outside which 5 % lie.
 _Z = 1.96
 
@@ -81,20 +84,21 @@ class ByDecisions:
         if true.all():
             return None
         z = _bent(_log_odds(claimed))
-        centre, least = z.mean(), z.min() - _REACH
-        shift, slope = (values.reshape(-1, 1) for values in np.meshgrid(_SHIFTS, _SLOPES, indexing="ij"))
-        log_prior = -(((shift - _OF_SHIFT[0]) / _OF_SHIFT[1]) ** 2 + ((slope - _OF_SLOPE[0]) / _OF_SLOPE[1]) ** 2) / 2
-        line = shift + slope * (z - centre)  # (lines, m)
+        centre, least = z.mean(), z.min() - _LINE_REACHES
+        intercept, slope = (values.reshape(-1, 1) for values in np.meshgrid(_INTERCEPTS, _SLOPES, indexing="ij"))
+        of_both = (intercept, _PRIOR_OF_INTERCEPT), (slope, _PRIOR_OF_SLOPE)
+        log_prior = -sum(((value - mean) / deviation) ** 2 for value, (mean, deviation) in of_both) / 2
+        line = intercept + slope * (z - centre)  # (lines, m)
         log_weight = log_prior[:, 0] + np.where(true, log_expit(line), log_expit(-line)).sum(axis=1)
-        log_weight += np.log((1 - _HOLD) / np.exp(log_prior).sum())
-        doubted = np.clip(claimed.astype(float), _DOUBT, 1 - _DOUBT)
-        log_hold = float(np.log(np.where(true, doubted, 1 - doubted)).sum() + np.log(_HOLD))
+        log_weight += np.log((1 - _PRIOR_OF_HOLDING) / np.exp(log_prior).sum())
+        doubted = np.clip(claimed.astype(float), _LEAST_DOUBT, 1 - _LEAST_DOUBT)
+        log_hold = float(np.log(np.where(true, doubted, 1 - doubted)).sum() + np.log(_PRIOR_OF_HOLDING))
         most = max(float(log_weight.max()), log_hold)
         weight, hold = np.exp(log_weight - most), float(np.exp(log_hold - most))
         at = _bent(_TABULATED)
-        lines = shift + slope * (np.maximum(at, least) - centre)
-        off = shift + slope * (least - centre) - least  # that fades below, as far as claims stay in order
-        fading = (1 - (least - at) / np.maximum(_FADES, -off / 0.95)).clip(0, 1)
+        lines = intercept + slope * (np.maximum(at, least) - centre)
+        off = intercept + slope * (least - centre) - least  # that fades below, as far as claims stay in order
+        fading = (1 - (least - at) / np.maximum(_LINE_FADES, -off / _SHARE_IN_ORDER)).clip(0, 1)
         lines = np.where(at < least, at + off * fading, lines)
         otherwise = weight @ expit(lines) / weight.sum()
 
@@ -113,7 +117,7 @@ class ByDecisions:
 
 def _bent(log_odds: np.ndarray) -> np.ndarray:
     """Return z of log odds of claims: any shape."""
-    return np.minimum(log_odds, _SURE) + _RISE * np.maximum(log_odds - _SURE, 0)
+    return np.minimum(log_odds, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(log_odds - _SURE_LOG_ODDS, 0)
 
 
 def _log_odds(claimed: np.ndarray) -> np.ndarray:

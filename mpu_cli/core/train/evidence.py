@@ -29,7 +29,7 @@ class Evidence:
     probabilities: Predictions
     frequency: LabelFrequency
     _: KW_ONLY
-    blocks: int  # of so many probabilities that were calibrated by themselves
+    calibration_blocks: int  # blocks of the isotonic calibration: predictions in one get about one probability
     estimates: Estimates = field(default_factory=Estimates)  # where the frequency comes from
     warnings: tuple[str, ...] = ()
     # What made probabilities of scores; None where a model predicts probabilities
@@ -63,7 +63,7 @@ class Evidence:
         return cls(
             calibration(scores),
             frequency,
-            blocks=len(calibration.actual),
+            calibration_blocks=len(calibration.actual),
             estimates=estimates,
             warnings=tuple(estimates.warnings()),
             calibration=calibration,
@@ -72,8 +72,12 @@ class Evidence:
     def of_other_scores(self, scores: np.ndarray, labels: csr_array) -> "Evidence":
         """Return what the scores of another classifier of the same cells say, with the same frequency."""
         calibration = calibrated_by(scores, labels, self.frequency)
-        blocks = len(calibration.actual)
-        return replace(self, probabilities=calibration(scores), calibration=calibration, blocks=blocks)
+        return replace(
+            self,
+            probabilities=calibration(scores),
+            calibration=calibration,
+            calibration_blocks=len(calibration.actual),
+        )
 
     def by_label(self, scores: np.ndarray, labels: csr_array) -> "Evidence":
         """Return what the scores say with a frequency of each label; the same, unless annotations alone tell c."""
