@@ -6,7 +6,7 @@ For a level above that is validated itself, predictions are by nested cross-vali
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -69,15 +69,6 @@ class Learned:
     held_out: HeldOut  # what its chains have predicted; of no instances where they predict none
 
 
-class _Unit(NamedTuple):
-    """A block of labels that a chain learns, and the instances that it predicts in passing."""
-
-    sets: list[TrainingSet]
-    predicted: np.ndarray | None
-    begin: LinearModel
-    block: Block
-
-
 def learn(
     task: LearningTask,
     chains: Sequence[Chain[np.ndarray]],
@@ -87,66 +78,102 @@ def learn(
 ) -> Learned:
     """Learn models of the instances of each chain, rows in ascending order, and take the mean of them.
 
-    Weights and biases start at a model, or at zero and `sgd.initial_bias`. Steps are so many times larger than the
-    settings have them. `tick` is called once per chain and block of labels.
+    Weights and biases start at a model, or at zero and `sgd.initial_bias`. `larger_steps` multiplies the step size.
+    `tick` is called once per chain and block of labels.
     """
-    q, run, is_mean = task.labels.shape[1], task.run, len(chains) > 1
+    passing, learned = _InPassing(task, chains), _Blocks(task, len(chains))
     settings = replace(task.settings, step=larger_steps * task.settings.step)
-    held_out = rows_of([chain.predicted for chain in chains if chain.predicted is not None], len(task))
-    n_predicted = len(task) if isinstance(held_out, slice) else len(held_out)
-    predictions = collector((n_predicted, q), task.top, run.empty)
-    begun: list[tuple[LinearModel, np.ndarray]] = []  # of many labels, what predicts by the sparse weights of all
-    in_place = is_mean or task.prune is None
-    weights = run.empty((task.features.width, q if in_place else 0), np.float32)
-    bias = np.zeros(q, np.float32)
-    if is_mean:
-        weights[:] = 0
+    blocks = task.blocks()
+    others: list[tuple[LinearModel, np.ndarray]] = []  # with sparse weights, models of labels that are in no block
 
-    def look(sets: list[TrainingSet], block: Block, model: LinearModel, rows: np.ndarray) -> None:
-        if task.top is not None and task.prune is not None:
-            begun.append((sgd.sparse_model(sets[0], model, task.prune), np.arange(q)[block]))
-        else:
-            places = rows if isinstance(held_out, slice) else np.searchsorted(held_out, rows)
-            predict(model, task.features, rows, block, predictions, run, task.prune, places)
-
-    def learn_block(
-        sets: list[TrainingSet], predicted: np.ndarray | None, begin: LinearModel, block: Block
-    ) -> tuple[Block, LinearModel | None]:
-        watched = None if predicted is None else partial(look, sets, rows=predicted)
-        model = through(sets, block, task.frequency, settings, begin.block(block), watched)
+    def learn_block(sets: list[TrainingSet], predicted: np.ndarray | None, begin: LinearModel, block: Block) -> _Part:
+        look = None if predicted is None else partial(passing.look, sets, predicted)
+        model = through(sets, block, task.frequency, settings, begin.block(block), look)
         tick()
-        if is_mean:
-            return block, model
-        if task.prune is not None:
-            return block, sgd.sparse_model(sets[0], model, task.prune)
-        weights[:, block], bias[block] = model.weights, model.bias
-        return block, None
+        return block, learned.take(sets[0], block, model)
 
-    def units() -> Iterator[_Unit]:
+    def units() -> Iterator[tuple[list[TrainingSet], np.ndarray | None, LinearModel, Block]]:
         for chain in chains:
             sets = [task.training_set(rows) for rows in chain.learned]
             begin = sets[0].cold_start(task.frequency) if start is None else start
             if task.prune is not None:
-                rest.extend(sgd.of_others(sets[0], blocks, task.frequency, settings, task.prune, start))
-            yield from (_Unit(sets, chain.predicted, begin, block) for block in blocks)
+                others.extend(sgd.of_others(sets[0], blocks, task.frequency, settings, task.prune, start))
+            yield from ((sets, chain.predicted, begin, block) for block in blocks)
 
-    blocks = task.blocks()
-    rest: list[tuple[LinearModel, np.ndarray]] = []
-    sparse: list[tuple[LinearModel, np.ndarray]] = []
-    for block, model in parallel.run(learn_block, units(), run.jobs):
-        if is_mean:
-            weights[:, block] += model.weights / len(chains)
-            bias[block] += model.bias / len(chains)
+    for part in parallel.run(learn_block, units(), task.run.jobs):
+        learned.add(*part)
+    held_out = passing.held_out(others)
+    return Learned(learned.joined(others), held_out)
+
+
+_Part: TypeAlias = tuple[Block, LinearModel | None]
+
+
+class _Blocks:
+    """Models of blocks of labels, put together: in place, as a mean over chains, or with sparse weights."""
+
+    def __init__(self, task: LearningTask, n_chains: int) -> None:
+        self.prune, self.n_chains, q = task.prune, n_chains, task.labels.shape[1]
+        self.is_sparse = n_chains == 1 and task.prune is not None
+        self.weights = task.run.empty((task.features.width, 0 if self.is_sparse else q), np.float32)
+        self.bias = np.zeros(q, np.float32)
+        self.sparse: list[tuple[LinearModel, np.ndarray]] = []
+        if n_chains > 1:
+            self.weights[:] = 0
+
+    def take(self, data: TrainingSet, block: Block, model: LinearModel) -> LinearModel | None:
+        """Keep a model in the thread that has learned it, or return what `add` keeps."""
+        if self.n_chains > 1:
+            return model
+        if self.prune is not None:
+            return sgd.sparse_model(data, model, self.prune)
+        self.weights[:, block], self.bias[block] = model.weights, model.bias
+        return None
+
+    def add(self, block: Block, model: LinearModel | None) -> None:
+        """Keep what `take` returned; in one thread, since sums depend on the order."""
+        if self.n_chains > 1 and model is not None:
+            self.weights[:, block] += model.weights / self.n_chains
+            self.bias[block] += model.bias / self.n_chains
         elif model is not None:
-            sparse.append((model, np.arange(q)[block]))
-    if begun and task.top is not None:
-        of_all, places = LinearModel.of_blocks(*zip(*begun, *rest, strict=True)), np.arange(n_predicted)
-        predict_top(of_all, task.features, np.arange(len(task))[held_out], predictions, task.top, run, places)
-    if not in_place:
-        whole = LinearModel.of_blocks(*zip(*sparse, *rest, strict=True))
-    else:
-        whole = LinearModel(weights if task.prune is None else pruned(weights, task.prune), bias)
-    return Learned(whole, HeldOut(held_out, predictions.result()))
+            self.sparse.append((model, np.arange(len(self.bias))[block]))
+
+    def joined(self, others: list[tuple[LinearModel, np.ndarray]]) -> LinearModel:
+        """Return the model of all labels."""
+        if self.is_sparse:
+            return LinearModel.of_blocks(*zip(*self.sparse, *others, strict=True))
+        return LinearModel(self.weights if self.prune is None else pruned(self.weights, self.prune), self.bias)
+
+
+class _InPassing:
+    """What chains predict in passing, block by block; with sparse weights of many labels, at the end."""
+
+    def __init__(self, task: LearningTask, chains: Sequence[Chain[np.ndarray]]) -> None:
+        self.task, self.q = task, task.labels.shape[1]
+        self.rows = rows_of([chain.predicted for chain in chains if chain.predicted is not None], len(task))
+        self.n = len(task) if isinstance(self.rows, slice) else len(self.rows)
+        self.predictions = collector((self.n, self.q), task.top, task.run.empty)
+        self.begun: list[tuple[LinearModel, np.ndarray]] = []
+
+    def look(self, sets: list[TrainingSet], rows: np.ndarray, block: Block, model: LinearModel) -> None:
+        """Predict instances by the model of a block, or keep it for the end."""
+        task = self.task
+        if task.top is not None and task.prune is not None:
+            self.begun.append((sgd.sparse_model(sets[0], model, task.prune), np.arange(self.q)[block]))
+        else:
+            places = rows if isinstance(self.rows, slice) else np.searchsorted(self.rows, rows)
+            predict(model, task.features, rows, block, self.predictions, task.run, task.prune, places)
+
+    def held_out(self, others: list[tuple[LinearModel, np.ndarray]]) -> HeldOut:
+        """Return all predictions."""
+        task = self.task
+        if self.begun and task.top is not None:
+            whole, rows = (
+                LinearModel.of_blocks(*zip(*self.begun, *others, strict=True)),
+                np.arange(len(task))[self.rows],
+            )
+            predict_top(whole, task.features, rows, self.predictions, task.top, task.run, np.arange(self.n))
+        return HeldOut(self.rows, self.predictions.result())
 
 
 def through(
