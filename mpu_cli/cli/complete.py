@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     default="list",
 )
 @option("--top N", Whole(1, MOST_INSTANCES), "The N most probable of all.")
-@option("--min-probability P", PROBABILITY, "Those of at least this probability.")
+@option("--min-probability P", PROBABILITY, "List only labels of at least this probability.")
 @option("--per-instance K", Whole(1, MAX_ID + 1), "The K most probable of each instance.")
 @option(
     "--questions N",

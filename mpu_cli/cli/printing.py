@@ -1,4 +1,4 @@
-"""Reports: as one JSON object, as tables, and that of a training in words."""
+"""Reports: as one JSON object, as tables, and of a training in words."""
 
 import json
 from collections.abc import Callable

@@ -128,7 +128,7 @@ def review(
         done = command.import_label_studio(imported, output, naming=display.naming)
         info(
             f"{counted(done.tasks, 'task')}, {done.open_tasks:,} of them without annotation: "
-            f"{counted(done.decisions, 'decision')}; {counted(done.closed, 'instance')} of which nothing else is true",
+            f"{counted(done.decisions, 'decision')}; {counted(done.closed, 'instance')} with complete labels",
             **asdict(done),
         )
         return

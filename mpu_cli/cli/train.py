@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def _of_method(**values: Any) -> tuple[str, Any]:
-    """Return a method and its options; those of another method are wrong usage."""
+    """Return a method and its options; options of another method are wrong usage."""
     method = values["method"]
     if is_set("estimator") and not is_set("method"):
         (method,) = methods.owners("estimator")
@@ -139,7 +139,7 @@ file of --label-features. Labels that have a name there, and are never annotated
 )
 @wait_option
 @top_k_options(
-    "With --for: also find decisions of so many labels per instance, for `mpu predict --top-k K --for AIM`.",
+    "With --for: also find decisions of K labels per instance, for `mpu predict --top-k K --for AIM`.",
     "What decisions of --top-k labels are for: they have the largest expected sum of precision at K and of "
     "macro-F1, or of coverage, the share of labels that are predicted rightly at least once. All instances are "
     "predicted out of fold, as for --oof.",

@@ -162,7 +162,7 @@ def _stems(done: "VectorizationReport") -> str:
 
 
 def _refuse_with_like(others: dict[str, str | None]) -> None:
-    """Refuse options that are those of the earlier file."""
+    """Refuse options that the earlier file sets."""
     refused = [name for name, value in others.items() if value is not None]
     refused += [f"--{name.replace('_', '-')}" for name in options_of(TextOptions) if is_set(name)]
     if refused:

@@ -251,7 +251,7 @@ def apply(
         for row, record in rows:
             if isinstance(record, Bad):
                 raise InputError(str(source), record.line, record.problem)
-            assert not isinstance(row, Bad)  # of which there would be no record
+            assert not isinstance(row, Bad)  # there would be no record of it
             key = report.records if ids is None else record.id or ""
             used.add(key)
             try:
@@ -344,7 +344,7 @@ def _by_key(changes: dict[int, _Changes], ids: RecordIds | None, data: str | Pat
 def _retagged(
     record: Record, change: _Changes, names: LabelNames, labels: Labels, rules: Implications, remove: bool, by_uri: bool
 ) -> Retagged:
-    """Return what changes in the tags of a record, some of which it may have by now."""
+    """Return what changes in the tags of a record; it may have some of them by now."""
     of_label = {tag: labels.number(tag) for tag in record.tags}
     new = [label for label in change.add if label not in of_label.values()]
     unwanted = change.refused if remove else set()

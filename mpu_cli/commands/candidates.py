@@ -35,7 +35,7 @@ _PROBABILITIES = 1 << 22  # that are in memory at a time
 
 
 class Evidence(Protocol):
-    """What an evaluation counts: that of instances, and of some more, added, is that of all of them."""
+    """What an evaluation counts; counts of instances are added up."""
 
     def add(self, true: Dataset, predicted: Dataset, /) -> None:
         """Count some more instances."""

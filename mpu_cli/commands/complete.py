@@ -87,7 +87,7 @@ def find(
 
     `problem`: perhaps without features. Verified cells are not listed again.
     `ids`: int, shape (q,): the label, as written in files, of each column; ascending.
-    `choice`, `implications`: as for `complete`. Labels that are implied by those of an instance are left
+    `choice`, `implications`: as for `complete`. Labels that are implied by labels of an instance are left
     out.
     """
     labels, frequency = problem.labels, evidence.frequency
@@ -166,9 +166,9 @@ def write_filled(
 
     The data are read again, so not from standard input. The copy is written as a whole or not at all.
 
-    `most`: fill in so many suggestions, the most probable ones. Default: all that are listed.
+    `most`: how many suggestions to fill in, the most probable ones. Default: all that are listed.
     `implications`: fill in too what the labels of an instance, those filled in included, imply.
-    `instances`: how many of the instances, the first ones, are those of the data. Default: all.
+    `instances`: how many of the instances, the first ones, are in the data file. Default: all.
     `content`: bytes of the data when they were learned from, and their checksum. Default: only instances are counted.
     Returns: how many labels were filled in.
     Raises InputError (the data cannot be read again, or have changed).

@@ -70,7 +70,7 @@ class UniformDraw:
         self._subset = _Subset(n_free, n_removed, subset_rng)
 
     def __call__(self, sizes: np.ndarray) -> np.ndarray:
-        """Return which labels of the next instances, which have so many, are drawn: bool, shape (sum of sizes,)."""
+        """Return which labels of the next instances, with these sizes, are drawn: bool, shape (sum of sizes,)."""
         free = np.ones(sizes.sum(), bool)
         if self._keep_one:
             labelled = sizes > 0
@@ -158,7 +158,7 @@ def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...])
 class ListedDraw:
     """Draw labels that were chosen before, when all of them were in memory.
 
-    `drawn` is a bool array with each label of the file, instance by instance, those of an instance ascending.
+    `drawn` is a bool array with each label of the file, instance by instance, ascending within an instance.
     """
 
     def __init__(self, drawn: np.ndarray) -> None:
@@ -341,7 +341,7 @@ def instance(X: csr_array, Y: csr_array, kept: float, rng: np.random.Generator) 
 def hard(X: csr_array, Y: csr_array, kept: float, rng: np.random.Generator) -> np.ndarray:
     """Miss the less typical more: the rate rises with the rank of an instance among those that have the label.
 
-    The rank is that of the score of a logistic regression of the label, which is fitted for it.
+    The rank is by the score of a logistic regression of the label, which is fitted for it.
     """
     from sklearn.exceptions import ConvergenceWarning  # which other ways need not wait for
     from sklearn.linear_model import LogisticRegression

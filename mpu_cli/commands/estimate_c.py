@@ -48,7 +48,7 @@ class LabelFrequencyReport:
     #: 90 % interval: see `core.frequency.single_frequencies`, or credible where c comes from complete label sets.
     interval: Interval
     missing: float  #: How many labels of this kind are missing; all labels together as many as the pooled c says.
-    pooled: bool  #: Whether c is that of all labels, since this one has too few annotations.
+    pooled: bool  #: Whether c is pooled over labels, since this one has too few annotations.
     unreliable: bool  #: Whether the interval is wider than half of all that is possible.
 
 
@@ -81,7 +81,7 @@ class FrequencyReport:
     interval: Interval | None = None
     #: What c is then if each instance truly has one label only; numbers of single labels go by it too.
     c_if_one_label_each: Frequency | None = None
-    method: str  #: How c was estimated: that of `estimators.estimate`, "questions", "reviewed" or "complete".
+    method: str  #: How c was estimated: a method of `estimators.estimate`, "questions", "reviewed" or "complete".
     labels_used: Count  #: Number of labels that the estimate rests on.
     labels: Count
     instances: Count
@@ -90,7 +90,7 @@ class FrequencyReport:
     #: Instances with complete label sets that c comes from; None where it comes from annotations alone.
     complete_instances: Count | None = None
     answers: Count | None = None  #: Answers to questions that c comes from; None where there are none.
-    yes: Count | None = None  #: Those of them that say "yes".
+    yes: Count | None = None  #: How many of them say "yes".
     by_annotations_alone: float | None = None  #: What c would be without them.
     #: How many instances to review, drawn at random, for a 90 % interval of c of each width.
     plan: list[Reviews] | None = None
@@ -270,7 +270,7 @@ class Asked:
     """What is asked."""
 
     questions: Count  #: How many cells are asked about; fewer than wanted where no more are worth it.
-    #: `instances`, `labels`: Of so many.
+    #: `instances`, `labels`: How many are asked about.
     instances: Count
     labels: Count
     answered: Count  #: Answers that there are already.

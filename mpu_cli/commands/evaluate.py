@@ -1,4 +1,4 @@
-"""Evaluate predictions by true labels: those of one file or model, or several, which are compared."""
+"""Evaluate the predictions of a file or model by true labels, or compare several."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -116,7 +116,7 @@ def evaluate_several(
     `metrics`: names among `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them.
     `count`: called with how many more instances have been compared, for each of the predictions.
     `collect`: as `Candidate.collect`.
-    `run`: its seed is that of the bootstrap.
+    `run`: its seed draws the bootstrap samples.
     Raises InputError (a file cannot be read), MpuError (the files have different numbers of instances, or one of the
     metrics needs scores that not all have).
     """
@@ -203,7 +203,7 @@ class _Evidence:
 
 
 def conclusion_on(first: str, other: str, metric: str, difference: Difference) -> str:
-    """Say which of two is ahead, if the interval tells, by the metric of the other minus that of the first."""
+    """Say which of two is ahead, if the interval tells, by the metric of the other minus the first's."""
     title = _TITLES.get(metric, metric.replace("_", " "))
     value, low, high = difference.value, difference.low, difference.high
     if not difference.is_sure:
@@ -405,7 +405,7 @@ def _propensity_scored_names(ks: Sequence[int]) -> list[str]:
 def build_report(
     comparison: Comparison, metrics: Sequence[str] | None = None, c: float | np.ndarray | None = None
 ) -> EvaluationReport:
-    """Report the metrics of a comparison, without those of single labels.
+    """Report the metrics of a comparison, without metrics of single labels.
 
     `metrics`: names among `metric_names`.
     `c`: float or ndarray, shape (q,): label frequency of the truth: of all labels, or of each of
@@ -436,7 +436,7 @@ def build_report(
 
 
 def _overall(counts: LabelSetMetrics, c: np.ndarray) -> float:
-    """Return the share of all true labels that is annotated, by that of each label."""
+    """Return the share of all true labels that is annotated, from the share of each label."""
     true = (counts.support / c).sum()
     return c[0] if (c == c[:1]).all() or not true else counts.support.sum() / true
 

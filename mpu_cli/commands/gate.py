@@ -42,7 +42,7 @@ class Outcome:
     labels_per_instance: float  #: Mean number of labels that it predicts for an instance of the test data.
     labels_expected: float  #: The same, as estimated of the training data: annotations by the label frequency c.
     #: Where it does not fit the test data.
-    warnings: tuple[str, ...] = field(metadata=HIDDEN)  # those of a training have a place of their own
+    warnings: tuple[str, ...] = field(metadata=HIDDEN)  # reports of trainings have a field for all warnings
 
 
 @dataclass
@@ -109,7 +109,7 @@ class Gate:
         return gate
 
     def refuse_other_numbers(self, packed_vectorizer: bytes) -> None:
-        """Refuse data whose features have other numbers than those of the present model, so that no test has both."""
+        """Refuse data whose features are numbered otherwise than the present model's: no test data would fit both."""
         if self.packed_vectorizer is not None and not is_same(self.packed_vectorizer, packed_vectorizer):
             raise ModelError(
                 f"{self.record.model}: learned from data of another vectoriser, so one TEST.svm cannot be for both "
@@ -156,7 +156,7 @@ class Gate:
         return {**entry, "version": number}
 
     def _decided(self, value: float, values: list[float], gains: list[Difference]) -> _Decision:
-        """Decide by the metric of the new model, by those of the others, and by its differences to them."""
+        """Decide by the metrics of the new model and the others, and by its differences to them."""
         asked = self.acceptance
         if asked.accept_above is not None and value < asked.accept_above:
             reason = f"{_NEW} has {asked.accept_metric} {value:.3f}, and --accept-above is {asked.accept_above:g}"

@@ -113,7 +113,7 @@ def describe(
     """Read a model and say what it is.
 
     `labels`: labels to look at more closely: names or numbers; with `by_number` numbers.
-    `top`: list at most so many features and labels.
+    `top`: how many features and labels to list at most.
     `by_number`: report no names.
     `plot`: where to draw the model: see `draw`.
     Raises ModelError (there is no model, or it is damaged), MpuError (it has no such label, or the figure cannot be
@@ -290,7 +290,7 @@ class _Described:
 
 
 def _largest(values: np.ndarray, top: int) -> list[int]:
-    """Return where the largest positive values are, from the largest down, at most so many."""
+    """Return where the `top` largest positive values are, from the largest down."""
     order = np.argsort(-values, kind="stable")[:top]
     return order[values[order] > 0].tolist()
 

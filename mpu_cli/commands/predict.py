@@ -42,7 +42,7 @@ _FEWEST_INSTANCES = 10
 _SOME_UNKNOWN = 0.05
 # As many unknown features as this, and most of what is in the data is ignored.
 _MANY_UNKNOWN = 0.5
-# Instances of one kind of data are hardly ever so many times as long as others: less than 1.3 times on the sets of
+# Instances of one kind of data are hardly ever this many times as long as others: less than 1.3 times on the sets of
 # docs/choices/texts.md.
 _OTHER_SCALE = 4.0
 _SAYS = "THE MODEL DOES NOT FIT THE DATA, and predictions mean little"
@@ -52,7 +52,7 @@ _SAYS = "THE MODEL DOES NOT FIT THE DATA, and predictions mean little"
 class Fitness:
     """What was counted in data that a model predicts."""
 
-    # `entries`, `unknown`: feature values, and those of features that never occurred in training
+    # `entries`, `unknown`: feature values, and how many belong to features that never occurred in training
     entries: int = 0
     unknown: int = 0
     filled: int = 0  # instances that have features
@@ -230,7 +230,7 @@ def predict(
 
 
 def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
-    """Cut the features of chunks into slices of at most so many instances."""
+    """Cut the features of chunks into slices with a maximum number of instances."""
     for chunk in chunks:
         if len(chunk) <= most_rows:
             yield chunk.features  # a slice would be a copy
@@ -277,7 +277,7 @@ def _predict_rows(
         assert model.top_k is not None  # or it was refused
         predictions = model.top_k.chosen(model.predictor.predictions(features, run), allowed)
         thresholds = np.zeros(1, np.float32)
-    elif output.weights is not None:  # of many labels those of the most probable ones, as many as usual or more
+    elif output.weights is not None:  # of many labels, of the most probable ones, as many as usual or more
         predictions = model.predictor.predictions(features, run, None if most is None else max(most, Top().most))
         if isinstance(predictions, np.ndarray):
             predictions = predictions * output.weights
@@ -362,7 +362,7 @@ def _why(model: TrainedModel) -> _Why:
 def reaching(
     model: TrainedModel, features: csr_array, thresholds: np.ndarray, run: Run, most: int | None = None
 ) -> Predictions:
-    """Predict all labels that reach their threshold, and so many of the most probable ones, or more."""
+    """Predict all labels that reach their threshold, and at least `most` of the most probable ones."""
     return all_reaching(
         lambda more: model.predictor.predictions(features, run, max(more or 0, most or 0) or None), thresholds
     )

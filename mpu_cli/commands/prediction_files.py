@@ -31,7 +31,7 @@ from mpu_cli.text.stored import unpacked
 def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
     """Return where the predictions of each file are: in a directory, under its own name.
 
-    A name that ends in ``.gz``, ``.bz2`` or ``.xz`` is that of compressed predictions too.
+    A name that ends in ``.gz``, ``.bz2`` or ``.xz`` makes compressed predictions too.
 
     Raises OverlapError (two files have the same name, or one has none).
     """
@@ -97,7 +97,7 @@ class Ids:
         return taken
 
     def finish(self) -> None:
-        """Raise InputError where there are more ids than instances, or they are those of other data."""
+        """Raise InputError where there are more ids than instances, or they belong to other data."""
         if self._has_file and next(self._ids, None) is not None:
             raise self._error(are_more=True)
         self.sidecars.refuse_ids()

@@ -44,7 +44,7 @@ class ImportReport:
     """What an export held."""
 
     tasks: int
-    # `open_tasks`, `closed`: tasks without annotation, and instances of which nothing else is true
+    # `open_tasks`, `closed`: tasks without annotation, and instances with complete label sets
     open_tasks: int
     decisions: int
     closed: int
@@ -76,7 +76,7 @@ def prepare(
 ) -> ReviewReport:
     """Write a page for reviewing, or tasks for Label Studio.
 
-    `sample`: review so many instances, drawn at random by ``run.seed``.
+    `sample`: how many instances to review, drawn at random by ``run.seed``.
     `suggestions`: a file of suggested labels; without `sample`, the instances in it are reviewed. With neither, all
     are.
     Raises InputError (a file cannot be read, or does not belong to the data), MpuError (there is nothing to review, or

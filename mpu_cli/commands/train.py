@@ -49,7 +49,7 @@ class ByPeople(TypedDict):
     instances: Count  #: Completely reviewed instances that it comes from.
     by_annotations_alone: float | None  #: What c would be without them; None where nothing tells.
     answers: NotRequired[Count]  #: Answers to questions.
-    yes: NotRequired[Count]  #: Those of them that say yes.
+    yes: NotRequired[Count]  #: How many of them say yes.
 
 
 # Decisions of k labels (`core.model.top_k`) for an aim: precision at k and the aim that are expected of them, and of
@@ -174,7 +174,7 @@ class Saving:
 
     resume: bool = False
     wait: float = 0
-    # `top_k`, `aim`: both or neither: also find and keep decisions of so many labels for an aim of `core.model.top_k`
+    # `top_k`, `aim`: both or neither: also find and keep decisions of this many labels for an aim of `core.model.top_k`
     top_k: int | None = None
     aim: str | None = None
     out_of_fold: Path | None = None

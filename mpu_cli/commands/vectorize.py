@@ -61,7 +61,7 @@ class Source:
 
     file: str | Path
     form: str | None = None
-    # `text`, `tags`, `id`, `separator`, `language_field`: as in `Fields`; empty or None: the default, or that of the
+    # `text`, `tags`, `id`, `separator`, `language_field`: as in `Fields`; empty or None: the default, or the one of the
     # file whose vectoriser is used
     text: tuple[str, ...] = ()
     tags: str | None = None
@@ -116,8 +116,8 @@ def vectorize(
 ) -> VectorizationReport:
     """Make a LIBSVM file of texts with tags, and beside it a directory with all that is needed to do that again.
 
-    Features and labels count from 1. Labels are those of the file of names, then those of the earlier file, then tags
-    that are in neither: the more frequent ones first where there is no earlier file.
+    Features and labels count from 1. Labels are numbered as in the file of names, then as in the earlier file; tags
+    that are in neither follow, the more frequent ones first where there is no earlier file.
 
     `target`: the data file, compressed by suffix. ``-`` and what is no regular file get no directory.
     `options`: how texts become vectors. Not with `like`.
@@ -304,7 +304,7 @@ class _Reader:
         limit = self._source.max_line_bytes
         for row, record in read_rows_and_records(counted, self.name, self._form, self.fields, limit):
             if isinstance(record, Record):
-                assert not isinstance(row, Bad)  # of which there would be no record
+                assert not isinstance(row, Bad)  # there would be no record of it
                 self.good += 1
                 self.names = self.names or list(row.fields)
                 yield record

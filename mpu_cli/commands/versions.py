@@ -253,7 +253,7 @@ class Record:
             self.add(self.model, entry)
 
     def prune(self, keep: int) -> None:
-        """Remove all versions but the one in use and so many others: those that led to it first, then the latest."""
+        """Remove all versions but the one in use and `keep` others: those that led to it first, then the latest."""
         now = Record.of(self.model)
         withdrawn = [number for number in now.kept if number not in now.line]
         others = [number for number in (*reversed(now.line), *reversed(withdrawn)) if number != now.in_use]

@@ -43,7 +43,7 @@ class Selected:
 class Instances:
     """All instances, in parts."""
 
-    executor: Executor  # of which the parts are handles
+    executor: Executor  # which holds what the handles in `parts` stand for
     parts: Sequence[Handle]  # of `parts.PartRows`
     sizes: list[int]  # instances of each part
     annotations: np.ndarray  # int, shape (q,): how many instances are annotated with each label
@@ -59,7 +59,7 @@ class Instances:
 
     @classmethod
     def of(cls, problem: Problem, empty: Callable[..., np.ndarray] = np.empty) -> "Instances":
-        """Return those of a problem as one part in this process; `empty` as for `Features.of`."""
+        """Return the instances of a problem as one part in this process; `empty` as for `Features.of`."""
         narrow, occurring = problem.narrowed()
         features = Features.of(narrow.features, empty=empty)
         part = PartRows(features, problem.labels, verified=problem.verified, groups=problem.groups)

@@ -191,7 +191,7 @@ def through(
     n, seen, model = sum(data.size for data in sets), 0, start
     for number, data in enumerate(sets):
         of_set = settings
-        if len(sets) > 1:  # lambda is that of n instances
+        if len(sets) > 1:  # lambda is that for n instances
             of_set = replace(settings, epochs=1, cost=settings.cost * n / data.size)
         model = sgd.train_block(data, block, frequency, of_set, model, seen)
         if look is not None and not number:
@@ -271,10 +271,10 @@ def predict_nested(
     """Predict all instances for each of the first `outer` folds that the level above holds out: float32, n x q each.
 
     Where fold i is held out of the level above, that level learns from predictions of the other folds j. A model
-    without fold j alone has learned from the labels of fold i, so its predictions of j depend on them, while those of
-    fold i itself cannot. The level above takes this for a connection between predictions and labels, and finds it wrong
-    on fold i, though not on new instances. So here, predictions of fold j are those of a model without i and j, and
-    those of fold i are `out_of_fold`, by models without one fold. `tick` is called once per pair of folds (`pairs_of`).
+    without fold j alone has learned from the labels of fold i, so its predictions of j depend on them, while
+    predictions of fold i itself cannot. The level above takes this for a connection between predictions and labels, and
+    finds it wrong on fold i, though not on new instances. So here, fold j is predicted by a model without i and j, and
+    fold i by models without one fold: `out_of_fold`. `tick` is called once per pair of folds (`pairs_of`).
     """
     run, predictions = task.run, []
     for rows in fold_rows[:outer]:

@@ -6,7 +6,7 @@ of the groups, which are annotated where one of their labels is, tells the group
 group is learned from the instances
 
 - that are annotated with one of its labels, or have a verdict on one,
-- that are nearest to it, or most similar to those of one of its labels: negatives that are hard to tell from them,
+- that are nearest to it, or most similar to instances of one of its labels: negatives that are hard to tell apart,
 - that the level before predicts to have one of its labels,
 - and from a random share of the others, which keep the scores of instances far away low.
 
@@ -62,7 +62,7 @@ def cluster(vectors: csr_array, size: int, rng: np.random.Generator) -> np.ndarr
 
 
 def _first_half(vectors: csr_array, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Part vectors by spherical 2-means into so many and the others: a mask of the former."""
+    """Split vectors by spherical 2-means into two clusters, the first of this size: return its mask."""
     m = vectors.shape[0]
     means = vectors[np.sort(rng.choice(m, 2, replace=False))].toarray()
     first = np.zeros(m, bool)
@@ -89,7 +89,7 @@ def centroids(features: Features, positives: csr_array) -> csr_array:
 
 
 def sums_of_instances(features: Features, positives: csc_array, most: int = INSTANCES) -> csr_array:
-    """Sum up the instances of each label, at most so many, of unit length each: float32, shape (q, D)."""
+    """Sum up instances of each label, scaled to unit length, up to a maximum number: float32, shape (q, D)."""
     X = features.as_sparse()
     lengths = np.sqrt(features.squared_norms)
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
@@ -178,7 +178,7 @@ def is_worthwhile(n: int, q: int) -> bool:
 class LabelGroups:
     """Labels in groups, and what tells which of them an instance is like."""
 
-    group_of: np.ndarray  # int32, shape (q,): the group of each label. That of the most annotated labels is 0.
+    group_of: np.ndarray  # int32, shape (q,): the group of each label; 0 has the most annotated labels.
     grouped: np.ndarray  # int, shape (m,): the other labels, ascending
     by_feature: WeightRows  # the directions of these labels
     state: dict[str, Any]  # of the generator of random numbers that has made them

@@ -24,9 +24,9 @@ from mpu_cli.runtime.options import (
 if TYPE_CHECKING:
     import numpy as np
 
-# What instances are learned by (`core.train.choose_features`): their own features, or those of an RBF kernel.
+# What instances are learned by (`core.train.choose_features`): their own features, or features of an RBF kernel.
 LINEAR, RBF = FEATURES = ("linear", "rbf")
-# So many shards (`core.train.mixing`) learn as well in one round as one does.
+# Up to this many shards (`core.train.mixing`) learn as well in one round as one does.
 FEW_SHARDS = 4
 # By what thresholds are chosen (`core.model.thresholds`): one for all labels, or, by the last two, one for each.
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
@@ -56,7 +56,7 @@ class FrequencyOptions(Validation):
     features: str | None = option(
         WordOr((AUTO,), Words(FEATURES)),
         None,
-        "Features that are learned from. linear: those of the data. rbf: those of an RBF kernel, approximated "
+        "Features that are learned from. linear: of the data. rbf: of an RBF kernel, approximated "
         "by Nyström's method, of standardised features. auto: rbf if its expected F1 is higher, which is estimated for "
         "dense data of up to 500 features and of 500 instances up to --sample, if C is chosen too; else linear.",
     )

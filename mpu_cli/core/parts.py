@@ -89,7 +89,7 @@ def pick(part: PartRows, rows: np.ndarray | None) -> Rows:
 
 
 def with_prior(part: PartRows, label_features: csr_array) -> PartRows:
-    """Return a part of which weights are drawn towards the features of labels."""
+    """Return the part with a prior that draws weights towards the features of labels."""
     return replace(part, side=SideInformation(Prior.of(part.features, label_features)))
 
 
@@ -107,7 +107,7 @@ def group_annotations(part: PartRows) -> np.ndarray:
 
 
 def with_group_rates(part: PartRows, rates: np.ndarray) -> PartRows:
-    """Return a part of which each group of instances has a label frequency."""
+    """Return the part with a label frequency for each group of instances."""
     return part if part.groups is None else replace(part, groups=replace(part.groups, rates=rates))
 
 
@@ -131,7 +131,7 @@ def learn(part: PartRows, pass_: Pass, block: slice, rates: np.ndarray, start: L
 
 
 def _of_part(settings: sgd.Settings, share: float, mean_squared_norm: float) -> sgd.Settings:
-    """Return settings with which a part, of which all instances are so many times as many, is learned as all are.
+    """Return settings by which a part is learned as all instances are, which are `share` times as many.
 
     Regularised as before, a part has a larger C. By that, dual coordinate descent needs more passes: its rate is about
     1 / (1 + C ||x||^2).
@@ -143,7 +143,7 @@ def _of_part(settings: sgd.Settings, share: float, mean_squared_norm: float) -> 
 
 
 def joined(blocks: list[LinearModel]) -> LinearModel:
-    """Return the model of all labels from those of consecutive blocks."""
+    """Join models of consecutive blocks of labels."""
     weights = np.hstack([model.weights for model in blocks])
     return LinearModel(weights, np.concatenate([model.bias for model in blocks]))
 
@@ -168,7 +168,7 @@ def predict_held_out(
 ) -> HeldOut:
     """Predict the instances of each selection by its model; the selections share no instance.
 
-    Each model has learned from so many annotations of each label; None: labels are not stratified.
+    `annotations`: how many annotations of each label each model has learned from; None: labels are not stratified.
     """
     of_models = [part.rows(selection, run.seed) for selection in selections]
     held_out = rows_of(of_models, len(part))

@@ -35,8 +35,8 @@ _LARGEST_STEP, _STABLE = 8.0, 12.0
 COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
 # Passes at most where labels are many.
 _EPOCHS_OF_MANY = 3
-# eta0 of the biases by that of the weights of unit-length instances: small, since they start near their place. They
-# are not regularised.
+# eta0 of the biases, divided by eta0 of the weights of unit-length instances: small, since they start near their place.
+# They are not regularised.
 BIAS_STEP = 0.02
 
 
@@ -60,7 +60,7 @@ class TrainingSet:
     `labels`: bool or float32, shape (N, q): annotated labels; or numbers in [0, 1], the weights with which instances
     count as annotated (the rest of each counts as not).
     `rows`: int, shape (n,): the instances to learn from, ascending.
-    `run`: its seed is that of the order of the instances, the same for every label block.
+    `run`: its seed draws the order of the instances, the same for every label block.
     `side`: of the N instances and the labels.
     """
 
@@ -354,6 +354,6 @@ def initial_bias(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
 
 
 def bias_of_counts(counts: LabelCounts, rates: np.ndarray) -> np.ndarray:
-    """Return the same from counts, which may be sums of those of parts."""
+    """Return the same from counts, which may be sums over parts."""
     margin = 1 / (counts.cells + 2)
     return logit(np.clip(counts.shares(rates), margin, 1 - margin)).astype(np.float32)

@@ -2,7 +2,7 @@
 
 Names teach: a Gaussian prior of the weights has the label's own features as its mean. A label called "Digital
 television" is likely where these words stand. So label k gets a vector v_k in the space of the features, of unit
-length, such as that of its name; zero where it has none. Its weights are regularised towards a v_k in place
+length, such as the vector of its name; zero where it has none. Its weights are regularised towards a v_k in place
 of 0, and start there: w_k = a v_k + u_k, with lambda / 2 ||u_k||^2 in the objective. So u_k is learned as w_k is
 without a prior, from scores to which a v_k . x is added.
 
@@ -36,7 +36,7 @@ class Learnable:
 
     @classmethod
     def of(cls, features: csr_array, positives: csr_array, vectors: csc_array) -> "Learnable":
-        """Take those of some instances (n x D, n x q), and the vectors of labels (D x q)."""
+        """Make it from instances and their labels (n x D, n x q), and the vectors of labels (D x q)."""
         annotated = np.flatnonzero(count_positives(positives))
         return cls(positives, Columns.occurring(features, csr_array(vectors[:, annotated].T)))
 
@@ -79,7 +79,7 @@ class Prior:
         return replace(self, vectors=self.vectors[:, labels])
 
     def widened(self, width: int) -> "Prior":
-        """Return the same for instances with more features, as those of a higher level, of which the mean is 0."""
+        """Return the same for instances with more features, as a higher level has them, whose mean is 0."""
         v = self.vectors
         return replace(self, vectors=csc_array((v.data, v.indices, v.indptr), shape=(width, v.shape[1])))
 
@@ -111,7 +111,7 @@ class SideInformation:
         return None if self.prior is None else self.prior.learnable
 
     def of_next_level(self, predictions: Predictions, width: int) -> "SideInformation":
-        """Return that of the level above.
+        """Return the side information of the level above.
 
         `predictions`: float32, shape (n, q), or ndarray where there are no negatives: of this level, by models that
         have not seen the instances.
@@ -173,7 +173,7 @@ def unannotated_bias(
 def times_named(instances: csr_array, rows: np.ndarray, vectors: csr_array) -> np.ndarray:
     """Count the instances of some rows (n x D) that have all features of each vector (D x k): int, shape (k,).
 
-    Those of a vector without features are not counted.
+    Vectors without features are not counted.
 
     Examples
     --------

@@ -101,7 +101,7 @@ def out_of_fold(
 ) -> np.ndarray:
     """Predict every instance by a model that has not seen it, as `predict_folds`: float32, shape (n, q).
 
-    Probabilities go into `into`, where those of instances that no fold holds out are left, or into a new array.
+    Probabilities go into `into`, which keeps its rows of instances that no fold holds out, or into a new array.
     """
     probabilities = np.empty(shape, np.float32) if into is None else into
     predict_folds(folds, DensePredictions(probabilities), frequency, settings, run, tick)
@@ -223,7 +223,7 @@ class Selection:
     inside: bool = False  # whether the instances of the fold are meant, and not the others
 
     def rows(self, n: int, seed: int) -> np.ndarray:
-        """Return which of the n instances of a part are meant, ascending; the seed is that of the part."""
+        """Return which of the n instances of a part are selected, ascending, by the seed of the part."""
         if self.folds == 1:
             return np.arange(n)
         held_out = fold_of(n, self.folds, self.fold, seed)
@@ -282,7 +282,7 @@ class Plan:
         """Return how a level is learned.
 
         `n`: number of instances.
-        `enough`: so many are to be predicted, at least.
+        `enough`: how many are to be predicted, at least.
         `folds`: of cross-validation; None: by the number of instances.
         `warm`: whether the model of all instances begins with the weights of another, which may have seen all of them.
         `many`: whether labels are many: the rarest are in one half only, and the mean of sparse weights is less sparse.

@@ -93,7 +93,7 @@ class ClusterData(AnnotatedData):
 
     @property
     def annotations_of_file(self) -> np.ndarray:
-        """The same for the instances of the file, without those of the second one."""
+        """The same for the instances of the first file alone."""
         return self.collection.first.annotations(self.ids)
 
     @property
@@ -175,7 +175,7 @@ class ClusterData(AnnotatedData):
 
 
 def checksum_of(collection: Collection, run: Run) -> str:
-    """Return the checksum of the features, a part of which at a time passes through this process."""
+    """Return the checksum of the features; one part at a time passes through this process."""
     executor = collection.executor
 
     def each(what: str) -> Iterator[np.ndarray]:

@@ -149,7 +149,7 @@ def _of_names(names: LabelNames, stored: Stored) -> tuple[np.ndarray, csr_array]
 
 
 def _rows_at(vectors: csr_array, places: np.ndarray, q: int) -> csr_array:
-    """Put rows at ascending places among q, of which the others are empty."""
+    """Put rows at ascending places among q; the other rows are empty."""
     sizes = np.zeros(q, np.int64)
     sizes[places] = np.diff(vectors.indptr)
     indptr = np.concatenate([[0], np.cumsum(sizes)])

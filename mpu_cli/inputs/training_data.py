@@ -93,7 +93,7 @@ class ReviewCounts:
     unused: Count  #: Decisions on labels that are true nowhere.
     new_labels: list[Count]  #: Labels that were verified as true, and are annotated nowhere.
     closed: Count  #: Instances whose label set is complete.
-    sampled: Count  #: Those of them that were drawn at random.
+    sampled: Count  #: How many of them were drawn at random.
 
     @classmethod
     def of(cls, reviewed: matching.Reviewed) -> "ReviewCounts":
@@ -143,7 +143,7 @@ class AnnotatedData(LabelInformation, ABC):
 
     @property
     def instances_of_file(self) -> int:
-        """The number of instances of the file, without those of the second one."""
+        """The number of instances of the first file."""
         return len(self) if self.second is None else int(self.second[0])
 
     @property
@@ -169,7 +169,7 @@ class AnnotatedData(LabelInformation, ABC):
     @property
     @abstractmethod
     def annotations_of_file(self) -> np.ndarray:
-        """The same for the instances of the file, without those of the second one."""
+        """The same for the instances of the first file alone."""
 
     @property
     def left_to_chance_of_file(self) -> np.ndarray:
@@ -206,7 +206,7 @@ class AnnotatedData(LabelInformation, ABC):
     def fit(
         self, method: str, options: Any, run: Run, warm_start: WarmStart | None = None, hold_out_all: bool = False
     ) -> Fitted:
-        """Train a model, as `methods.fit` does; its warnings include those of the review."""
+        """Train a model, as `methods.fit` does; its warnings include warnings about the review."""
         fitted = self._fit(method, options, run, warm_start, hold_out_all)
         cautions = [] if self.review is None else self.review.cautions(self.names)
         return replace(fitted, warnings=(*cautions, *fitted.warnings))
@@ -303,7 +303,7 @@ class TrainingData(AnnotatedData):
 
     @property
     def annotations_of_file(self) -> np.ndarray:
-        """The same for the instances of the file, without those of the second one."""
+        """The same for the instances of the first file alone."""
         return self.annotations if self.second is None else count_annotations(self.labels[: self.instances_of_file])
 
     @property
@@ -368,7 +368,7 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     if sources.scores is None:
         return data
     if sources.complete is not None:
-        raise MpuError("--scores has those of FILE alone: leave out --complete")
+        raise MpuError("--scores has scores of FILE alone: leave out --complete")
     expected = len(data), data.ids, data.annotations
     return replace(data, scores=read_scores(sources.scores, *expected, reading=sources.reading, run=run))
 

@@ -97,7 +97,7 @@ class CheckpointFiles(Checkpoints):
                 rename(self._folder / f"{self._key}-{_slug(step)}-{checksum(unnamed)}.npz")
 
     def remove(self, others: bool = False) -> None:
-        """Remove the steps of this training, or those of others."""
+        """Remove the steps of this training, or of others."""
         with _said_to_be_unwritable(self._folder):
             steps = [path for path, name in _steps(self._folder) if (name["key"] != self._key) == others]
             for path in (*steps, *self._folder.glob(f"{_TEMPORARY}*")):

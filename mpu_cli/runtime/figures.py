@@ -23,7 +23,7 @@ def new_figure(width: float, height: float) -> "Figure":
 
 
 def image(figure: "Figure", form: str, *, salt: str = "mpu", **options: Any) -> bytes:
-    """Return a figure as a file: png, svg or pdf; `salt` is that of ids in an SVG, `options` go to savefig."""
+    """Return a figure as a file: png, svg or pdf; `salt` makes ids in an SVG, `options` go to savefig."""
     from matplotlib import rc_context
 
     drawn = io.BytesIO()

@@ -38,7 +38,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 
 
 def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] = ()) -> None:
-    """Refuse files of which one would overwrite another. Call this before any of them is opened.
+    """Refuse files if one would overwrite another. Call this before any of them is opened.
 
     `inputs`, `outputs`: files and directories by the name of their argument or option; ``-`` is a standard stream.
     `directories`: names of those that are directories written by `mpu`. No other file may be in them.
@@ -104,7 +104,7 @@ def refuse_repeated(name: str, paths: Sequence[str]) -> None:
 
 
 def _stream(path: str) -> tuple | str | None:
-    """Return an identity of a pipe or of standard input, of which each reader gets only part; None of other files."""
+    """Identify a pipe or standard input, where each reader gets only a part; None for other files."""
     if path in _STANDARD_INPUT:
         return _identity(STANDARD_STREAM, _STDIN) or STANDARD_STREAM
     return _identity(path, _STDIN) if Path(path).is_fifo() else None
@@ -158,7 +158,7 @@ def open_regular(path: Path) -> io.FileIO:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a regular file, hexadecimal; errors as those of `open_regular`."""
+    """Return the SHA-256 of a regular file, hexadecimal; errors as of `open_regular`."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -79,7 +79,7 @@ def _libraries(n_modules: int) -> ThreadpoolController:
 
 
 def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:
-    """Yield ``function(piece)`` for each piece, in order; the function runs in so many threads, -1 for one per core.
+    """Yield ``function(piece)`` for each piece, in order; the function runs in `jobs` threads, -1 for one per core.
 
     The calling thread takes the pieces from their source, at most two per thread ahead. So memory stays bounded however
     slowly the results are used. If the source raises an error, that comes after the results of the pieces before.

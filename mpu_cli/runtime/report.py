@@ -1,7 +1,7 @@
 """Reports of commands: dataclasses from which both what ``--json`` prints and its schema in ``docs/schemas`` follow.
 
 A field whose default is None is left out where it is None; all others are in every report, perhaps as null.
-Descriptions in schemas are comments on fields that begin with ``#:``, or those of the docstrings.
+Descriptions in schemas are comments on fields that begin with ``#:``, or docstrings.
 """
 
 import math

@@ -56,8 +56,8 @@ def _too_deep() -> ValueError:
 def read_npy(file: IO[bytes], name: str, dtype: type, shape: tuple[int, ...]) -> "np.ndarray":
     """Return the array in a file, if it is of this dtype and shape. Nothing is unpickled.
 
-    The size of the file is checked before: at most that of such an array, and a little more. ValueError, which names
-    the array, where it is another one, or none.
+    The size of the file is checked before: at most the size of such an array, and a little more. ValueError, which
+    names the array, where it is another one, or none.
     """
     from numpy.lib import format  # heavy; JSON is read without it
 

@@ -167,7 +167,7 @@ def test_other_files_of_scores(run, problem, tmp_path, command, text, problem_):
         ("complete", ("--model", "m.mpu"), 2, "--scores stands in place of a training: leave out --model"),
         ("complete", ("--oof", "o"), 2, "leave out --oof"),
         ("complete", ("--levels", "1"), 2, "leave out options of training"),
-        ("complete", ("--complete", "news.svm"), 1, "--scores has those of FILE alone: leave out --complete"),
+        ("complete", ("--complete", "news.svm"), 1, "--scores has scores of FILE alone: leave out --complete"),
         ("estimate-c", ("--complete", "news.svm"), 1, "leave out --complete"),
         ("estimate-c", ("--cluster", "tcp://localhost:1"), 2, "--scores"),
         ("complete", ("-o", "oof"), 2, "--output and --scores are the same file"),

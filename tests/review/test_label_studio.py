@@ -96,7 +96,7 @@ def test_what_was_decided_there_is_read_back(tasks, imported, news):
     result, path = imported(export, "--labels", news.parent / "tags")
     assert result.exit_code == 0, result.stderr
     assert result.stderr.endswith(
-        "3 tasks, 1 of them without annotation: 9 decisions; 1 instance of which nothing else is true\n"
+        "3 tasks, 1 of them without annotation: 9 decisions; 1 instance with complete labels\n"
     )
     assert cells(path) == [
         (1, -1, False, False),

@@ -1,7 +1,7 @@
 """Probabilities of suggestions by answers to questions.
 
 The posterior of a suggestion (`posterior`) takes the label frequency of a label for the same at all scores. Where it
-comes from answers, the scores can deny that: a label of which .9 is annotated where they are highest has no c of .6
+comes from answers, the scores can deny that: a label that is annotated in .9 of the highest scores has no c of .6
 there. So the posterior u serves as a score alone, for the form in which `core.frequency.questions` takes the answers:
 Pr(y=1 | u, s=0) = kappa o^(1 - d), with o the odds of being annotated at u, by isotonic regression of all labels
 together. There is one kappa, by which the probabilities add up to the number of labels that c says to be missing; of d
@@ -108,7 +108,7 @@ class ByAnswers:
     def expected_right(self, listed: Cells, posterior: np.ndarray) -> Count:
         """Estimate how many of a subset of the suggestions, with these posteriors, are right.
 
-        The 90 % interval is by that of c, by what the answers leave open of the probabilities, and by chance.
+        The 90 % interval covers the interval of c, what the answers leave open of the probabilities, and chance.
         """
         r, expected = listed.probabilities.astype(float), float(listed.probabilities.sum(dtype=float))
         usual, *others = (form.probabilities(self._log_odds(posterior)) for form in (self.form, self.many, self.few))
@@ -181,7 +181,7 @@ def _scores(probabilities: Predictions, frequency: LabelFrequency) -> Prediction
 
 
 def _of_total(total: float, depth: float, cells: np.ndarray, log_odds: np.ndarray) -> Form:
-    """Return the form by which so many are true in all, of so many cells at some log odds."""
+    """Return the form by which `total` cells are true, of the counts of cells at some log odds."""
     from scipy.optimize import brentq  # is slow to import
 
     def off(log_kappa: float) -> float:

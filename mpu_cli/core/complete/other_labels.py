@@ -1,8 +1,8 @@
 """Label correlations for completion: Pr(y_k=1 | x, s_j of all j other than k).
 
 A model predicts from the features x alone, since a new instance has no annotations. An instance of the data has some,
-and where labels go together these say more than its features do. The log odds of a label are a sum over those of its
-prediction and the other labels s_j (1 - p_j), weighted by v_jk >= 0: docs/method.md, "Missing labels".
+and where labels go together these say more than its features do. The log odds of a label are the log odds of its
+prediction plus a sum over the other labels s_j (1 - p_j), weighted by v_jk >= 0: docs/method.md, "Missing labels".
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 FOLDS = 5
-# The parameters of a fold are learned from so many instances and cells at most.
+# The parameters of a fold are learned from this many instances and cells at most.
 _MOST_INSTANCES, _MOST_CELLS = 20_000, 1 << 22
 # Inverse variances of the priors.
 _OF_SLOPES, _OF_BIASES, _OF_WEIGHTS = 100.0, 10.0, 3.0
@@ -39,7 +39,7 @@ class _Parameters:
     # `slopes`, `biases`: float32, shape (q,): a and b
     slopes: np.ndarray
     biases: np.ndarray
-    weights: np.ndarray  # float32, shape (q, q): v: what the label of the row says about that of the column
+    weights: np.ndarray  # float32, shape (q, q): v: what the label of the row says about the label of the column
 
     def log_odds(self, predicted: np.ndarray, evidence: csr_array) -> np.ndarray:
         """Return log odds of labels, shape (n, q), by those that are predicted and by s (1 - p)."""
@@ -62,7 +62,7 @@ def given_other_labels(
 
     Examples
     --------
-    Two labels of which each is true where the other is, and half of which are annotated; features tell nothing.
+    Each of two labels is true where the other is, and half of them are annotated; features tell nothing.
 
     >>> rng = np.random.default_rng(0)
     >>> true = np.repeat(rng.random((2000, 1)) < 0.3, 2, axis=1)

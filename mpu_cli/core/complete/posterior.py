@@ -25,7 +25,7 @@ def unannotated_posterior(probabilities: ArrayLike, c: ArrayLike) -> np.ndarray:
     Parameters
     ----------
     probabilities : array_like, shape (n, q) or any other
-        p = Pr(y=1 | x), in [0, 1]. Those of training instances must be out of fold: a model that has seen an instance
+        p = Pr(y=1 | x), in [0, 1]. Training instances must be predicted out of fold: a model that has seen an instance
         has learned that a label is not annotated there.
     c : array_like, broadcastable to `probabilities`
         Label frequency, Pr(annotated | true), in [0, 1].

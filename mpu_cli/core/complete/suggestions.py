@@ -159,7 +159,7 @@ class Cells:
         return Cells(rows, columns, probabilities)
 
     def best(self, most: int | None = None) -> "Cells":
-        """Return so many of them, or all, the most probable first; equals in their order."""
+        """Return the most probable ones, at most `most`, the most probable first; equals in their order."""
         return self[np.argsort(-self.probabilities, kind="stable")[:most]]
 
 
@@ -167,9 +167,9 @@ class Cells:
 class Choice:
     """Which suggestions are wanted: what meets all of these."""
 
-    top: int | None = None  # the so many most probable of all
+    top: int | None = None  # how many of all, the most probable ones
     least: float | None = None  # of at least this probability
-    per_instance: int | None = None  # the so many most probable of each instance
+    per_instance: int | None = None  # how many of each instance, the most probable ones
     columns: np.ndarray | None = field(default=None, compare=False)  # bool, shape (q,): of these labels. None: of all.
 
 
@@ -234,7 +234,7 @@ def missing_labels(
 
     Of the true labels a share c is annotated, so that a annotated ones leave a number of others that is negative
     binomial, with mean a (1-c) / c and variance a (1-c) / c^2. What has been found already is taken off. The intervals
-    are those of chance, where c is right; where c comes from people, those of c.
+    cover chance alone, as if c were right; where c comes from people, they cover the interval of c.
 
     `annotated`: bool, shape (n, q).
     `reviewed`: where the frequency comes from. Then as many are missing as `mpu estimate-c` says.
@@ -271,7 +271,7 @@ def expected_right(listed: Cells, frequency: LabelFrequency, block: float = 0.0)
 
     Their probabilities add up to it. A block of cells of like probability has m missing labels, known from the
     annotated ones up to a variance of m / c (see `missing_labels`). Where only a share f of them is listed, the
-    variance is the f-fold of that, and the (1-f)-fold of that of so many draws.
+    variance is the f-fold of that, plus the (1-f)-fold of the variance of independent draws.
 
     `block`: missing labels of such a block; where fewer are listed, all of them are taken for part of one.
     """
@@ -323,7 +323,7 @@ def suspects(
     the other labels (as the last level does). Those that somebody has checked are not among them.
 
     `probabilities`, `annotated`, `frequency`: as for `suggest`.
-    `top`: at most so many. Default: all.
+    `top`: how many at most. Default: all.
     """
     by_chance = annotated if frequency.verified is None else frequency.verified.part(annotated)[0]
     rows, columns = (index.astype(np.int64) for index in by_chance.nonzero())
@@ -376,7 +376,7 @@ def correction_by_decisions(
 ) -> ByDecisions | None:
     """Compare what is claimed of single cells that are not annotated with what people have decided of them.
 
-    Claims are posteriors, corrected. Cells of complete instances are left out, those of answers that the correction has
+    Claims are posteriors, corrected. Left out are cells of complete instances, of answers that the correction has
     learned from, and those `added` (bool, n x q), of which nothing had been claimed. None where nothing was decided, or
     nothing refused.
     """

@@ -104,7 +104,7 @@ class Features:
         """How alike instances of a mini-batch are: from 1, where they share no feature, to 32, where all are the same.
 
         The largest eigenvalue of the Gram matrix of 32 random instances, by their mean squared norm; the mean of some
-        draws. A step of eta on the sum of their gradients takes weights at most so many times too far.
+        draws. A step of eta on the sum of their gradients takes weights at most this many times too far.
         """
         return coherence([self[rows] for rows in draws(len(self))])
 

@@ -78,7 +78,7 @@ def refuse_large_features(n: int, m: int) -> None:
 
 
 def refuse_beyond_free(needed: int, what: str, advice: str) -> None:
-    """Raise TooLargeError where so many bytes, which are what is named, exceed the free memory."""
+    """Raise TooLargeError where something of this size in bytes, which is named, exceeds the free memory."""
     if needed > (free := available_memory()):
         raise TooLargeError(f"{what} take {_size(needed)}, and {free / 1e9:,.1f} GB are free: {advice}")
 

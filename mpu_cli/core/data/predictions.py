@@ -38,7 +38,7 @@ class SourceModels:
 
     @classmethod
     def of(cls, predicted: Sequence[np.ndarray], annotations: Sequence[np.ndarray]) -> "SourceModels":
-        """Return those of instances in ascending order.
+        """Return the models of instances, in ascending order.
 
         `predicted`: the instances that each model has predicted.
         `annotations`: sequence of ndarray of int, shape (q,): those that each model has learned from.
@@ -70,7 +70,7 @@ class SourceModels:
         return self.strata[self.of_instances[rows], columns]
 
     def block(self, columns: np.ndarray) -> "SourceModels":
-        """Return those of a subset of the labels."""
+        """Select labels."""
         return SourceModels(self.of_instances, self.annotations[:, columns])
 
 
@@ -102,12 +102,12 @@ Block: TypeAlias = slice | np.ndarray
 class Top:
     """The rule by which the largest predictions of an instance are kept."""
 
-    most: int = _FEWEST_KEPT  # at most so many, the largest; of equals the first
+    most: int = _FEWEST_KEPT  # how many, the largest; of equals the first
     least: float = 0.001  # at least of this probability
 
     @classmethod
     def enough_for(cls, sizes: np.ndarray, q: int, c: float) -> "Top":
-        """Keep what instances may have of q labels, where they are annotated with so many each, a share c of them."""
+        """Keep what instances may have of q labels, from their numbers of annotations, a share c of the true labels."""
         usual = np.quantile(sizes, 0.99) / c
         return cls(max(_FEWEST_KEPT, min(int(np.ceil(_ROOM * usual)), q)))
 
@@ -115,7 +115,7 @@ class Top:
         """Keep the largest of each row among some cells.
 
         `rows`, `columns`: int, shape (m,): where the cells are, each once.
-        `values`: float32, shape (m,): None of which is below `least`.
+        `values`: float32, shape (m,): none is below `least`.
         Returns: float32, shape (n, q): columns of a row in ascending order.
 
         Examples
@@ -135,7 +135,7 @@ class Top:
         return top
 
     def of_sparse(self, predictions: csr_array) -> csr_array:
-        """Keep the largest of each row of a sparse matrix, none of which is below `least`."""
+        """Keep the largest of each row of a sparse matrix, whose entries are all at least `least`."""
         rows = np.repeat(np.arange(predictions.shape[0]), np.diff(predictions.indptr))
         return self.of_rows(rows, predictions.indices, predictions.data, predictions.shape)
 
@@ -246,7 +246,7 @@ class TopPredictions:
 
 
 def all_reaching(predict: Callable[[int | None], Predictions], thresholds: np.ndarray) -> Predictions:
-    """Predict so many labels of each instance that all that reach their threshold are among them.
+    """Predict as many labels of each instance as it takes for all that reach their threshold to be among them.
 
     `predict` takes how many of each instance, or None for as many as usual, and returns predictions of n instances.
     """

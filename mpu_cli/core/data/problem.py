@@ -60,7 +60,7 @@ class InstanceGroups:
         return np.bincount(self.of_instances, of_instances, len(self.names))
 
     def rows(self, index: np.ndarray | slice) -> "InstanceGroups":
-        """Return those of a subset of the instances, in the order of the index."""
+        """Select instances, in the order of the index."""
         return replace(self, of_instances=self.of_instances[index])
 
     @property
@@ -82,7 +82,7 @@ class LabelInformation:
     second: np.ndarray | None = None
     # Those to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
     answers: Answers | None = None
-    # bool, shape (n, q): the cells in `verified` that nobody had suggested, of which no probability was claimed.
+    # bool, shape (n, q): the cells in `verified` that nobody had suggested, so that no probability was claimed.
     added: csr_array | None = None
     groups: InstanceGroups | None = None  # groups of instances that have a label frequency of their own
     # float32, shape (q, any): A vector for each label, zero where there is none: the direction of the mean of the

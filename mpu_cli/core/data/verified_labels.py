@@ -146,11 +146,11 @@ class VerifiedLabels:
         return np.bincount(self.cells.indices[self.cells.data == Verdict.IMPLIED], minlength=self.cells.shape[1])
 
     def rows(self, index: np.ndarray | slice) -> "VerifiedLabels":
-        """Return those of a subset of the instances, in the order of the index."""
+        """Select instances, in the order of the index."""
         return VerifiedLabels(self.cells[index], self.instances[index])
 
     def block(self, columns: slice | np.ndarray) -> "VerifiedLabels":
-        """Return those of a subset of the labels."""
+        """Select labels."""
         return VerifiedLabels(self.cells[:, columns], self.instances)
 
     def widened(self, ids: np.ndarray, every: np.ndarray) -> "VerifiedLabels":

@@ -65,7 +65,7 @@ def pruned(weights: np.ndarray, least: float) -> csr_array:
 
 
 def with_rows(weights: csr_array, rows: Columns) -> csr_array:
-    """Put rows of weights at their places among those of all features; the others are empty."""
+    """Put rows of weights at their places among all features; the other rows are empty."""
     sizes = np.zeros(rows.width, np.int64)
     sizes[rows.indices] = np.diff(weights.indptr)
     indptr = np.concatenate([[0], np.cumsum(sizes)])

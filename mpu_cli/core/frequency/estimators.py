@@ -36,7 +36,7 @@ _Z = 6.0
 REPLICATES = 200
 # A bin with fewer annotated instances is luck.
 _FEWEST_POSITIVES = 10
-# Bins not surely so many times richer in annotations than their labels are on the whole show little.
+# Bins show little unless they are surely this many times richer in annotations than their labels are on the whole.
 _PREDICTABLE_LIFT = 2.0
 # Above this, c is near 1 however rich the labels are on the whole.
 _NEARLY_COMPLETE = 0.95
@@ -357,7 +357,7 @@ def _e3(cells: Cells) -> _Statistic:
 
 
 def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: float | None = None) -> _Statistic:
-    """Estimate c as the sum of one number an instance by that of another."""
+    """Estimate c as a ratio of sums: of one number for each instance, and of another."""
     return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny), lowest)
 
 
@@ -385,7 +385,7 @@ class GroupRow(TypedDict):
     missing : float
         How many labels are missing, by c.
     pooled : bool
-        Whether c is drawn to that of all, since annotations are few.
+        Whether c is drawn to c of all, since annotations are few.
     """
 
     group: str
@@ -403,12 +403,12 @@ class GroupFrequencies:
 
     c: np.ndarray  # float64, shape (groups,)
     intervals: np.ndarray  # float64, shape (groups, 2): 90 %, as of `FrequencyEstimate`
-    pooled: np.ndarray  # bool, shape (groups,): whether c is that of all small groups, or of all instances
+    pooled: np.ndarray  # bool, shape (groups,): whether c is pooled over all small groups, or all instances
 
     def combined(self, estimate: FrequencyEstimate, annotations: np.ndarray) -> FrequencyEstimate:
         """Return an estimate of all instances with c by the annotations of each group.
 
-        Its interval has the ends of those of all groups at once, so that it covers more than 90 %.
+        Its interval spans the intervals of all groups, so that it covers more than 90 %.
         """
         c, low, high = (float(annotations.sum() / (annotations / c).sum()) for c in (self.c, *self.intervals.T))
         return replace(estimate, c=c, interval=(low, high))

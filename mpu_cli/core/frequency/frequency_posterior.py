@@ -19,19 +19,19 @@ _ALPHAS = np.geomspace(1, 1000, 16)
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of [0, 1], in each of which a share is about equally uncertain: steps of its arcsine."""
+    """Cells of [0, 1] whose shares are about equally uncertain: steps of the arcsine."""
 
     edges: np.ndarray  # float64, shape (J + 1,)
     c: np.ndarray  # float64, shape (J,): the middle of each cell
 
     @classmethod
     def of(cls, cells: int) -> "Grid":
-        """Make one of so many cells."""
+        """Make a grid of this many cells."""
         half_steps = np.sin(np.linspace(0, np.pi / 2, 2 * cells + 1)) ** 2
         return cls(half_steps[::2], half_steps[1::2])
 
 
-# Cells of at most 0.006 for labels, of which there are many, and of 0.0002 for one share.
+# Cells of at most 0.006 for labels, which are many, and of 0.0002 for one share.
 FOR_LABELS = Grid.of(256)
 FOR_ONE = Grid.of(8192)
 _FOR_MU = Grid.of(128)

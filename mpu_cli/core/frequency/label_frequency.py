@@ -1,12 +1,12 @@
 """The label frequency c = Pr(annotated | true) of every cell (instance, label): one object for everything that uses c.
 
-In a cell that is not verified, c is the rate of the label or, where instances are in groups, that of the instance. In
+In a cell that is not verified, c is the rate of the label or, where instances are in groups, of the instance. In
 a verified cell c is 1, and s, whether the label counts as annotated, is its truth. In an ignored cell c is 0: it is
 neither positive nor negative. In an instance whose label set is complete, every cell is verified.
 
 True labels are counted by annotations, each of which stands for 1 / c true labels (`true_of`); in complete instances
-each stands for itself, and those of labels known to be false stand for none. A single label that was found true is not
-added: the annotations stand for it already. docs/method.md, "Verified labels", has the losses of all these cells.
+each stands for itself, and annotations of labels known to be false stand for none. A single label that was found true
+is not added: the annotations stand for it already. docs/method.md, "Verified labels", has the losses of all cells.
 """
 
 from dataclasses import dataclass, replace
@@ -94,7 +94,7 @@ class LabelFrequency:
         return LabelFrequency(self.rates[columns], self.verified and self.verified.block(columns), self.of_instances)
 
     def single_precision(self) -> "LabelFrequency":
-        """Return the same in 32-bit numbers, none of which is rounded to 0."""
+        """Return the same in 32-bit numbers; none is rounded to 0."""
         of_instances = None if self.of_instances is None else _single(self.of_instances)
         return replace(self, rates=_single(self.rates), of_instances=of_instances)
 
@@ -125,7 +125,7 @@ class LabelFrequency:
         of_instances : ndarray of float32, shape (n,)
             c of all cells of an instance; NaN: the rates of the labels.
         of_cells : csr_array of float32, shape (n, q)
-            c of single cells, which goes before that of their instance. A stored 0 is an ignored cell.
+            c of single cells, which takes precedence over their instance. A stored 0 is an ignored cell.
         """
         if self.verified is None:
             if self.of_instances is None:
@@ -238,5 +238,5 @@ def _per_label(labels: csr_array) -> np.ndarray:
 
 
 def _single(c: np.ndarray) -> np.ndarray:
-    """Return frequencies in 32-bit numbers, none of which is rounded to 0."""
+    """Return frequencies in 32-bit numbers; none is rounded to 0."""
     return np.maximum(c.astype(np.float32), np.finfo(np.float32).tiny)

@@ -29,7 +29,7 @@ _STEP = 0.25
 _KAPPAS = np.arange(-9.0, 7.1, 0.25)
 _ETAS = np.arange(-4.5, 7.1, 0.15)
 _CELLS = Grid(expit(np.append(_ETAS - 0.075, _ETAS[-1] + 0.075)), expit(_ETAS))
-# The grids of mu, b, tau and d, and their prior: that of one c, where b is 0, and that of any.
+# The grids of mu, b, tau and d, and their priors: of one c, where b is 0, and of any.
 _MUS = np.arange(-4.0, 6.1, 0.2)
 _SLOPES = np.array([0.0, 0.25, 0.5, 0.75])
 _TAUS = np.array([0.1, 0.3, 0.6, 1.0])
@@ -62,9 +62,9 @@ class ScoredCells:
     # bool, shape (n, q): whether the cell is not annotated, and was left to chance: neither ignored nor in a complete
     # instance
     missing: np.ndarray
-    open: np.ndarray  # bool, shape (n, q): those of them that nobody has decided
+    open: np.ndarray  # bool, shape (n, q): which of them nobody has decided
     annotations: np.ndarray  # float64, shape (q,): of each label, left to chance
-    # float64, shape (q,): mean probability of these annotations; that of all labels counts for two more
+    # float64, shape (q,): mean probability of these annotations; the mean of all labels counts for two more
     shown: np.ndarray
 
     @classmethod
@@ -254,7 +254,7 @@ def _moved(rows: np.ndarray, by: np.ndarray) -> np.ndarray:
 
 
 def _with_chance(rows: np.ndarray, annotations: np.ndarray) -> np.ndarray:
-    """Turn probabilities of a chance to be annotated into those of the share that is: labels x log odds of c.
+    """Turn probabilities of a chance to be annotated into probabilities of the share that is: labels x log odds of c.
 
     Of a label with A annotations, the log odds of that share have the variance 1 / (A (1 - c)) by chance alone (delta
     method, of a negative binomial number of missing labels), and what the form of r may be wrong by.
@@ -276,7 +276,7 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     cell is true: at c = 0.5, or by the answers so far. Systematic sampling with unequal probabilities (Madow 1949),
     label by label, in random order within a label.
 
-    `n`: at most so many.
+    `n`: how many at most.
     `truth`: by the answers so far. Default: there are none.
     """
     q = len(cells.annotations)

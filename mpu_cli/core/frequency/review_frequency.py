@@ -1,6 +1,6 @@
 """The label frequency of every label, from what people have decided: complete label sets, and answers to questions.
 
-Complete label sets are those of instances that were drawn at random and reviewed, or of a second file from the same
+Complete label sets come from instances that were drawn at random and reviewed, or from a second file of the same
 population (docs/method.md, "Frequencies from complete label sets"). `frequency_posterior` turns either into what is
 probable of c, and `questions` answers on single cells.
 """
@@ -127,7 +127,7 @@ def from_review(
 
 
 def _of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray) -> tuple[csr_array, csr_array]:
-    """Return the true labels of the instances drawn, without implied ones, and those of them that were annotated."""
+    """Return the true labels of the instances drawn, without implied ones, and which of them were annotated."""
     rows = _complete_rows(verified, sampled)
     annotated, known = labels[rows].astype(bool), verified.rows(rows)
     true = known.without_implied(known.part(annotated)[1].astype(bool))
@@ -255,7 +255,7 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
 
     `width`: upper end of the interval less its lower end, above 0.
     `c`: what c is expected to be, in (0, 1]; 0.5 asks for most.
-    `labels_per_instance`: true labels of an instance, above 0. That of one label, to plan for the interval of its own.
+    `labels_per_instance`: true labels of an instance, above 0; of one label, to plan for its own interval.
     Returns: at least 1. More are needed where the labels of an instance tend to go missing together.
 
     Examples
@@ -280,7 +280,7 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
 
 
 def _width(true: float, c: float) -> float:
-    """Width of the interval of c where so many true labels are seen."""
+    """Width of the interval of c where this many true labels are seen."""
     low, high = betaincinv(c * true + 1, (1 - c) * true + 1, [_OUTSIDE / 2, 1 - _OUTSIDE / 2])
     return float(high - low)
 
@@ -299,8 +299,9 @@ def _complete_rows(verified: VerifiedLabels, rows: np.ndarray) -> np.ndarray:
 def _design_effect(kept: np.ndarray, true: np.ndarray) -> float:
     """By how much the share of kept labels varies more than if each were lost on its own; at least 1.
 
-    Whoever annotates an instance may have been thorough or not, so that its labels go missing together. The variance of
-    the ratio of sums over m instances (Cochran, Sampling Techniques, 1977, Section 6.4) by that of a binomial share.
+    Whoever annotates an instance may have been thorough or not, so that its labels go missing together. This is the
+    variance of the ratio of sums over m instances (Cochran, Sampling Techniques, 1977, Section 6.4), divided by the
+    variance of a binomial share.
     """
     m, n = np.count_nonzero(true), true.sum()
     share = kept.sum() / max(n, 1)

@@ -52,10 +52,10 @@ class SingleFrequencies:
 
     c: np.ndarray  # float64, shape (q,)
     intervals: np.ndarray  # float64, shape (q, 2): 90 %
-    pooled: np.ndarray  # bool, shape (q,): whether c is that of all labels, since the label has too few annotations
+    pooled: np.ndarray  # bool, shape (q,): whether c is pooled over labels, since the label has too few annotations
 
     def of_all(self, q: int, columns: np.ndarray | slice, c: float) -> "SingleFrequencies":
-        """Return those of q labels, of which these are the `columns`. The others have c of all labels."""
+        """Return frequencies of q labels: these at `columns`; the others have c of all labels."""
         rates, intervals = np.full(q, c), np.tile([CEILINGS[0], 1.0], (q, 1))
         pooled = np.ones(q, bool)
         rates[columns], intervals[columns], pooled[columns] = self.c, self.intervals, self.pooled

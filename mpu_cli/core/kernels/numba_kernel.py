@@ -68,7 +68,7 @@ prefetch = _do_nothing if numba.config.DISABLE_JIT else _ask
 
 # Labels learned together: a row of weights then fills few cache lines, and two threads share the labels of RCV1.
 BLOCK_SIZE = 64
-# So many instances ahead, within a batch, data are asked for: instances are visited in random order, and waiting for
+# How many instances ahead, within a batch, data are prefetched: instances are visited in random order, and waiting for
 # their data took a fifth of the time.
 _AHEAD = 2
 
@@ -135,7 +135,7 @@ def _csr(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def frequency_arrays(frequency: LabelFrequency, padded: int) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Return the rates of so many labels, 1 beyond those there are, and where c is not the rate of its label.
+    """Return the rates of labels, padded with 1, and where c is not the rate of its label.
 
     The latter are arrays of the same types, and empty, where that is nowhere.
     """

@@ -56,7 +56,7 @@ BLOCK_SIZE = 128
 # times the memory of the data.
 _KEPT_INSTANCES = 100_000
 # An instance whose gradients are all below this in absolute value hardly moves the weights of a block of labels.
-# Where gradients are thinned, one in so many of these moves them, by so many times its gradients.
+# Where gradients are subsampled, one in this many of these moves them, by this many times its gradients.
 SMALL_GRADIENT, THINNED_TO_ONE_IN = 0.01, 8
 # Scores that are computed at a time where only the largest are kept.
 _SCORES = 1 << 20
@@ -142,7 +142,7 @@ def descend(
     `seen`: instances that these weights have been learned from before: t starts there.
     `offsets`: float32, shape (N, q): what is added to the scores of all instances of the features.
     `thin`: whether weights may move by a sample of the small gradients, as `thinned` draws it.
-    `gradient`: that of the loss (`core.loss.Loss`).
+    `gradient`: of the loss (`core.loss.Loss`).
     Returns: `weights`: float32, shape (width, q); `bias`: float32, shape (q,).
     """
     if weights is None:
@@ -181,7 +181,7 @@ def thinned(gradient: np.ndarray, first: int, epoch: int) -> np.ndarray:
     """Gradient subsampling (B x q): leave out most instances with small gradients, and weight others to keep the mean.
 
     Of many labels, most instances have nothing to do with a block, and moving its weights by each takes half of the
-    time. One in so many is due, others in each epoch; the instances are in random order, of which the first one here
+    time. One in that many is due, others in each epoch; the instances are in random order, of which the first one here
     has the place `first`, so that the sum of the gradients is right on average.
     """
     small = np.abs(gradient).max(axis=1) < np.float32(SMALL_GRADIENT)

@@ -1,6 +1,6 @@
 """The squared hinge, weighted by the label frequency.
 
-The weights are those of the convex bound of the unbiased risk (Qaraei, Schultheis, Gupta and Babbar, "Convex surrogates
+The weights come from the convex bound of the unbiased risk (Qaraei, Schultheis, Gupta and Babbar, "Convex surrogates
 for unbiased loss functions in extreme classification with missing labels", WWW 2021): an annotated label counts
 2 / c - 1 times, for itself and for those like it that look like negatives.
 """

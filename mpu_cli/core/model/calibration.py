@@ -2,7 +2,7 @@
 
 Isotonic regression of s / c on out-of-fold predictions of all labels together, as a number for each of some blocks of
 predictions (Zadrozny and Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD
-2002). The map is a line from the centre of a block to that of the next, on the scale of log odds, with the mean of
+2002). The map is a line through the centres of the blocks, on the scale of log odds, with the mean of
 every block as the regression has it: it increases strictly, and being the same for all labels it changes no order.
 docs/method.md, "Calibration". Cells are counted by their probability, in bins so narrow that the counts serve in place
 of the cells.
@@ -46,11 +46,11 @@ class BinnedCells:
         return BinnedCells(self.cells[strata], self.true[strata], self.annotations[strata])
 
     def together(self) -> "BinnedCells":
-        """Return the counts of all strata as those of one."""
+        """Return the counts summed over strata, as one stratum."""
         return BinnedCells(*(of_strata.sum(axis=0)[None] for of_strata in vars(self).values()))
 
     def kept(self) -> "BinnedCells":
-        """Return the counts without predictions of 0, which those of many labels are that are not kept."""
+        """Return the counts without predictions of 0: with many labels, those that were not kept."""
         above = np.arange(BINS) > 0
         return replace(self, cells=self.cells * above, true=self.true * above)
 
@@ -127,11 +127,11 @@ _FEWEST_ANNOTATIONS = 50
 _MOST_BLOCKS = 50
 # A probability of 0 or 1 has no log odds; these are the smallest number that float32 has, and the largest below 1.
 _LEAST, _LARGEST = 1e-38, 1 - 2.0**-25
-# The share of a block stays so many cells away from none and from all of them, and below that of the surest block:
+# The share of a block stays this many cells away from none and from all of them, and below the surest block:
 # above it, float32 tells few probabilities apart, and what many cells share would no longer have an order.
 _MARGIN = 0.5
 _SUREST, _MOST = 0.9999, 0.99999  # of a block, and of a prediction
-# True labels by which the map of a stratum is drawn to that of all.
+# The map of a stratum is shrunk towards the map of all as if by this many true labels.
 _SHRINKING = 10.0
 _SWEEPS = 20
 # The map rises by at least so much of what the log odds of predictions do: no two of them become one.
@@ -144,14 +144,14 @@ _CELLS = 1 << 20
 class Calibration:
     """A strictly increasing map from predictions to probabilities, piecewise linear in the log odds of both."""
 
-    # `predicted`, `actual`: float64, shape (m,): log odds of predictions, ascending, and those of the probabilities
+    # `predicted`, `actual`: float64, shape (m,): log odds of predictions, ascending, and of the probabilities
     # they stand for, ascending too. Beyond the outermost ones both differ by the same.
     predicted: np.ndarray
     actual: np.ndarray
 
     @property
     def maps(self) -> "tuple[Calibration, ...]":
-        """Return the map of each stratum, of which there is one."""
+        """Return the map of each stratum: there is one."""
         return (self,)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -194,7 +194,7 @@ class Calibration:
         self.apply(held_out.probabilities)
 
     def log_odds(self, predicted: np.ndarray) -> np.ndarray:
-        """Return log odds of probabilities for those of predictions."""
+        """Map log odds of predictions to log odds of probabilities."""
         return _through(predicted, self.predicted, self.actual)
 
     def at_edges(self, numbers: np.ndarray) -> np.ndarray:
@@ -216,7 +216,7 @@ class StratifiedCalibration:
     """A map for each stratum of labels (`core.data.predictions`)."""
 
     maps: tuple[Calibration, ...]  # one for each stratum
-    strata: np.ndarray  # int8, shape (q,): that of each label of a model
+    strata: np.ndarray  # int8, shape (q,): the stratum of each label
 
     def apply(self, predictions: Predictions) -> None:
         """Put probabilities in place of predictions by the model, float32, shape (n, q)."""
@@ -251,7 +251,7 @@ class StratifiedCalibration:
         return bool((self.strata == UNSEEN).any())
 
     def merged(self, binned: BinnedCells) -> BinnedCells:
-        """Return cells that are counted in strata, by their predictions, as those of one, by their probability.
+        """Sum cells counted by prediction in strata to cells of one stratum, counted by probability.
 
         Unless a label of the model was never annotated, it predicts none that the models have not seen: these are among
         the true labels alone.
@@ -320,7 +320,7 @@ def _slow_above_surest(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _drawn_in(z: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Return log odds with those of 0 and 1, such as forests have, as of half of the smallest that is above, or below.
+    """Return log odds; 0 and 1, which forests predict, count as half of the smallest distance from them.
 
     They have none of their own: a block with one of them and others would have its centre far away from all cells.
     """
@@ -335,11 +335,11 @@ def calibrate_strata(binned: BinnedCells, annotations: np.ndarray) -> AnyCalibra
     """Learn a map for each stratum from counted cells.
 
     A map for all of them comes first. What it makes of predictions is corrected in each stratum by the same regression,
-    shrunk to it as if so many more labels were true as it says.
+    shrunk to it as if by more true labels, which are as it says.
 
     `binned`: in strata.
     `annotations`: int, shape (q,): of the labels, in all of the training. Cells of labels that their model has never
-    seen are like those of labels that were never annotated, if there are any, and like no others.
+    seen are like cells of labels that were never annotated, if there are any, and like no others.
     Returns: one map where all labels are in one stratum; None as for `calibrate`.
     """
     if np.count_nonzero(binned.cells.any(axis=1)) <= 1:
@@ -353,7 +353,7 @@ def calibrate_strata(binned: BinnedCells, annotations: np.ndarray) -> AnyCalibra
 
 
 def _refined(pooled: Calibration, stratum: BinnedCells) -> Calibration:
-    """Return the map of a stratum: that of all of them, corrected where its annotations say otherwise."""
+    """Return the map of a stratum: the map of all strata, corrected where its annotations say otherwise."""
     there = np.flatnonzero(stratum.cells[0])
     if not len(there):
         return pooled
@@ -366,7 +366,7 @@ def _refined(pooled: Calibration, stratum: BinnedCells) -> Calibration:
 def _fitted(
     z: np.ndarray, cells: np.ndarray, true: np.ndarray, annotations: int, shrinking: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit a map to cells at some log odds: the points of a line from the centre of a block to that of the next."""
+    """Fit a map to cells at some log odds: the points of a line through the centres of blocks."""
     block = _blocks(cells, true, min(max(annotations // _FEWEST_ANNOTATIONS, 1), _MOST_BLOCKS))
     size, hits = np.bincount(block, cells), np.bincount(block, true)
     if shrinking:

@@ -107,7 +107,7 @@ class StackedModel:
     # Pr(y=1 | x) (Elkan and Noto 2008): its probabilities are divided by c, and cut off at 1
     frequencies: np.ndarray | None = None
     # What makes probabilities of the predictions of each level; None, or none: they are taken for such as they are.
-    # That of the last level alone may be in strata.
+    # The calibration of the last level alone may be in strata.
     calibrations: tuple[AnyCalibration | None, ...] = ()
     top: Top | None = None  # which predictions of a level are kept, where labels are many; None: all
     columns: Columns | None = None  # the features that have weights; None: all
@@ -134,7 +134,7 @@ class StackedModel:
     def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
         """Return the same as an array, or, of many labels, the largest of each instance as a sparse matrix.
 
-        With `most` these are so many of each instance, however improbable. Default: as many as `top` has.
+        `most`: how many of each instance, however improbable they are. Default: the number of `top`.
         """
         features = Features.of(matrix if self.columns is None else self.columns.of(matrix), self._width)
         last = self.top

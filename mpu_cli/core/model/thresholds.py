@@ -1,4 +1,4 @@
-"""Decision thresholds that maximise micro-F1, or macro-F1, on labels of which part is missing.
+"""Decision thresholds that maximise micro-F1, or macro-F1, on labels that are partly missing.
 
 With label frequency c, each annotated label that is predicted stands for 1/c true ones, from which the micro-F1 that a
 threshold would reach on complete labels is estimated: docs/method.md, "Thresholds". With one c for all, the largest F
@@ -224,7 +224,7 @@ class ExpectedF1:
     """The micro-F1 that thresholds would reach on complete labels."""
 
     predicted: float  # cells that reach their threshold
-    # `by_chance`, `certain`: estimated true labels, and those of them that are predicted: by annotations that stand
+    # `by_chance`, `certain`: estimated true labels, and how many of these are predicted: by annotations that stand
     # for 1/c, and by those that stand for themselves
     by_chance: tuple[float, float]
     certain: tuple[float, float]
@@ -382,7 +382,7 @@ class Evidence:
         return replace(self, held_out=self.held_out.without_unseen())
 
     def of_labels(self, annotated: np.ndarray) -> LabelledPredictions:
-        """Return those of the labels that are annotated somewhere: nothing tells how often another label is true."""
+        """Select the labels that are annotated somewhere: nothing tells how often another label is true."""
         rows, predictions = self.held_out.rows, self.held_out.probabilities
         labels, frequency = self.labels[rows], self.frequency.rows(rows)
         if len(annotated) == labels.shape[1]:

@@ -111,7 +111,7 @@ def best_top_k(probabilities: Predictions, k: int, aim: str) -> tuple[TopK, Expe
     `aim`: {"macro-f1", "coverage"}.
 
     The method of Frank and Wolfe finds a mixture of decisions. Of its steps, the one with the largest sum is returned;
-    the first is that of the k most probable labels.
+    the first is the rule of the k most probable labels.
 
     Examples
     --------

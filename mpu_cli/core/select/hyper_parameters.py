@@ -60,7 +60,7 @@ class Estimates:
         return basis
 
     def f1_interval(self, expected: ExpectedF1) -> tuple[float, float]:
-        """Return a 90 % interval of the F1 by that of c, where c was estimated, and by the sampling of instances."""
+        """Return a 90 % interval of the F1 by the interval of c, if it was estimated, and the sampling of instances."""
         basis = self.reviewed or self.estimate
         return expected.interval() if basis is None else expected.interval(basis.c, basis.interval)
 
@@ -100,7 +100,7 @@ class HyperParameters:
     folds: int | None = None  # number of cross-validation folds; None: by the number of instances
     prune: float | None = None  # weights below this are dropped; None: none
     estimates: Estimates = Estimates()
-    # Out-of-fold predictions of level 0, where choosing the settings has given those of all instances
+    # Out-of-fold predictions of level 0, if choosing the settings has predicted all instances
     held_out: HeldOut | None = None
     f1: float | None = None  # the F1 that the settings were chosen by, where they were
 
@@ -258,7 +258,7 @@ def estimate_frequency(
 
 @dataclass(frozen=True)
 class _Climb:
-    """What is free, the criterion, and starts of different losses, of which the first is taken where they are equal."""
+    """What is free, the criterion, and starts of different losses; of equals the first is taken."""
 
     starts: list[Settings]
     free: tuple[str, ...]
@@ -320,6 +320,6 @@ def _choose_pruning(sample: Sample, rates: np.ndarray, settings: Settings, run: 
 
 
 def _trial(sample: Sample, rates: np.ndarray, size: int) -> Trial:
-    """Return the first folds of the sample that hold out so many instances."""
+    """Return the first folds of the sample, as many as hold out this number of instances."""
     m = leading([fold.rows for fold in sample.folds], size)
     return Trial(sample.folds[:m], sample.labels, sample.frequency(rates), sample.weights)

@@ -64,7 +64,7 @@ def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLab
     labels in the order of their annotations: labels of every frequency are there, and the most frequent ones surely.
 
     `annotations`: int, shape (q,): how many instances are annotated with each label.
-    `size`: about so many; less than `FEW_LABELS` can be.
+    `size`: about how many; it may be less than `FEW_LABELS`.
     Returns: None where all are taken.
     """
     q = len(annotations)
@@ -88,13 +88,13 @@ def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLab
 
 
 class Sample:
-    """At most so many of the instances, drawn without replacement; of many labels, some.
+    """A sample of the instances, drawn without replacement; where labels are many, also of labels.
 
     `size`: instances to draw at most; all are taken, in their order, where there are no more.
     `m`: number of folds; None: by their number.
     `drawn`: some of the labels. Default: all.
     `label_features`: csr_array, shape (q, D): what the mean of the weights may be; see `core.side_information`.
-    `features`, `labels`, `verified`, `groups`: those of the instances, and labels, in it.
+    `features`, `labels`, `verified`, `groups`: of the instances, and labels, in it.
     `columns`: which labels are in it, ascending.
     `weights`: float64, shape (m,): how many labels each of them stands for; None: each for itself, since all are in it.
     `rows`: which they are, ascending.
@@ -200,12 +200,12 @@ class Sample:
         return out_of_fold(self.folds, self.labels.shape, frequency, settings, self._run, tick)
 
     def part_of(self, cells: np.ndarray) -> np.ndarray:
-        """Return the values of its cells, of those of all (n x q)."""
+        """Select the values of its cells from those of all cells (n x q)."""
         return np.ascontiguousarray(cells[self.rows][:, self.columns])
 
 
 def _narrowed(features: Features, of_labels: csr_array) -> tuple[Features, csr_array]:
-    """Leave out features that neither instances nor these labels have, such as those of the names of all others."""
+    """Leave out features that neither instances nor these labels have, such as words of names of other labels."""
     if features.dense.shape[1]:
         return features, of_labels
     used = Columns.occurring(features.sparse, of_labels)

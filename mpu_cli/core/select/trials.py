@@ -62,7 +62,7 @@ class Trial:
     def estimated_f1(self, predictions: np.ndarray, criterion: str | float = PU_F1, guided: bool = False) -> float:
         """Estimate the F1 of predictions (n x q) of all instances that the folds hold out.
 
-        Where label features teach, that of micro-F1 is estimated in strata (`core.data.predictions`).
+        Where label features are learned from, micro-F1 is estimated in strata (`core.data.predictions`).
         """
         held_out = predictions[self._rows], *self._held_out
         if criterion == MACRO_F1:
@@ -107,7 +107,7 @@ def choose_settings(
 
     `start`: where to start; what is free is among `COSTS`, `STEPS` or `PRIORS`.
     `free`: what to choose: some of "cost", "step" and "prior". The rest of the start is kept.
-    `criterion`: that of the thresholds, as in `core.options.Options`: of macro-F1, or else of micro-F1 at one
+    `criterion`: of the thresholds, as in `core.options.Options`: of macro-F1, or else of micro-F1 at one
     threshold.
     `tick`: called once per setting.
     """
@@ -217,7 +217,7 @@ def out_of_fold_f1(
 
     `predict` gives probabilities of the held-out instances, by the training instances and C; of all labels, those that
     reach the threshold are predicted. At c = 1 labels are taken as complete. Without `folds`, these are by the number
-    of instances; so many jobs are done at a time. `tick` is called once an evaluation.
+    of instances. `tick` is called once an evaluation.
     """
     n, q = labels.shape
     held_out = deal(n, folds or default_folds(n), run.seed)

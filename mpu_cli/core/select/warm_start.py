@@ -12,7 +12,7 @@ from mpu_cli.core.sgd import Settings
 
 @dataclass(frozen=True)
 class WarmStart:
-    """An earlier model, and which of its labels are those of the new data."""
+    """An earlier model, and which of its labels the new data have."""
 
     model: StackedModel  # its D features are the new data's by their index
     # int, shape (q,): the column that each label of the new data has in the model; -1 for a new label
@@ -70,5 +70,5 @@ class WarmStart:
 
 
 def warm_epochs(epochs: int) -> int:
-    """Return the passes of a warm start where a cold one takes so many."""
+    """Return the passes of a warm start, from those of a cold one."""
     return max(1, epochs // 2)

@@ -35,7 +35,7 @@ from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Checkpoint, Run
 from mpu_cli.runtime.steps import Step
 
-# Of which the better is taken.
+# The better one of levels 1 to this is taken.
 MOST_AUTOMATIC_LEVELS = 2
 # Of many labels, annotations that tell the threshold of all of them.
 _ENOUGH_ANNOTATIONS = 5_000

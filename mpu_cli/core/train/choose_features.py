@@ -1,4 +1,4 @@
-"""The choice between an instance's own features and those of an RBF kernel, by the estimate that chooses C."""
+"""The choice between an instance's own features and features of an RBF kernel, by the estimate that chooses C."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ def choose_features(problem: Problem, options: Options, run: Run, warm_start: Wa
     if obstacle is not None or (options.features is None and not can_tell):
         return own
     refuse_large_features(len(problem), max(LANDMARKS))
-    run = replace(run, checkpoints=NO_CHECKPOINTS)  # those of the same steps are of the features that are chosen
+    run = replace(run, checkpoints=NO_CHECKPOINTS)  # these steps save checkpoints for the chosen features only
     linear = replace(own, hyper_parameters=choose_hyper_parameters(own.instances, options, run))
     with run.step(Step.CHOOSE_FEATURES) as tick:
         kernel = _best_kernel(problem, options, run, linear, tick)
@@ -74,7 +74,7 @@ def choose_features(problem: Problem, options: Options, run: Run, warm_start: Wa
 def _obstacle(instances: Instances, warm_start: WarmStart | None) -> str | None:
     """Return why a kernel is not for these instances; None if it is."""
     if warm_start is not None:
-        return "the weights of an earlier model are those of features"
+        return "the weights of an earlier model belong to features"
     if instances.label_features is not None:
         return "features of labels are directions in the space of features"
     if len(instances.annotations) > FEW_LABELS:
@@ -89,7 +89,7 @@ def _obstacle(instances: Instances, warm_start: WarmStart | None) -> str | None:
 def _best_kernel(problem: Problem, options: Options, run: Run, linear: Chosen, tick: Callable[[], None]) -> Chosen:
     """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises.
 
-    c is that of linear features, and the loss theirs, so that neither makes a difference.
+    c and the loss are those chosen for linear features, so that neither makes a difference.
     """
     quiet = replace(run, observe=no_observer)
     chosen = linear.hyper_parameters

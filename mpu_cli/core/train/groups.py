@@ -3,7 +3,7 @@
 Groups of labels are the units of work: the instances on the list of a group are picked from all parts, and one process
 learns from them what a single machine would learn. So what is learned does not depend on the parts, but for the most
 annotated labels: these learn from all instances, by shards (`mixing`). A few groups at a time are picked together, and
-only so many instances that a process has room for them.
+only as many instances as a process has room for.
 
 Each part keeps the lists of its own instances. The directions of labels are sums over the parts. The model that tells
 to which groups of labels an instance is near is learned by shards too, a block of groups at a time.
@@ -67,7 +67,7 @@ def sample_negatives(
 ) -> NegativeSample:
     """Find the groups of labels, and the instances to learn each from; there are more labels than are in a group.
 
-    `settings` and `prune` are those of the model of groups. With a prior, labels are also like instances that have
+    `settings` and `prune` are for the model of groups. With a prior, labels are also like instances that have
     features of their own.
     """
     n, q = labels.shape
@@ -134,7 +134,7 @@ class Picked:
 
 @dataclass(frozen=True)
 class Whole:
-    """All instances of a selection, of which a group is learned from some."""
+    """All instances of a selection; each group is learned from some of them."""
 
     size: int
     mean_squared_norm: float
@@ -152,7 +152,7 @@ def count_positives(part: PartRows) -> np.ndarray:
 
 
 def sums_of_labels(part: PartRows, labels: np.ndarray, most: int) -> csr_array:
-    """Sum up at most so many instances of each of some labels, of unit length each."""
+    """Sum up instances of each of some labels, scaled to unit length, up to a maximum number."""
     return sums_of_instances(part.features, part.positives[:, labels], most)
 
 
@@ -172,7 +172,7 @@ def group_of(groups: LabelGroups) -> np.ndarray:
 
 
 def annotated_groups(part: PartRows, groups: LabelGroups) -> PartRows:
-    """Return a part with groups in place of labels, but for that of the most annotated labels."""
+    """Return a part with groups in place of labels, without the group of the most annotated labels."""
     return replace(part, labels=groups.annotated(part.positives)[:, 1:], verified=None, side=NO_SIDE_INFORMATION)
 
 
@@ -252,7 +252,7 @@ def learn_groups(
     `picked`: of each part.
     `sizes`: how many labels each group has.
     `wholes`: the selections.
-    `prune`: weights below this are dropped, so that those of the models, (D, k), are sparse.
+    `prune`: weights below this are dropped, so that the weights of models, (D, k), are sparse.
     `in_turn`: whether one model learns from two selections, one after the other, in one pass.
     """
     sets = _training_sets(picked, sizes, wholes, run)
@@ -306,9 +306,9 @@ def side_by_side(models: list[LinearModel], labels: list[np.ndarray] | None = No
 
 # Labels whose instances are summed up at a time.
 _LABELS = 4096
-# Instances of a part by which a label is known, at least, if it has so many there.
+# How many instances of a part a label is known by, at least, if it has that many there.
 _FEWEST = 20
-# Instances that are picked together, at most, but for those of one group.
+# How many instances are picked together, at most; one group may have more.
 _TOGETHER = 200_000
 # How many times as many pieces of work there are as can run at a time, at least.
 _PIECES = 4
@@ -359,7 +359,7 @@ class GroupedLevel(Shards):
         return models
 
     def _whole(self, selected: Selected, is_last: bool) -> Whole:
-        """Return what all labels begin with on a selection; the last one is that of all instances."""
+        """Return what all labels begin with on a selection; the last selection is all instances."""
         chosen, start = self.chosen, selected.start(self.chosen.rates)
         if is_last and self.start_of is not None:
             start = self.start_of(self.number)
@@ -431,7 +431,7 @@ class GroupedLevel(Shards):
         yield start, len(sizes)
 
     def _mean_squared_norm(self, selected: Selected) -> float:
-        """Return that of the features of this level."""
+        """Return the mean squared length of the selected instances, with the features of this level."""
         submit, selection, seed = self.executor.submit, selected.selection, self.run.seed
         norms = self.executor.gather([submit(parts.squared_norms, part, selection, seed) for part in self.parts])
         return sum(total for total, _ in norms) / max(len(selected), 1) or 1.0

@@ -66,7 +66,7 @@ class Level(ABC):
 
     @property
     def is_honest(self) -> bool:
-        """Whether its expected F1 is unbiased, so that it can be compared with that of the level below."""
+        """Whether its expected F1 is unbiased, so that it can be compared with the level below."""
         return False
 
     @property
@@ -87,7 +87,7 @@ class Level(ABC):
 
     @abstractmethod
     def learn(self, enough: int) -> tuple[LinearModel, list[Handle]]:
-        """Learn the level, and predict at least so many instances by models that have not seen them.
+        """Learn the level, and predict at least `enough` instances by models that have not seen them.
 
         Returns: `held_out`: handles of a `HeldOut` of each part.
         """
@@ -270,7 +270,7 @@ class OnePart(Level):
 
 @dataclass(frozen=True)
 class _Learned:
-    """The last level, which may become that of the model."""
+    """The last level, which may become the last of the model."""
 
     level: Level
     counted: BinnedCells

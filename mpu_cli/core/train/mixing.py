@@ -26,12 +26,12 @@ from mpu_cli.core.validation import Plan
 from mpu_cli.runtime.parallel import Executor, Handle, reduced
 from mpu_cli.runtime.run import Checkpoint, Run, packed, unpacked
 
-# Up to so many take two rounds, and more three.
+# Up to this many shards take two rounds, and more three.
 _SOME_SHARDS = 16
 
 
 def rounds_of(n_shards: int, epochs: int | None = None, loss: str = DEFAULT) -> int:
-    """Return how many rounds make the mean of so many shards as good as one that learns from all; at least `epochs`.
+    """Return how many rounds make the mean of shards as good as one model of all instances; at least `epochs`.
 
     One of a loss that is not learned by PU-SGD: dual coordinate descent cannot go on with a mean.
     """
@@ -41,7 +41,7 @@ def rounds_of(n_shards: int, epochs: int | None = None, loss: str = DEFAULT) -> 
 
 
 def shards_of(n_parts: int, n_shards: int) -> list[range]:
-    """Deal parts out to shards: the numbers of those of each."""
+    """Deal parts out to shards: the numbers of the parts of each."""
     return [range(shard, n_parts, n_shards) for shard in range(n_shards)]
 
 
@@ -76,7 +76,7 @@ class Mixing:
         return model
 
     def go_on(self, level_parts: Sequence[Handle], selected: Selected, start: Handle, seen: int) -> Handle:
-        """Go on with the last round of a model, which has so many instances behind it, on others."""
+        """Go on with the last round of a model, which has learned from other instances before, on more."""
         rounds = self.rounds(len(level_parts))
         return self._round(level_parts, selected, start, seen + len(selected), rounds * seen, rounds - 1)
 
@@ -106,7 +106,7 @@ class Mixing:
     def _round(
         self, level_parts: Sequence[Handle], selected: Selected, start: Handle, n: int, seen: int, round_: int
     ) -> Handle:
-        """Learn from each selected instance, after so many others, of n that make the model; return the mean."""
+        """Learn from selected instances, after others, of the n that the model learns from; return the mean."""
         at_once = self._at_once(len(level_parts))
         n_shards = len(level_parts) if at_once else self.n_shards
         settings = self.settings
