@@ -30,7 +30,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
 from mpu_cli.inputs.read_sources import training_set
-from mpu_cli.inputs.training_data import ReviewCounts, Sources, TrainingData, frequency_file
+from mpu_cli.inputs.training_data import AnnotatedData, ReviewCounts, Sources, TrainingData, frequency_file
 from mpu_cli.methods import Fitted
 from mpu_cli.methods.mpu import evidence_of
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
@@ -326,33 +326,13 @@ def complete(
     """
     if fill_implied and sources.rules is None:
         raise MpuError("nothing says which labels imply others, so none can be filled in; give --implied RULES")
-    target, suspects, out_of_fold = outputs.target, outputs.suspects, outputs.out_of_fold
-    inputs = {
-        **sources.by_option(),
-        "--c": frequency_file(options),
-        "--implied": sources.rules,
-        **outputs.suggestible.by_option(),
-    }
-    rules_of_output = None
-    if outputs.fill and target not in (None, STANDARD_STREAM) and sources.rules is not None:
-        rules_of_output = implied_file(target)
-    written = {
-        "--output": target,
-        "the rules beside --output": rules_of_output,
-        "--suspects": suspects,
-        "--oof": out_of_fold,
-        "--model": outputs.model,
-        "--cache": sources.cache,
-    }
-    refuse_overlaps(inputs, written, ("--model",))
-    refuse_unwritable(target, suspects, out_of_fold)
-    if outputs.fill:
-        refuse_stream(sources.file)
-    warnings: list[str] = []
+    _refuse_files(sources, outputs, options)
+    suspects, warnings = Cells.none(), []
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
         data = stack.enter_context(training_set(sources, run, on, is_read_again=outputs.fill))
-        problem, checksum = data.problem_and_checksum(run, with_checksum=not outputs.fill or suspects is not None)
+        needs_checksum = not outputs.fill or outputs.suspects is not None
+        problem, checksum = data.problem_and_checksum(run, with_checksum=needs_checksum)
         asked = data.resolved(options)
         names = None if outputs.by_number else data.names
         choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
@@ -365,41 +345,84 @@ def complete(
             evidence = evidence_of(fitted, problem)
         completion = find(evidence, problem, data.ids, choice, data.implications, run)
         filled = None
-        if outputs.fill and target is not None:
+        if outputs.fill and outputs.target is not None:
             most = completion.filling_in.size if choice == Choice() else None
-            rules = data.implications if fill_implied else None
-            filled = write_filled(
-                sources.file,
-                target,
-                completion,
-                most,
-                rules,
-                sources.reading,
-                data.instances_of_file,
-                data.file_content,
-            )
-            if rules_of_output is not None and data.implications is not None:
-                with open_output(rules_of_output) as out:
-                    out.write(implication_lines(data.implications.next_broader()).encode())
-        elif target is not None:
+            filled = _fill_in(sources, outputs, data, completion, most, data.implications if fill_implied else None)
+        elif outputs.target is not None:
             why = None
             if outputs.why and fitted is not None and isinstance(data, TrainingData):
                 why = _why(fitted, problem.features, completion.listed, data, outputs.by_number)
-            write_cells(target, completion.listed, completion, checksum, sources.file, names, data.record_ids, why)
-        if suspects is not None:
-            cells = completion.suspects(choice.top)
-            if len(cells) > 1 and not cells.probabilities.any():
-                warnings.append(
-                    f"all {len(cells):,} suspects that are listed have probability 0: nothing tells them apart, and "
-                    "they are in the order of the instances"
-                )
-            write_cells(suspects, cells, completion, checksum, sources.file, names, data.record_ids)
-        if out_of_fold is not None and fitted is not None:
-            write_out_of_fold(out_of_fold, fitted, data.ids, data.instances_of_file)
+            where = checksum, sources.file, names, data.record_ids
+            write_cells(outputs.target, completion.listed, completion, *where, why)
+        if outputs.suspects is not None:
+            suspects = completion.suspects(choice.top)
+            write_cells(outputs.suspects, suspects, completion, checksum, sources.file, names, data.record_ids)
+        if outputs.out_of_fold is not None and fitted is not None:
+            write_out_of_fold(outputs.out_of_fold, fitted, data.ids, data.instances_of_file)
         if save is not None and fitted is not None:
             files = provenance.of_files(data.described(), sources.others())
             save(data.assembled(fitted, "mpu", options, run, files))
+    if len(suspects) > 1 and not suspects.probabilities.any():
+        warnings.append(
+            f"all {len(suspects):,} suspects that are listed have probability 0: nothing tells them apart, and "
+            "they are in the order of the instances"
+        )
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
+    report = _report(data, completion, names, frequency)
+    return replace(report, filled_in=filled, warnings=(*evidence.warnings, *warnings))
+
+
+def _rules_of(outputs: Outputs, sources: Sources) -> Path | None:
+    """Return where the rules on broader labels are written, beside a file that is filled in."""
+    if not outputs.fill or outputs.target in (None, STANDARD_STREAM) or sources.rules is None:
+        return None
+    return implied_file(outputs.target)
+
+
+def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
+    """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice."""
+    inputs = {
+        **sources.by_option(),
+        "--c": frequency_file(options),
+        "--implied": sources.rules,
+        **outputs.suggestible.by_option(),
+    }
+    written = {
+        "--output": outputs.target,
+        "the rules beside --output": _rules_of(outputs, sources),
+        "--suspects": outputs.suspects,
+        "--oof": outputs.out_of_fold,
+        "--model": outputs.model,
+        "--cache": sources.cache,
+    }
+    refuse_overlaps(inputs, written, ("--model",))
+    refuse_unwritable(outputs.target, outputs.suspects, outputs.out_of_fold)
+    if outputs.fill:
+        refuse_stream(sources.file)
+
+
+def _fill_in(
+    sources: Sources,
+    outputs: Outputs,
+    data: AnnotatedData,
+    completion: Completion,
+    most: int | None,
+    rules: Implications | None,
+) -> int:
+    """Write the data filled in, with their rules on broader labels beside them; return how many labels are new."""
+    assert outputs.target is not None
+    of_file = sources.reading, data.instances_of_file, data.file_content
+    filled = write_filled(sources.file, outputs.target, completion, most, rules, *of_file)
+    beside = _rules_of(outputs, sources)
+    if beside is not None and data.implications is not None:
+        with open_output(beside) as out:
+            out.write(implication_lines(data.implications.next_broader()).encode())
+    return filled
+
+
+def _report(
+    data: AnnotatedData, completion: Completion, names: LabelNames | None, frequency: estimate_c.FrequencyReport | None
+) -> CompletionReport:
     missing, right, each = completion.of_all, completion.right, completion.of_labels
     of_labels = zip(completion.ids.tolist(), np.c_[each.expected, each.low, each.high].tolist(), strict=True)
     return CompletionReport(
@@ -412,7 +435,7 @@ def complete(
         right_low=float(right.low),
         right_high=float(right.high),
         worth_filling_in=completion.filling_in.size,
-        filled_in=filled,
+        filled_in=None,
         expected_f1_before=completion.filling_in.f1_before,
         expected_f1_after=completion.filling_in.f1_after,
         review=data.review,
@@ -429,7 +452,7 @@ def complete(
         names=names,
         frequency=frequency,
         c_assumption=None if frequency is None else frequency.assumption,
-        warnings=(*evidence.warnings, *warnings),
+        warnings=(),
     )
 
 
