@@ -12,8 +12,9 @@ from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency import estimators, questions
 from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
-from mpu_cli.core.frequency.review_frequency import Answered, instances_to_review
+from mpu_cli.core.frequency.review_frequency import instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
+from mpu_cli.core.instances import Instances
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options, Validation
 from mpu_cli.core.select.hyper_parameters import Estimates
 from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, draw_questions, usual_folds
@@ -22,6 +23,7 @@ from mpu_cli.errors import InputError, MpuError
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.inputs.training_data import AnnotatedData, Sources, TrainingData
+from mpu_cli.names import LabelNames
 from mpu_cli.review import decisions
 from mpu_cli.review.tables import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
@@ -137,58 +139,27 @@ def estimate(
     Raises InputError, ClusterError (as of `training_set`), MpuError (the output cannot be written; TooLargeError where
     the data do not fit in memory).
     """
-    sample, method = estimator.sample, estimator.method
     refuse_unwritable(output)
-    pooled: estimators.FrequencyEstimate | None = None
-    scored: Answered | None = None
-    single: SingleFrequencies | None = None
-    groups: estimators.GroupFrequencies | None = None
     with training_set(sources, run, on, method=None) as data:
-        q, fetched = len(data.ids), data.drawn(sample, run)
-        refuse_too_large(fetched.features.shape[1], q, levels=1)
-        pool = each = draw_labels(data.annotations, run.seed)
-        if per_label and pool is not None and data.answers is None:
-            often = np.flatnonzero(data.annotations >= estimators.FEWEST_ANNOTATIONS)
-            columns = np.union1d(pool.columns, often)
-            each = DrawnLabels(columns, np.ones(len(columns)))
-        refuse_large_sample(min(len(data), sample), q if each is None else len(each.columns))
-        if data.groups is not None and (data.has_complete_sets or data.answers is not None or method != "bbe"):
-            raise MpuError(
-                "c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest"
-            )
-        features = estimator.features if on is None and fetched.scores is None else LINEAR
-        options = Options(folds=estimator.folds, sample=sample, features=features)
-        population = choose_features(fetched.problem, options, run).instances
-        drawn = Sample(population, sample, estimator.folds or usual_folds(len(data), q), run, each)
-        if not data.has_complete_sets or estimators.tells(drawn.labels, drawn.verified):
+        drawn = _Drawn.of(data, estimator, per_label, run)
+        fetched, sample = drawn.data, drawn.sample
+        estimated, scored = _Estimated(), None
+        if not data.has_complete_sets or estimators.tells(sample.labels, sample.verified):
             if fetched.scores is None:
-                with run.step(Step.OUT_OF_FOLD, drawn.m) as tick:
-                    probabilities = drawn.naive_probabilities(tick)
+                with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
+                    probabilities = sample.naive_probabilities(tick)
             else:
-                probabilities = drawn.part_of(fetched.scores)
-            with run.step(Step.ESTIMATE_C):
-                # The labels that `mpu train` takes: both say the same.
-                pooling: slice | np.ndarray = slice(None)
-                if pool is not None and each is not None:
-                    pooling = np.flatnonzero(np.isin(each.columns, pool.columns))
-                verified = drawn.verified and drawn.verified.block(pooling)
-                scores, labels = probabilities[:, pooling], drawn.labels[:, pooling]
-                bootstrap = estimators.REPLICATES, run.seed, verified
-                pooled = estimators.estimate(scores, labels, method, *bootstrap)
-                if drawn.groups is not None:
-                    groups = estimate_groups(scores, labels, drawn.groups, pooled, *bootstrap)
-                    pooled = groups.combined(pooled, population.group_annotations())
+                probabilities = sample.part_of(fetched.scores)
+            singly = per_label and not data.has_complete_sets and data.answers is None
+            estimated = drawn.estimated(probabilities, estimator.method, singly, run)
             if fetched.answers is not None or plan:
-                scored = drawn.answered(probabilities, fetched.answers or Answers.none())
-            if per_label and not data.has_complete_sets and data.answers is None:
-                with run.step(Step.ESTIMATE_C_OF_EACH_LABEL):
-                    singly = estimate_singly(probabilities, drawn.labels, method, pooled, drawn.verified)
-                    single = singly.of_all(q, drawn.columns, pooled.c)
+                scored = sample.answered(probabilities, fetched.answers or Answers.none())
+        pooled, single = estimated.pooled, estimated.single
         automatic = None if pooled is None else pooled.c
         reviewed = data.reviewed_frequency(automatic, scored)
-    estimates = Estimates(estimate=pooled, reviewed=reviewed, groups=groups)
-    report, c = report_of(estimates, data, method), estimates.overall.c
-    annotations, counted = data.annotations_of_file, data.left_to_chance_of_file
+    estimates = Estimates(estimate=pooled, reviewed=reviewed, groups=estimated.groups)
+    report, c = report_of(estimates, data, estimator.method), estimates.overall.c
+    q = len(data.ids)
     if reviewed is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
     if output is not None:
@@ -198,7 +169,7 @@ def estimate(
                 out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())
             out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
     expected = c if estimates.is_known else 0.5  # by which a plan asks for most
-    per_instance = counted.sum() / data.instances_of_file / expected  # true labels
+    per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
     reviews = [Reviews(width=w, instances=instances_to_review(w, expected, per_instance)) for w in plan]
@@ -212,11 +183,77 @@ def estimate(
     if not per_label:
         return report
     assert single is not None
-    missing_of_label = missing(counted, single.c, c).tolist()
-    rows = [
+    return replace(report, per_label=_of_labels(data, single, c, None if by_number else data.names))
+
+
+@dataclass(frozen=True)
+class _Estimated:
+    """What annotations alone tell of c."""
+
+    pooled: estimators.FrequencyEstimate | None = None
+    single: SingleFrequencies | None = None
+    groups: estimators.GroupFrequencies | None = None
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """The sample that c is estimated on."""
+
+    data: TrainingData  # the instances that it is drawn from
+    population: Instances  # the same, with the features that are chosen
+    sample: Sample
+    pool: DrawnLabels | None  # the labels that `mpu train` estimates c by, so that both say the same; None: all
+
+    @classmethod
+    def of(cls, of: AnnotatedData, estimator: Estimator, per_label: bool, run: Run) -> "_Drawn":
+        """Fetch the data, choose features and draw; `per_label`: all labels with enough annotations are in it."""
+        q, data = len(of.ids), of.drawn(estimator.sample, run)
+        refuse_too_large(data.features.shape[1], q, levels=1)
+        pool = each = draw_labels(of.annotations, run.seed)
+        if per_label and pool is not None and of.answers is None:
+            often = np.flatnonzero(of.annotations >= estimators.FEWEST_ANNOTATIONS)
+            columns = np.union1d(pool.columns, often)
+            each = DrawnLabels(columns, np.ones(len(columns)))
+        refuse_large_sample(min(len(of), estimator.sample), q if each is None else len(each.columns))
+        if of.groups is not None and (of.has_complete_sets or of.answers is not None or estimator.method != "bbe"):
+            raise MpuError(
+                "c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest"
+            )
+        features = estimator.features if data is of and data.scores is None else LINEAR  # a cluster has linear ones
+        options = Options(folds=estimator.folds, sample=estimator.sample, features=features)
+        population = choose_features(data.problem, options, run).instances
+        folds = estimator.folds or usual_folds(len(of), q)
+        return cls(data, population, Sample(population, estimator.sample, folds, run, each), pool)
+
+    def estimated(self, probabilities: np.ndarray, method: str, singly: bool, run: Run) -> _Estimated:
+        """Estimate c by out-of-fold probabilities of the sample; `singly`: of each label too."""
+        sample, groups = self.sample, None
+        with run.step(Step.ESTIMATE_C):
+            pooling: slice | np.ndarray = slice(None)
+            if self.pool is not None:
+                pooling = np.flatnonzero(np.isin(np.arange(len(self.data.ids))[sample.columns], self.pool.columns))
+            verified = sample.verified and sample.verified.block(pooling)
+            scores, labels = probabilities[:, pooling], sample.labels[:, pooling]
+            bootstrap = estimators.REPLICATES, run.seed, verified
+            pooled = estimators.estimate(scores, labels, method, *bootstrap)
+            if sample.groups is not None:
+                groups = estimate_groups(scores, labels, sample.groups, pooled, *bootstrap)
+                pooled = groups.combined(pooled, self.population.group_annotations())
+        if not singly:
+            return _Estimated(pooled, None, groups)
+        with run.step(Step.ESTIMATE_C_OF_EACH_LABEL):
+            single = estimate_singly(probabilities, sample.labels, method, pooled, sample.verified)
+            return _Estimated(pooled, single.of_all(len(self.data.ids), sample.columns, pooled.c), groups)
+
+
+def _of_labels(
+    data: AnnotatedData, single: SingleFrequencies, c: float, names: LabelNames | None
+) -> list[LabelFrequencyReport]:
+    annotations, missing_of_label = data.annotations_of_file, missing(data.left_to_chance_of_file, single.c, c).tolist()
+    return [
         LabelFrequencyReport(
             label=label,
-            name=None if by_number or data.names is None else data.names.name(label),
+            name=None if names is None else names.name(label),
             annotations=int(annotations[k]),
             c=float(single.c[k]),
             interval=(float(single.intervals[k, 0]), float(single.intervals[k, 1])),
@@ -226,7 +263,6 @@ def estimate(
         )
         for k, label in enumerate(data.ids.tolist())
     ]
-    return replace(report, per_label=rows)
 
 
 def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") -> FrequencyReport:
