@@ -187,7 +187,7 @@ def collecting(on: OnCluster) -> Iterator[Collect]:
     """Give what adds the instances of files to evidence by a cluster, as `Candidate.collect` does here.
 
     All workers can reach the files, and the models or predictions. It counts files, and not instances. Its errors are
-    ClusterError where the cluster fails, MpuError where one file has the predictions of several, and those of
+    ClusterError where the cluster fails, MpuError where one file has the predictions of several, and predictions of
     `Candidate.collect`.
     """
     with on.connected() as executor:

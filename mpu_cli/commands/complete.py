@@ -67,8 +67,8 @@ class Completion:
     listed: Cells  # the suggestions, the most probable first
     right: suggestions.Count  # how many of these are right
     filling_in: FillingIn  # how many of these to fill in; none where none raises the expected F1
-    by_decisions: ByDecisions | None  # what was decided of single cells, by which probabilities were corrected
-    answers: int  # answers to questions, by which the probabilities and the counts are
+    by_decisions: ByDecisions | None  # what was decided of single cells; it corrects probabilities
+    answers: int  # answers to questions, which the probabilities and the counts go by
 
     def suspects(self, top: int | None = None) -> Cells:
         """List annotated labels that are probably false, the least probable first."""
@@ -141,7 +141,7 @@ def write_cells(
     """Write some cells, such as `listed`, as a review file in which nothing is decided.
 
     `target`: written as a whole or not at all; ``-`` is standard output.
-    `checksum`, `source`: the checksum of the features, by which a review is recognised as one of these data, and their
+    `checksum`, `source`: the checksum of the features, which shows that a review belongs to these data, and their
     name, for people.
     `why`: what speaks for each of the cells.
     """
@@ -273,9 +273,9 @@ class CompletionReport:
     expected_f1_before: float  #: The expected micro-F1 of the labels of the data.
     expected_f1_after: float  #: The same with those that are worth filling in.
     review: ReviewCounts | None = None  #: Counts of the decisions in review files.
-    #: What was decided of single cells, by which the probabilities of those listed are corrected.
+    #: What was decided of single cells; it corrects the probabilities of the cells listed.
     judged: ByDecisions | None = None
-    #: Answers to questions, by which c is, and the probabilities and intervals are; None where there are none.
+    #: Answers to questions, which c, the probabilities and the intervals come from; None where there are none.
     answers: Annotated[int, ("minimum", 1)] | None = None
     #: What c, and so all this, rests on where it comes from annotations alone.
     c_assumption: str | None = None
@@ -285,8 +285,8 @@ class CompletionReport:
     annotations: np.ndarray = field(metadata=HIDDEN)
     cells: Cells = field(metadata=HIDDEN)  #: Those listed, or to be filled in; columns are places in `ids`.
     record_ids: RecordIds | None = field(metadata=HIDDEN)  #: The ids of instances, where they have some.
-    names: LabelNames | None = field(metadata=HIDDEN)  #: By which labels are shown.
-    #: The label frequency that all this goes by, as `mpu estimate-c` reports it; None where the options have it.
+    names: LabelNames | None = field(metadata=HIDDEN)  #: To show labels by.
+    #: The label frequency behind all numbers, as `mpu estimate-c` reports it; None where the options set it.
     frequency: estimate_c.FrequencyReport | None = field(metadata=HIDDEN)
     warnings: tuple[str, ...]  #: What the user should know before trusting this.
 

@@ -168,7 +168,7 @@ def estimate(
             if not estimates.is_known:
                 out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())
             out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
-    expected = c if estimates.is_known else 0.5  # by which a plan asks for most
+    expected = c if estimates.is_known else 0.5  # where a plan asks for most
     per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")

@@ -44,7 +44,7 @@ _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "sample
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluated:
-    """The metrics of one of the predictions, which has the name by which the user called it."""
+    """The metrics of one of the predictions, with the name that the user gave."""
 
     name: str
     metrics: Annotated[dict[str, float], ("$ref", "common.schema.json#/$defs/metrics")] = field(metadata=INLINE)

@@ -134,7 +134,7 @@ class Output:
     # Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
     # with `top_k`, all labels.
     threshold: float | None = None
-    # float32, shape (q,): by which the probabilities of labels are multiplied to be scores, such as `psp_weights`;
+    # float32, shape (q,): factors that make scores of the probabilities of labels, such as `psp_weights`;
     # for scores alone
     weights: np.ndarray | None = None
     by_number: bool = False
@@ -163,7 +163,7 @@ class PredictionReport:
 
     instances: int = 0
     labels: int = 0  #: Labels or scores written.
-    fitness: Fitness = field(default_factory=Fitness)  #: Whether the data are like those of the training.
+    fitness: Fitness = field(default_factory=Fitness)  #: Whether the data are like the training data.
 
     def __add__(self, other: "PredictionReport") -> "PredictionReport":
         """Add the numbers of two parts of a file."""

@@ -90,7 +90,7 @@ def prepare(
     names = sidecars.names_of(display.naming, data.occurring_labels()[1])
     ids = sidecars.ids(len(data))
     if display.link is not None and ids is None:
-        raise InputError(str(source), None, "its records have no ids, by which --link could lead to them")
+        raise InputError(str(source), None, "its records have no ids that --link could lead to")
     suggested = None
     if suggestions is not None:
         suggested = worklist.read_suggestions(suggestions, data, source, of_features, names, ids)

@@ -1,4 +1,4 @@
-"""All instances of a training, in parts, each of which stays in the process that has it; one machine has one part."""
+"""All instances of a training, in parts; each stays in the process that has it, and one machine has one part."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -156,7 +156,7 @@ class Instances:
 
     @property
     def is_reviewed(self) -> bool:
-        """Whether there are complete label sets by which c can be estimated."""
+        """Whether there are complete label sets to estimate c from."""
         return any(rows is not None and len(rows) for rows in (self.sampled, self.second))
 
     def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:

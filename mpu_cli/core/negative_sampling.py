@@ -1,6 +1,6 @@
 """Negative sampling with many labels: a label is learned from the instances near it, and from a few of the others.
 
-One-vs-rest learns each of q labels from all n instances, most of which have nothing to do with it. So labels that
+One-vs-rest learns each of q labels from all n instances, though most have nothing to do with it. So labels that
 belong to similar instances are put into groups, each as large as a block of labels that are learned together. A model
 of the groups, which are annotated where one of their labels is, tells the groups that an instance is nearest to. A
 group is learned from the instances
@@ -26,7 +26,7 @@ from mpu_cli.core.data.predictions import FEW_LABELS, STACKED_FROM, Block, at_le
 from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.runtime.run import Checkpoint, packed, unpacked
 
-# Instances by which a label is known, at most, and features of a label: more change little.
+# How many instances, and features, describe a label at most: more change little.
 INSTANCES, _FEATURES = 100, 64
 _LABELS = 512  # at a time
 # Rounds of 2-means; it is nearly always at rest before.
@@ -147,7 +147,7 @@ class NegativeSample:
         return self.instances.indices[self.instances.indptr[group] : self.instances.indptr[group + 1]]
 
     def widened(self, predictions: csr_array) -> "NegativeSample":
-        """Return the same, where groups also learn from the instances for which one of their labels was predicted.
+        """Return the same, where groups also learn from instances with a predicted label of the group.
 
         `predictions`: float32, shape (n, q): by models that have not seen the instances; those that are features of the
         next level count.

@@ -215,9 +215,9 @@ def of_others(
     """Return the model of the labels that do not learn, if there are any, and which they are.
 
     Their weights are the mean of the prior. As many of them are expected of an instance as labels were annotated once,
-    by the number of instances: so many annotations of labels without any come with the next instance, on average (Good,
-    "The population frequencies of species and the estimation of population parameters", Biometrika 1953, who credits
-    Turing). Those that have weights in a start keep them.
+    by the number of instances: this many annotations of labels without any come with the next instance, on average
+    (Good, "The population frequencies of species and the estimation of population parameters", Biometrika 1953, who
+    credits Turing). Those that have weights in a start keep them.
     """
     prior, is_other = data.side.prior, np.ones(data.labels.shape[1], bool)
     for block in learned:
@@ -334,7 +334,7 @@ def dual_settings(mean_squared_norm: float, loss: str) -> Settings:
 
 
 def default_step(epochs: int, coherence: float = 1.0) -> float:
-    """Take eta0 before it is chosen: the larger, the fewer the passes over the data, as far as that is stable."""
+    """Return eta0 before it is chosen: the fewer the passes over the data, the larger it is, while that is stable."""
     if epochs >= 10:
         return 1.0
     return min(2.0 if epochs >= 5 else 4.0 if epochs >= 3 else _LARGEST_STEP, _bold_step(coherence))

@@ -6,7 +6,7 @@ length, such as the vector of its name; zero where it has none. Its weights are 
 of 0, and start there: w_k = a v_k + u_k, with lambda / 2 ||u_k||^2 in the objective. So u_k is learned as w_k is
 without a prior, from scores to which a v_k . x is added.
 
-Of a label without annotations there is nothing to learn. Where labels are many, as those of a thesaurus of which few
+A label without annotations cannot be learned. Where labels are many, as in a thesaurus of which few
 are in use, its weights are a v_k. Its bias is lower, the more instances have its name (`unannotated_bias`).
 """
 
@@ -139,7 +139,7 @@ def unannotated_bias(
     `rows`: int, shape (m,): the instances that have none of the labels.
     `vectors`: float32, shape (D, k): the weights of the labels, a v_k.
     `expected`: how many of these labels an instance has on average; above 0.
-    `rng`: draws the instances by which this is found.
+    `rng`: draws the instances that it is measured on.
     Returns: float32, shape (k,).
 
     Examples

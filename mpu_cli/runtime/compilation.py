@@ -131,7 +131,7 @@ class _Sealed:
 def _checked(cache, source: Path):
     """Return numba's cache with checksums. Refuse a directory into which other users can write.
 
-    The files are unpickled, so whoever can write them controls this process. Whoever owns the code of the package
+    The files are unpickled, so a user who can write them controls this process. The owner of the code of the package
     does so anyway.
     """
     folder = Path(cache.cache_path)

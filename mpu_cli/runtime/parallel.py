@@ -28,7 +28,7 @@ def threads(jobs: int) -> int:
 
 
 def in_background(function: Callable, *arguments: Any) -> Future:
-    """Call a function in a thread of its own, for which the process does not wait when it ends."""
+    """Call a function in a daemon thread: the process does not wait for it when it ends."""
     future: Future = Future()
 
     def call() -> None:
@@ -109,7 +109,7 @@ def _submitted(pool: ThreadPoolExecutor, function: Callable, pieces: Iterable) -
         yield failed
 
 
-# What stands for the result of a unit.
+# A reference to the result of a unit.
 Handle: TypeAlias = Any
 
 

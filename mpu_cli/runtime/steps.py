@@ -27,7 +27,6 @@ class Step(StrEnum):
     WITHOUT_TWO_FOLDS = "level 0, without two folds", "predicting level 1 without two folds"
     OUT_OF_FOLD = "out of fold", "predicting out of fold"
     OUT_OF_FOLD_WITH_WEIGHTS = "out of fold, with weights", "predicting out of fold with weights"
-    PREDICT_OUT_OF_FOLD = "out-of-fold predictions", "predicting out of fold"
     THRESHOLDS = "thresholds", "choosing thresholds"
     TRAIN = "train", "learning"
     LEARN_ON_ONE_WORKER = "learn on one worker", "learning on one worker"

@@ -38,7 +38,7 @@ def name_in(url: str) -> str:
 
 
 def file_name(source: str | Path) -> Path:
-    """Return the name of a file or URL as a path, of which suffix and stem can be asked."""
+    """Return the name of a file or URL as a path, for its suffix and stem."""
     return Path(name_in(str(source))) if is_url(source) else Path(source)
 
 

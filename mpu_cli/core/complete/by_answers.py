@@ -4,7 +4,7 @@ The posterior of a suggestion (`posterior`) takes the label frequency of a label
 comes from answers, the scores can deny that: a label that is annotated in .9 of the highest scores has no c of .6
 there. So the posterior u serves as a score alone, for the form in which `core.frequency.questions` takes the answers:
 Pr(y=1 | u, s=0) = kappa o^(1 - d), with o the odds of being annotated at u, by isotonic regression of all labels
-together. There is one kappa, by which the probabilities add up to the number of labels that c says to be missing; of d
+together. One kappa makes the probabilities add up to the number of labels that c says to be missing; of d
 the mean of its posterior is taken. How near that comes: docs/choices/reviews.md, "Probabilities by answers".
 """
 

@@ -131,7 +131,7 @@ Z = 1.645  # of these, in standard errors
 
 @dataclass(frozen=True)
 class Cells:
-    """Some cells, in an order that whoever made them chose."""
+    """Cells with their probabilities, in any order."""
 
     # `rows`, `columns`: int64, shape (m,): their instances and their labels
     rows: np.ndarray
@@ -202,7 +202,7 @@ def suggest(
     `annotated`: bool, shape (n, q).
     `left_out`: bool, shape (n, q): cells that are not to be listed.
     `correction`: of the posteriors.
-    Returns: with Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none of which is 0, and corrected. What the correction makes
+    Returns: with Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none is 0, and corrected. What the correction makes
     equal stays in the order of the posteriors; of equal posteriors the first instance is first, then the first label.
 
     Examples
@@ -377,8 +377,8 @@ def correction_by_decisions(
     """Compare what is claimed of single cells that are not annotated with what people have decided of them.
 
     Claims are posteriors, corrected. Left out are cells of complete instances, of answers that the correction has
-    learned from, and those `added` (bool, n x q), of which nothing had been claimed. None where nothing was decided, or
-    nothing refused.
+    learned from, and cells `added` (bool, n x q), for which nothing had been claimed. None where nothing was decided,
+    or nothing refused.
     """
     if verified is None:
         return None

@@ -115,7 +115,7 @@ class Features:
 
 
 def draws(n: int) -> list[np.ndarray]:
-    """Draw the instances, of n, by which `Features.coherence` tells how alike they are: arrays of int, ascending."""
+    """Draw sets of instances, of n, that `Features.coherence` compares: arrays of int, ascending."""
     rng = np.random.default_rng(0)
     return [np.sort(rng.choice(n, min(n, _TOGETHER), replace=False)) for _ in range(_DRAWS)]
 

@@ -50,7 +50,7 @@ def refuse_large_weights(D: int, q: int, levels: int = 1) -> None:
 
 
 def refuse_large_sample(m: int, q: int, advice: str = "make sample smaller, or give both c and cost") -> None:
-    """Raise TooLargeError where the predictions by which c and C are chosen exceed the machine's memory.
+    """Raise TooLargeError where the predictions that c and C are chosen by exceed the machine's memory.
 
     Predictions of two settings are compared, with a copy and the labels.
     """

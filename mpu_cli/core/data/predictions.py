@@ -100,7 +100,7 @@ Block: TypeAlias = slice | np.ndarray
 
 @dataclass(frozen=True)
 class Top:
-    """The rule by which the largest predictions of an instance are kept."""
+    """How many of the largest predictions of an instance are kept, and from which probability on."""
 
     most: int = _FEWEST_KEPT  # how many, the largest; of equals the first
     least: float = 0.001  # at least of this probability

@@ -132,7 +132,7 @@ class Problem(LabelInformation):
         problem : Problem
             Its label features have the columns of its features.
         occurring : Columns
-            The features that occur; also those of labels alone, which other instances may have.
+            The features that occur, also in features of labels alone, which other instances may have.
         """
         matrix, of_labels = self.features, self.label_features
         if of_labels is not None:

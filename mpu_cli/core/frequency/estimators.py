@@ -15,7 +15,7 @@ Every method assumes that a true label is annotated with the same chance, whiche
 instances (`estimate_groups`), is estimated from these alone; groups with too few annotations are taken together.
 
 e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008,
-Section 2, by which Kong et al. 2014 estimate c (Section 2.1).
+Section 2, which Kong et al. 2014 use (Section 2.1).
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.report import Count, Frequency, Interval
 
-# Standard errors by which the share of a bin must be certain: many, since a bin is the best of about n q of them.
+# How many standard errors the share of a bin must be certain by: many, since a bin is the best of about n q of them.
 _Z = 6.0
 # Bootstrap replicates for the intervals that are reported.
 REPLICATES = 200
@@ -116,7 +116,7 @@ class _Statistic:
 
     labels: np.ndarray
     c: Callable[[np.ndarray], float]
-    lowest: float | None = None  # what c is at least, as far as chance goes; None: not known
+    lowest: float | None = None  # lower bound of c, with regard to chance; None: not known
 
 
 @dataclass(frozen=True)
@@ -373,7 +373,7 @@ def _all_labels(cells: Cells) -> np.ndarray:
 METHODS: dict[str, Callable[[Cells], _Statistic]] = {"bbe": _best_bin, "e1": _e1, "e2": _e2, "e3": _e3}
 
 
-# A group with fewer annotations, in the sample by which c is estimated, is too small for an estimate of its own.
+# A group with fewer annotations, in the sample that c is estimated on, is too small for an estimate of its own.
 FEWEST_OF_GROUP = 300
 
 

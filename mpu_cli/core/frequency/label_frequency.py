@@ -4,7 +4,7 @@ In a cell that is not verified, c is the rate of the label or, where instances a
 a verified cell c is 1, and s, whether the label counts as annotated, is its truth. In an ignored cell c is 0: it is
 neither positive nor negative. In an instance whose label set is complete, every cell is verified.
 
-True labels are counted by annotations, each of which stands for 1 / c true labels (`true_of`); in complete instances
+True labels are counted by annotations: each stands for 1 / c true labels (`true_of`); in complete instances
 each stands for itself, and annotations of labels known to be false stand for none. A single label that was found true
 is not added: the annotations stand for it already. docs/method.md, "Verified labels", has the losses of all cells.
 """

@@ -20,7 +20,7 @@ from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.core.frequency.frequency_posterior import FOR_LABELS, Grid, Posterior
 
 # No cell is surely true, and how sharply r bends to that. A guard and no estimate: questions are asked at all depths,
-# so that of 200 some 10 tell of the surest cells. Decisions on suggestions tell more (`core.complete`, `ByDecisions`).
+# so that some 10 of 200 tell of the surest cells. Decisions on suggestions tell more (`core.complete`, `ByDecisions`).
 _CEILING, _BEND = 0.97, 8.0
 # Log odds of scores are counted in steps from the first to the last.
 _SCORES = np.arange(-9.0, 7.1, 0.25)
@@ -96,7 +96,7 @@ class ScoredCells:
 
     @cached_property
     def kappas(self) -> np.ndarray:
-        """Return log kappa of each label at each log odds of c, by which as many are missing: shape (D, q, J)."""
+        """Return log kappa of each label at each log odds of c, so that as many are missing: shape (D, q, J)."""
         place = np.round((self.scores - _SCORES[0]) / _STEP).astype(np.intp)
         pairs = zip(place.T, self.missing.T, strict=True)
         counts = np.array([np.bincount(at[there], minlength=len(_SCORES)) for at, there in pairs], float)
@@ -309,7 +309,7 @@ def expected_width(
     """Tell how wide the 90 % interval of c overall is to be expected after n more answers: the mean of simulated ones.
 
     `cells`, `answers`, `automatic`, `weights`: as for `fit`.
-    `truth`: by which the answers are simulated.
+    `truth`: what the simulated answers go by.
     """
     widths = []
     for seed in range(_SIMULATIONS):
@@ -343,7 +343,7 @@ def questions_for(
 
 
 def _chances(weight: np.ndarray, n: int) -> np.ndarray:
-    """Return probabilities that add up to n, or are all 1, in proportion to weights as far as none is above 1."""
+    """Return probabilities in proportion to weights, clipped at 1, that add up to n; or all 1."""
     surely = np.zeros(len(weight), bool)
     chance = weight
     while not surely.all():

@@ -290,7 +290,7 @@ def _complete_rows(verified: VerifiedLabels, rows: np.ndarray) -> np.ndarray:
     rows = np.unique(rows)
     if len(unfinished := rows[verified.instances[rows] != Verdict.FALSE]):
         raise DataError(
-            f"c is estimated from complete label sets, and that of instance {unfinished[0]} is not: say that none of "
+            f"c is estimated from complete label sets, and instance {unfinished[0]} has none: say that none of "
             "its other labels is true, or that it was not drawn at random"
         )
     return rows
@@ -299,7 +299,7 @@ def _complete_rows(verified: VerifiedLabels, rows: np.ndarray) -> np.ndarray:
 def _design_effect(kept: np.ndarray, true: np.ndarray) -> float:
     """By how much the share of kept labels varies more than if each were lost on its own; at least 1.
 
-    Whoever annotates an instance may have been thorough or not, so that its labels go missing together. This is the
+    The annotator of an instance may have been thorough or not, so that its labels go missing together. This is the
     variance of the ratio of sums over m instances (Cochran, Sampling Techniques, 1977, Section 6.4), divided by the
     variance of a binomial share.
     """

@@ -194,7 +194,7 @@ def _epoch(
     Where one_in is more than 1, gradients are thinned, as by `numpy_kernel.thinned`.
 
     `sparse`, `annotations` and `added`, the offsets, are the arrays of CSR matrices; the exceptions are where c is not
-    that of the rates, as `frequency_arrays` gives them.
+    the rates' array, as `frequency_arrays` gives them.
     """
     indptr, indices, values = sparse
     label_indptr, labels, annotation = annotations

@@ -322,7 +322,7 @@ def _slow_above_surest(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.nda
 def _drawn_in(z: np.ndarray, there: np.ndarray) -> np.ndarray:
     """Return log odds; 0 and 1, which forests predict, count as half of the smallest distance from them.
 
-    They have none of their own: a block with one of them and others would have its centre far away from all cells.
+    They have no log odds: with them in a block, its centre would be far away from all cells.
     """
     is_inner = (there > 0) & (there < BINS - 1)
     if is_inner.all() or len(z) == 1:

@@ -35,7 +35,7 @@ class _Rates(NamedTuple):
 
 @dataclass(frozen=True)
 class TopK:
-    """By which score the k labels of an instance are chosen."""
+    """The score that the k labels of an instance are chosen by."""
 
     k: int
     aim: str  # {"macro-f1", "coverage"}

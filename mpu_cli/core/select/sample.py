@@ -1,4 +1,4 @@
-"""The instances and labels by which c, C, eta0 and questions are chosen, in folds ready to learn from."""
+"""The sample of instances and labels that c, C, eta0 and questions are chosen on, in folds ready to learn from."""
 
 from collections.abc import Callable
 from copy import copy

@@ -29,7 +29,7 @@ PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
 _GRIDS = {"cost": COSTS, "step": STEPS, "prior": PRIORS}
 # More held-out instances than this hardly change which of two settings is better.
 SELECTION_SIZE = 8_000
-# Held-out instances by which the weights to drop are chosen.
+# How many held-out instances the weights to drop are chosen by.
 PRUNING_SIZE = 2_000
 # A change that gains less than this is noise, and not worth another round of training.
 WORTHWHILE = 5e-4

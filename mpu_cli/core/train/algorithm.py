@@ -58,7 +58,7 @@ class TrainingResult:
     expected_f1: float  # the same for the last level at the thresholds of the model
     # Of `expected_f1`, 90 %: by the sampling of instances, and by the interval of c where c was estimated
     f1_interval: tuple[float, float]
-    # Out-of-fold predictions of the last level, calibrated, by which its thresholds were chosen: of all instances
+    # Out-of-fold predictions of the last level, calibrated, that its thresholds were chosen on: of all instances
     # where each label gets a threshold of its own, or where all were asked for
     held_out: HeldOut
     seconds: dict[str, float]  # wall time of each step

@@ -37,7 +37,7 @@ class Chosen:
 
     @property
     def f1(self) -> float:
-        """The F1 by which C was chosen, expected on complete labels; 0 where it was not chosen."""
+        """The F1 of the chosen C, expected on complete labels; 0 where C was not chosen."""
         chosen = self.hyper_parameters
         return 0.0 if chosen is None or chosen.f1 is None else chosen.f1
 

@@ -147,7 +147,7 @@ class Whole:
 
 
 def count_positives(part: PartRows) -> np.ndarray:
-    """Return of how many instances each label is true, as far as is verified."""
+    """Count the instances of each label, verified labels considered."""
     return count_annotations(part.positives)
 
 
@@ -332,7 +332,7 @@ class GroupedLevel(Shards):
         return cls(**inherited | {"parts": lists, "groups": labels, "prune": prune})
 
     def _models(self, plan: Plan) -> list[Handle]:
-        """Return the models that predict, and that of all instances; learned, or kept."""
+        """Return the models that predict, and the model of all instances; learned, or from a checkpoint."""
         executor, step = self.executor, f"level {self.number}"
         pieces = list(self._pieces())
         with self.run.step(step, len(pieces) + self.passes(plan) * len(self.parts)) as tick:

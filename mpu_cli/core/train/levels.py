@@ -337,7 +337,7 @@ class Stack:
 
     @property
     def held_out(self) -> HeldOut:
-        """Return the predictions by which thresholds were chosen."""
+        """Return the predictions that thresholds were chosen on."""
         if self._evidence is None:
             raise ValueError("nothing is decided yet")
         return self._evidence.held_out

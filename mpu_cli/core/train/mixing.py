@@ -169,7 +169,7 @@ class Shards(Level):
         return self.executor.gather([whole])[0], held_out
 
     def _models(self, plan: Plan) -> list[Handle]:
-        """Return the models that predict, and that of all instances; learned, or kept."""
+        """Return the models that predict, and the model of all instances; learned, or from a checkpoint."""
         chosen, step = self.chosen, f"level {self.number}"
         blocks = sgd.label_blocks(len(chosen.rates), self.run)
         with self.run.step(step, self.passes(plan) * len(self.parts) * len(blocks)) as tick:

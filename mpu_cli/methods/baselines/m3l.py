@@ -54,7 +54,7 @@ _KERNEL_SAMPLE = 3_000
 
 
 @dataclass(frozen=True)
-class M3LFindings:
+class M3lFindings:
     """The report of a training."""
 
     cost: float  # C of the papers
@@ -73,7 +73,7 @@ def train_linear(
     *,
     tolerance: float = TOLERANCE,
     run: Run = DEFAULT_RUN,
-) -> tuple[StackedModel, M3LFindings]:
+) -> tuple[StackedModel, M3lFindings]:
     """Train all labels with phi(x) = x; C is chosen by cross-validated micro-F1 unless it is set.
 
     `tolerance`: duality gap to reach, divided by the primal objective.
@@ -104,7 +104,7 @@ def train_linear(
         solution = solve(dual, tolerance, run.seed, jobs=run.jobs, tick=tick)
     biases = np.float32(options.bias) * solution.weights[D] if options.bias else np.zeros(q, np.float32)
     model = StackedModel((LinearModel(solution.weights[:D], biases),), 0.0, np.full(q, _THRESHOLD))
-    return model, M3LFindings(
+    return model, M3lFindings(
         bound / _HAMMING, None, options.label_correlation, solution.epochs, solution.relative_gap, f1
     )
 
@@ -116,7 +116,7 @@ def train_rbf(
     *,
     tolerance: float = TOLERANCE,
     run: Run = DEFAULT_RUN,
-) -> tuple[KernelModel, M3LFindings]:
+) -> tuple[KernelModel, M3lFindings]:
     """Train all labels with the RBF kernel, <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + bias^2, as `train_linear`.
 
     Without gamma, it is 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better
@@ -148,7 +148,7 @@ def train_rbf(
         solution = solve(dual, tolerance, run.seed, tick=tick)
     support = np.flatnonzero(solution.weights.any(axis=1))
     model = KernelModel(matrix[support], solution.weights[support], gamma, np.full(q, _THRESHOLD), constant)
-    return model, M3LFindings(
+    return model, M3lFindings(
         bound / _HAMMING, gamma, options.label_correlation, solution.epochs, solution.relative_gap, f1
     )
 
