@@ -121,20 +121,16 @@ def choose_hyper_parameters(
     """
     refuse_two_frequencies(population, options)
     n, q = len(population), len(population.annotations)
-    label_features = population.label_features
-    many = q > FEW_LABELS
+    many, has_label_features = q > FEW_LABELS, population.label_features is not None
     loss = options.loss or DEFAULT
     if many and loss_named(loss).cost_of_many is None:
         raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
-    free = () if warm_start is not None else _free(options, label_features is not None)
+    free = () if warm_start is not None else _free(options, has_label_features)
     prune_automatically = many and options.prune is None
-    to_choose = options.c is None or free or prune_automatically
     folds = options.folds or usual_folds(n, q)
     sample = None
-    if to_choose:
-        drawn = draw_labels(population.annotations, run.seed)
-        refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn.columns))
-        sample = Sample(population, options.sample, folds, run, drawn, label_features)
+    if options.c is None or free or prune_automatically:
+        sample = _sample(population, options.sample, folds, run)
     if options.c is None and sample is not None:
         if estimates is None:
             with run.step(Step.ESTIMATE_C, sample.m) as tick:
@@ -147,12 +143,12 @@ def choose_hyper_parameters(
 
     def starting(loss: str) -> Settings:
         begin = _starting(loss, population, options.epochs or usual_epochs, many, warm_start)
-        return _with_fixed(options, begin, label_features is not None)
+        return _with_fixed(options, begin, has_label_features)
 
     settings = starting(loss if warm_start is None else warm_start.settings.loss)
     held_out, f1, prune = None, None, options.prune if many else options.prune or None
     if sample is not None and free:
-        with run.step(Step.CHOOSE_C if "cost" in free else "choose prior") as tick:
+        with run.step(Step.CHOOSE_C if "cost" in free else Step.CHOOSE_PRIOR) as tick:
             starts = [settings]
             if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
                 starts += [starting(other) for other in LOSSES if other != loss]
@@ -176,6 +172,13 @@ def choose_hyper_parameters(
         held_out=held_out,
         f1=f1,
     )
+
+
+def _sample(population: Instances, size: int, folds: int | None, run: Run) -> Sample:
+    drawn = draw_labels(population.annotations, run.seed)
+    q = len(population.annotations) if drawn is None else len(drawn.columns)
+    refuse_large_sample(min(len(population), size), q)
+    return Sample(population, size, folds, run, drawn, population.label_features)
 
 
 def _starting(loss: str, population: Instances, epochs: int, many: bool, warm_start: WarmStart | None) -> Settings:
