@@ -213,7 +213,7 @@ def test_only_the_sampled_instances_count_each_once():
 
 def test_unfinished_instances_are_refused():
     verified = VerifiedLabels.of((3, 1), true=([1], [0]), complete=[0])
-    with pytest.raises(DataError, match="instance 1 is not"):
+    with pytest.raises(DataError, match="instance 1 has none"):
         from_review(as_labels(np.ones((3, 1))), verified, np.array([0, 1]))
 
 

@@ -86,7 +86,7 @@ def test_reviewed_instances_need_what_was_found(problem):
     with pytest.raises(DataError, match="nothing is known"):
         train(Problem(X, as_labels(S), sampled=np.arange(5)), Options(**QUICK))
     verified = review(Y, np.arange(4))["verified"]
-    with pytest.raises(DataError, match="instance 4 is not"):
+    with pytest.raises(DataError, match="instance 4 has none"):
         train(Problem(X, as_labels(S), verified=verified, sampled=np.arange(5)), Options(**QUICK))
 
 
@@ -117,7 +117,7 @@ def test_a_review_goes_before_a_second_file(problem):
 
 def test_a_second_file_that_is_not_complete_or_all_there_is(problem):
     X, S, _ = problem
-    with pytest.raises(DataError, match="instance 3 is not"):
+    with pytest.raises(DataError, match="instance 3 has none"):
         train(
             Problem(X, as_labels(S), verified=VerifiedLabels.of(S.shape, complete=[2]), second=np.array([2, 3])),
             Options(**QUICK),
