@@ -216,10 +216,7 @@ def evaluate(
         _refuse_for_several(truths)
     if reviewed and c is not None:
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
-    if training and frequencies:
-        raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
-    if not training and (constants := [name for name in ("propensity_a", "propensity_b") if is_set(name)]):
-        raise click.UsageError(f"--{constants[0].replace('_', '-')} needs --training.")
+    _refuse_propensities(training, frequencies)
     if naming.file is not None and not details["per_label"] and not reviewed and not isinstance(c, Path):
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
     names = metrics.split(",") if metrics is not None else None
@@ -279,6 +276,13 @@ def _refuse_for_several(truths: tuple[str, ...]) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} is for one PREDICTIONS, not for several.")
     if any(truth == STANDARD_STREAM or Path(truth).is_fifo() for truth in truths):
         raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
+
+
+def _refuse_propensities(training: str | None, frequencies: str | None) -> None:
+    if training and frequencies:
+        raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
+    if not training and (constants := [name for name in ("propensity_a", "propensity_b") if is_set(name)]):
+        raise click.UsageError(f"--{constants[0].replace('_', '-')} needs --training.")
 
 
 def _print_report(report: "EvaluationReport") -> None:

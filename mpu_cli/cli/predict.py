@@ -27,7 +27,9 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.text.records import FORMATS, format_of
 
 if TYPE_CHECKING:
+    from mpu_cli.bundle import TrainedModel
     from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.commands.predict import Output, PredictionReport
     from mpu_cli.runtime.run import Run
 
 
@@ -148,24 +150,15 @@ def predict(
     from mpu_cli import bundle
     from mpu_cli.commands import predict as command
     from mpu_cli.commands.prediction_files import Texts, in_folder, making
-    from mpu_cli.errors import ModelError, shown
+    from mpu_cli.errors import shown
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
     from mpu_cli.svmlight.streams import as_one, refuse_unreadable
 
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
     what = command.Output(**of_output)
-    by_psp, aim = rank_by == "psp", what.aim
-    if by_psp and (what.form != "scores" or what.threshold is not None):
-        raise click.UsageError("--rank-by psp needs --format scores, without --threshold.")
-    if what.why and (what.form != "jsonl" or on is not None):
-        raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")
-    if aim is not None and (
-        what.top_k is None or what.form not in ("labels", "jsonl", "tsv") or what.threshold is not None
-    ):
-        raise click.UsageError("--for needs --top-k, and --format labels, jsonl or tsv, without --threshold.")
-    if what.fill_implied and what.form not in ("labels", "jsonl", "tsv"):
-        raise click.UsageError("--fill-implied is for --format labels, jsonl and tsv.")
+    by_psp = rank_by == "psp"
+    _refuse_combinations(what, by_psp, on)
     names = sources or ("--text",)
     into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
     if into_folder and output == "-":
@@ -181,12 +174,8 @@ def predict(
     )
     with counting("reading the model"):
         trained = bundle.load(model)
-    if aim is not None and (trained.top_k is None or (trained.top_k.k, trained.top_k.aim) != (what.top_k, aim)):
-        kept = trained.top_k
-        has = "" if kept is None else f", but for --top-k {kept.k} --for {kept.aim}"
-        raise ModelError(
-            f"{model}: was not trained for these decisions{has}; train it with --top-k {what.top_k} --for {aim}"
-        )
+    if what.aim is not None:
+        _refuse_other_decisions(trained, model, what)
     if by_psp:
         what = replace(what, weights=command.psp_weights(trained, model))
     refuse_unreadable([name for name in sources if not name or not Path(name).is_dir()])
@@ -226,6 +215,11 @@ def predict(
             )
     if not counts.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
+    _say(counts, trained)
+
+
+def _say(counts: "PredictionReport", trained: "TrainedModel") -> None:
+    """Print how the data fit the model, and how much was predicted."""
     for note in counts.fitness.notes():
         info(note, unknown=counts.fitness.unknown, entries=counts.fitness.entries)
     for warning in counts.fitness.warnings(trained):
@@ -235,3 +229,28 @@ def predict(
         instances=counts.instances,
         labels=counts.labels,
     )
+
+
+def _refuse_combinations(what: "Output", by_psp: bool, on: "OnCluster | None") -> None:
+    """Refuse options that exclude each other, or need others."""
+    if by_psp and (what.form != "scores" or what.threshold is not None):
+        raise click.UsageError("--rank-by psp needs --format scores, without --threshold.")
+    if what.why and (what.form != "jsonl" or on is not None):
+        raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")
+    has_label_sets = what.form in ("labels", "jsonl", "tsv")
+    if what.aim is not None and (what.top_k is None or not has_label_sets or what.threshold is not None):
+        raise click.UsageError("--for needs --top-k, and --format labels, jsonl or tsv, without --threshold.")
+    if what.fill_implied and not has_label_sets:
+        raise click.UsageError("--fill-implied is for --format labels, jsonl and tsv.")
+
+
+def _refuse_other_decisions(trained: "TrainedModel", model: Path, what: "Output") -> None:
+    """Refuse a model without decisions of k labels for this aim."""
+    from mpu_cli.errors import ModelError
+
+    kept = trained.top_k
+    if kept is None or (kept.k, kept.aim) != (what.top_k, what.aim):
+        has = "" if kept is None else f", but for --top-k {kept.k} --for {kept.aim}"
+        raise ModelError(
+            f"{model}: was not trained for these decisions{has}; train it with --top-k {what.top_k} --for {what.aim}"
+        )
