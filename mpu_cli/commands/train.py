@@ -236,9 +236,7 @@ def train(
             if saving.out_of_fold is not None:
                 write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.instances_of_file)
             files = provenance.of_files(described.result(), sources.others(), warm_start)
-            rule = None
-            if saving.top_k is not None and saving.aim is not None:
-                rule, fitted = _with_top_k(fitted, saving.top_k, saving.aim)
+            rule, fitted = _with_top_k(fitted, saving)
             model = replace(data.assembled(fitted, method, options, run, files), top_k=rule)
             if gate is None:
                 save(model)
@@ -247,8 +245,7 @@ def train(
         verdict = None
         if gate is not None:
             verdict = gate.test(model, data.counts(fitted).true_per_instance)
-            warnings = (*report.warnings, *verdict.warnings)
-            spent = report.seconds | {Step.TEST: seconds[Step.TEST]}
+            spent, warnings = report.seconds | {Step.TEST: seconds[Step.TEST]}, (*report.warnings, *verdict.warnings)
             report = replace(report, warnings=warnings, seconds=spent, peak_bytes=peak_bytes())
         entry = as_json(_line(report, sources, verdict))
         if gate is not None and verdict is not None:
@@ -261,11 +258,14 @@ def train(
     return report
 
 
-def _with_top_k(fitted: Fitted, k: int, aim: str) -> tuple[TopK, Fitted]:
-    """Find decisions of k labels by all out-of-fold predictions; what is expected of them is a finding."""
+def _with_top_k(fitted: Fitted, saving: Saving) -> tuple[TopK | None, Fitted]:
+    """Find decisions of k labels, if asked for, by all out-of-fold predictions; what to expect of them is a finding."""
+    if saving.top_k is None or saving.aim is None:
+        return None, fitted
     assert fitted.out_of_fold is not None  # of a method that takes it
-    rule, expected = best_top_k(fitted.out_of_fold, k, aim)
-    return rule, replace(fitted, findings={**fitted.findings, "top_k": {"k": rule.k, "for": aim, **vars(expected)}})
+    rule, expected = best_top_k(fitted.out_of_fold, saving.top_k, saving.aim)
+    found = {"k": rule.k, "for": saving.aim, **vars(expected)}
+    return rule, replace(fitted, findings={**fitted.findings, "top_k": found})
 
 
 def _refuse_files(sources: Sources, target: Path, options: Any, warm_start: Path | None, saving: Saving) -> None:
