@@ -56,7 +56,6 @@ class Address:
         return self.scheduler is None and self.file is None
 
     def __str__(self) -> str:
-        """Return it for messages."""
         return "on this machine" if self.is_local else f"at {self.scheduler or self.file}"
 
 

@@ -182,7 +182,6 @@ class _Evidence:
             self.over.add(labels, labels_from_scores(predicted.features, self.threshold))
 
     def __add__(self, other: "_Evidence") -> "_Evidence":
-        """Return what the instances of both give."""
         both = self.listed + other.listed, self.over + other.over
         return _Evidence(self.form + other.form, self.threshold, *both, self.c)
 

@@ -66,7 +66,6 @@ class Fitness:
         return cls(features.nnz, model.count_unknown(features), int((np.diff(features.indptr) > 0).sum()), squares)
 
     def __add__(self, other: "Fitness") -> "Fitness":
-        """Add the numbers of two parts of the data."""
         return Fitness(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
 
     @property
@@ -166,7 +165,6 @@ class PredictionReport:
     fitness: Fitness = field(default_factory=Fitness)  #: Whether the data are like the training data.
 
     def __add__(self, other: "PredictionReport") -> "PredictionReport":
-        """Add the numbers of two parts of a file."""
         return PredictionReport(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
 
 

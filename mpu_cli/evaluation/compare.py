@@ -233,7 +233,6 @@ class Evidence:
                 metrics.add(labels, predicted.features)
 
     def __add__(self, other: "Evidence") -> "Evidence":
-        """Return the counts and sums of the instances of both."""
         return Evidence(
             self.form + other.form,
             self.threshold,

@@ -173,7 +173,6 @@ class CorrectedRanking:
         self._sums.add(sums)
 
     def __add__(self, other: "CorrectedRanking") -> "CorrectedRanking":
-        """Return the sums over the instances of both."""
         both = CorrectedRanking(self.ks)
         both._sums = self._sums + other._sums
         return both

@@ -48,7 +48,6 @@ class Sums:
         self._terms.append(np.array(terms, float).reshape(self._shape))
 
     def __add__(self, other: "Sums") -> "Sums":
-        """Return the sums of the terms of both."""
         both = Sums(*self._shape)
         both._terms = self._terms + other._terms
         return both
@@ -158,7 +157,6 @@ class LabelSetMetrics:
         self.instances += n
 
     def __add__(self, other: "LabelSetMetrics") -> "LabelSetMetrics":
-        """Return the counts of the instances of both."""
         labels = merge_labels(self.labels, other.labels)
         counts = np.zeros((3, len(labels)), np.int64)
         for one in (self, other):
@@ -333,7 +331,6 @@ class RankingMetrics:
         self.instances += n
 
     def __add__(self, other: "RankingMetrics") -> "RankingMetrics":
-        """Return the sums over the instances of both."""
         both = RankingMetrics(
             self.ks,
             self.instances + other.instances,

@@ -220,7 +220,6 @@ class PropensityScoredMetrics:
         self._gains.add(gains)
 
     def __add__(self, other: "PropensityScoredMetrics") -> "PropensityScoredMetrics":
-        """Return the sums over the instances of both."""
         both = PropensityScoredMetrics(self.propensities, self.ks)
         both._gains = self._gains + other._gains
         return both

@@ -76,7 +76,6 @@ class Reliability:
         self._sums.add([np.bincount(number, p, minlength=_BINS), np.bincount(number[hit], weights, minlength=_BINS)])
 
     def __add__(self, other: "Reliability") -> "Reliability":
-        """Return the counts of the instances of both."""
         return Reliability(self.cells + other.cells, self.true + other.true, self._sums + other._sums)
 
     @property

@@ -76,14 +76,12 @@ class Whole:
     documented = "int"
 
     def parse(self, text: str) -> int:
-        """Return the number."""
         try:
             return self.check(int(text))
         except ValueError:
             raise NotAllowedError(text, self._allowed) from None
 
     def check(self, value: Any) -> int:
-        """Return an int."""
         is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
         if not is_whole or not self.least <= int(value) <= (math.inf if self.most is None else self.most):
             raise NotAllowedError(value, self._allowed)
@@ -120,7 +118,6 @@ class Real:
             raise NotAllowedError(text, self._allowed) from None
 
     def check(self, value: Any) -> float:
-        """Return a float."""
         is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value) or not self.includes(value):
             raise NotAllowedError(value, self._allowed)
@@ -155,7 +152,6 @@ class Span:
     documented = "(int, int)"
 
     def parse(self, text: str) -> tuple[int, int]:
-        """Return both."""
         parts = re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", text)
         try:
             return self.check(tuple(map(int, parts.groups())) if parts else ())
@@ -163,7 +159,6 @@ class Span:
             raise NotAllowedError(text, f"a range such as 1-2, within {self.least} to {self.most}") from None
 
     def check(self, value: Any) -> tuple[int, int]:
-        """Return both as a tuple."""
         pair = tuple(value) if isinstance(value, list | tuple) else ()
         bound = Whole(self.least, self.most)
         if len(pair) != 2 or bound.check(pair[0]) > bound.check(pair[1]):
@@ -179,20 +174,16 @@ class Words:
 
     @property
     def metavar(self) -> str:
-        """The words."""
         return "|".join(self.words)
 
     @property
     def documented(self) -> str:
-        """A set of strings."""
         return "{" + ", ".join(f'"{word}"' for word in self.words) + "}"
 
     def parse(self, text: str) -> str:
-        """Return the word."""
         return self.check(text)
 
     def check(self, value: Any) -> str:
-        """Return the word."""
         if not isinstance(value, str) or value not in self.words:
             raise NotAllowedError(value, f"one of {', '.join(self.words)}")
         return value
@@ -206,20 +197,16 @@ class Several:
 
     @property
     def metavar(self) -> str:
-        """The words."""
         return "|".join(self.words)
 
     @property
     def documented(self) -> str:
-        """The type."""
         return "str"
 
     def parse(self, text: str) -> str:
-        """Return the words."""
         return self.check(text)
 
     def check(self, value: Any) -> str:
-        """Return the words."""
         words = value.split(",") if isinstance(value, str) else []
         if not words or len({*words}) < len(words) or not {*words} <= {*self.words}:
             raise NotAllowedError(value, f"one or several of {', '.join(self.words)}, with commas between them")
@@ -235,12 +222,10 @@ class WordOr:
 
     @property
     def metavar(self) -> str:
-        """The words, and what the other is called."""
         return "|".join((*self.words, self.other.metavar))
 
     @property
     def documented(self) -> str:
-        """A set of strings, or the other type."""
         if isinstance(self.other, Words):
             return Words(self.words + self.other.words).documented
         return f"{Words(self.words).documented} or {self.other.documented}"
@@ -308,11 +293,9 @@ class Threads:
     range = "from -1"
 
     def parse(self, text: str) -> int:
-        """Return the number."""
         return self.check(Whole(-1).parse(text))
 
     def check(self, value: Any) -> int:
-        """Return an int."""
         if not (jobs := Whole(-1).check(value)):
             raise ValueError("0: 0 threads can do nothing; -1 is one per core")
         return min(jobs, os.cpu_count() or 1)

@@ -26,7 +26,6 @@ class Files(tuple[str, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        """Return their name in messages."""
         first, *others = self
         return f"{shown(first)} and {counted(len(others), 'more file')}"
 

@@ -142,7 +142,6 @@ class Cells:
         return len(self.rows)
 
     def __getitem__(self, index: np.ndarray | slice) -> "Cells":
-        """Return a selection of them."""
         return Cells(self.rows[index], self.columns[index], self.probabilities[index])
 
     @classmethod

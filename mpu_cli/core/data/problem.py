@@ -27,7 +27,6 @@ class Answers:
         return len(self.rows)
 
     def __getitem__(self, index: np.ndarray | slice) -> "Answers":
-        """Return the answers at these places."""
         return Answers(self.rows[index], self.columns[index], self.true[index], self.chance[index])
 
     def among(self, rows: np.ndarray) -> "Answers":

@@ -210,7 +210,6 @@ class LabelCounts:
     certain: np.ndarray
 
     def __add__(self, other: "LabelCounts") -> "LabelCounts":
-        """Return the counts of both."""
         return LabelCounts(self.cells + other.cells, self.by_chance + other.by_chance, self.certain + other.certain)
 
     def true_labels(self, rates: np.ndarray) -> np.ndarray:

@@ -38,11 +38,9 @@ class BinnedCells:
     annotations: np.ndarray  # int, shape (strata,)
 
     def __add__(self, other: "BinnedCells") -> "BinnedCells":
-        """Return the counts of both."""
         return BinnedCells(self.cells + other.cells, self.true + other.true, self.annotations + other.annotations)
 
     def __getitem__(self, strata: slice) -> "BinnedCells":
-        """Return the counts of a subset of the strata."""
         return BinnedCells(self.cells[strata], self.true[strata], self.annotations[strata])
 
     def together(self) -> "BinnedCells":
