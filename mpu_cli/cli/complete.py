@@ -181,7 +181,7 @@ def _say(report: "CompletionReport") -> None:
         info(
             f"of {decided.answered:,} answered, claimed {decided.claimed:.3f}, {decided.yes:,} were yes "
             f"({decided.yes / decided.answered:.0%}, {100 * low:.0f} to {100 * high:.0f}); probabilities are corrected "
-            "by that, as if what was answered were a sample of what was claimed alike"
+            "by that, which assumes that nobody chose what to answer by whether it is right"
         )
     by, unknown = f"by {counted(report.answers, 'answer')}" if report.answers else "if c is right", ""
     if report.frequency is not None and report.frequency.c_if_one_label_each is not None:

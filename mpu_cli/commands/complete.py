@@ -103,7 +103,7 @@ def find(
         annotated = positive.nnz - positive[second].nnz
         if choice == Choice():
             choice = replace(choice, least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
-        corrections = Corrections.of(probabilities, labels, frequency, problem.answers, reviewed, problem.added)
+        corrections = Corrections.of(probabilities, labels, frequency, problem.answers, reviewed, problem.origins)
         listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, corrections)
         if corrections.by_answers is None:
             right = suggestions.expected_right(listed, frequency, missing / evidence.calibration_blocks)

@@ -263,7 +263,8 @@ def _decided(c: dict[str, Any], missing: dict[str, Any]) -> Iterable[str]:
         claimed, right = _share(decided["claimed"]), _share(decided["yes"] / decided["answered"])
         yield (
             f"<p>Of {counted(decided['answered'], 'suggestion')} that were decided, {claimed} were claimed right, "
-            f"and {right} were ({low} to {high}); the probabilities above are corrected by that.</p>"
+            f"and {right} were ({low} to {high}); the probabilities above are corrected by that, "
+            "which assumes that nobody chose what to decide by whether it is right.</p>"
         )
 
 

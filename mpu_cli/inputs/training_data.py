@@ -390,7 +390,7 @@ def with_reviews(
         verified=reviewed.verified,
         sampled=reviewed.sampled if len(reviewed.sampled) else None,
         answers=reviewed.answers if len(reviewed.answers) else None,
-        added=reviewed.added,
+        origins=reviewed.origins,
     )
     return replace(data.widened(every), review=ReviewCounts.of(reviewed), **vars(verified.placed(reviewed.ids, every)))
 

@@ -16,6 +16,10 @@ Tab-separated text (`tables` has the details) with the columns
 - ``why``, of suggestions, optional: what speaks most for the label, separated by semicolons;
 - ``reviewer``, optional: who has decided, for people who compare files; it is not read.
 
+A comment ``# suggestions N`` says with how many lines of suggestions the file was written. Where these are still there,
+and none before the last decided one is undecided, the list was answered in order: its decisions are a sample of what
+was claimed, even if all are ``yes``.
+
 ``*`` with ``no`` completes the label set of the instance: labels that are annotated or ``yes`` are true, all others are
 false. Lines may have any order. A decision may be repeated, in one file or in several.
 """
@@ -29,6 +33,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from mpu_cli.core.data.verified_labels import Origin
 from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.label_names import quoted
@@ -44,12 +49,14 @@ from mpu_cli.review.tables import (
     chance,
     checksum_comment,
     find_checksum,
+    find_size,
     instance_number,
     is_sample_word,
     label_number,
     label_text,
     probability,
     read_table,
+    size_comment,
     verdict_number,
 )
 from mpu_cli.svmlight.streams import Source, Writable
@@ -92,8 +99,8 @@ class Decisions:
         Names of labels for errors.
     chance : ndarray of float64, shape (m,), or None
         The probability with which each cell was drawn as a question; NaN: it was not. None: no cell was.
-    added : ndarray of bool, shape (m,), or None
-        Whether nobody had suggested the cell in any of the files. None: each had been.
+    origin : ndarray of int8, shape (m,), or None
+        The `Origin` of each; the largest of several. None: unknown.
     probability : ndarray of float64, shape (m,), or None
         What was claimed of each cell when it was decided; NaN where the files do not say. None: nowhere.
     """
@@ -109,7 +116,7 @@ class Decisions:
     undecided: int = 0
     names: LabelNames | None = None
     chance: np.ndarray | None = None
-    added: np.ndarray | None = None
+    origin: np.ndarray | None = None
     probability: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -170,7 +177,7 @@ def read(
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 8
     file = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     decided = columns[2] != UNDECIDED
-    instance, label, verdict, is_sample, line, chances, added, claims, file = (
+    instance, label, verdict, is_sample, line, chances, origin, claims, file = (
         column[decided] for column in (*columns, file)
     )
     every = Decisions(
@@ -185,7 +192,7 @@ def read(
         int(np.count_nonzero(~decided)),
         names,
         chances,
-        added.astype(bool),
+        origin.astype(np.int8),
         claims.astype(float),
     )
     files = every.files
@@ -239,7 +246,7 @@ def _record(instance: int, ids: RecordIds | None) -> str:
 
 
 def _part(every: Decisions, kept: np.ndarray) -> Decisions:
-    columns = ("instance", "label", "verdict", "is_sample", "file", "line", "chance", "added", "probability")
+    columns = ("instance", "label", "verdict", "is_sample", "file", "line", "chance", "origin", "probability")
     return replace(every, **{name: getattr(every, name)[kept] for name in columns})
 
 
@@ -284,7 +291,7 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
 
 
 def _numbers(cells: WrittenCells) -> list[np.ndarray]:
-    """Return instance (from 0), label, verdict, if it is a sample, line, chance, if it is added, claim, of each row."""
+    """Return instance (from 0), label, verdict, if it is a sample, line, chance, origin and claim of each row."""
     table, label, columns = cells.table, cells.label, cells.table.columns
     if SOURCE in columns:
         is_sample = _translate(table, columns[SOURCE], lambda text: is_sample_word(text.strip()))
@@ -296,14 +303,20 @@ def _numbers(cells: WrittenCells) -> list[np.ndarray]:
             table.source, table.lines[wrong[0]], "label * stands for all other labels, and takes no verdict but no"
         )
     lines = np.array(table.lines, np.int64)
-    added = np.array([word.strip().lower() == ADDED for word in columns.get(SOURCE, [""] * len(lines))], bool)
+    words = np.array([word.strip().lower() for word in columns.get(SOURCE, [""] * len(lines))], object)
+    origin = np.where(words == ADDED, Origin.ADDED, Origin.UNKNOWN)
     blank = [""] * len(lines)
     claims = _translate(table, columns.get(PROBABILITY, blank), lambda text: probability(text.strip()), float)
     if PROBABILITY in columns:
-        added |= np.isnan(claims) & (label != NOTHING_ELSE)
+        origin[np.isnan(claims) & (label != NOTHING_ELSE)] = Origin.ADDED
+    listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin != Origin.ADDED)
+    of_open = listed & ~np.isin(cells.instance, cells.instance[label == NOTHING_ELSE])
+    undecided, size = verdict[of_open] == UNDECIDED, find_size(table.comments)
+    if size is not None and np.count_nonzero(listed) >= size and (undecided[:-1] <= undecided[1:]).all():
+        origin[of_open] = Origin.IN_ORDER
     drawn = list(zip(columns.get(DRAWN, blank), columns.get(SOURCE, blank), strict=True))
     chances = _translate(table, drawn, lambda pair: chance(pair[0].strip(), pair[1]), float)
-    return [cells.instance, label, verdict, is_sample, lines, chances, added, claims]
+    return [cells.instance, label, verdict, is_sample, lines, chances, origin, claims]
 
 
 def _translate(
@@ -320,7 +333,7 @@ def _translate(
 
 
 def _each_once(every: Decisions) -> Decisions:
-    """Sort decisions, and keep the first of those that agree; a sample if one of them is, added if all of them are.
+    """Sort decisions, and keep the first of those that agree; a sample if one of them is, with the largest origin.
 
     Chance and claim are those of the last one that has them.
     """
@@ -340,9 +353,8 @@ def _each_once(every: Decisions) -> Decisions:
         )
     is_sample = np.zeros(len(first), bool)
     is_sample[group[every.is_sample[order]]] = True
-    assert every.added is not None  # as it was read
-    added = np.ones(len(first), bool)
-    added[group[~every.added[order]]] = False
+    assert every.origin is not None  # as it was read
+    origin = np.maximum.reduceat(every.origin[order], first) if len(first) else every.origin
 
     def last_of(values: np.ndarray | None) -> np.ndarray:
         assert values is not None
@@ -355,7 +367,7 @@ def _each_once(every: Decisions) -> Decisions:
         _part(every, order[first]),
         is_sample=is_sample,
         chance=last_of(every.chance),
-        added=added,
+        origin=origin,
         probability=last_of(every.probability),
     )
 
@@ -426,6 +438,8 @@ def write(
         out.write(f"# review of {one_line(' '.join(shown(of).split()))}\n".encode(errors="backslashreplace"))
     if checksum is not None:
         out.write(checksum_comment(checksum).encode())
+    if (lines.verdict, lines.source) == ("", SUGGESTION):
+        out.write(size_comment(len(lines)).encode())
     both = (PROBABILITY, lines.probability), (DRAWN, lines.drawn)
     shares = {name: values for name, values in both if values is not None}
     numbers = [NUMBER] * with_numbers

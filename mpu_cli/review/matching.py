@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.problem import Answers
-from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
+from mpu_cli.core.data.verified_labels import Origin, VerifiedLabels, widened
 from mpu_cli.errors import shown
 from mpu_cli.review.decisions import Decisions
 from mpu_cli.review.tables import NOTHING_ELSE, checksum, no_instance, refuse_other_data
@@ -42,8 +42,8 @@ class Reviewed:
         Number of decisions ``no`` on a label that is never true. They have no effect.
     answers : Answers
         Those to questions, on cells that are not annotated.
-    added : csr_array of bool, shape (n, q)
-        The cells that are decided, and that nobody had suggested.
+    origins : csr_array of int8, shape (n, q)
+        The `Origin` of the cells that are decided.
     """
 
     labels: csr_array
@@ -56,7 +56,7 @@ class Reviewed:
     new_labels: np.ndarray
     unused: int
     answers: Answers
-    added: csr_array
+    origins: csr_array
 
 
 def match(
@@ -132,7 +132,7 @@ def match(
         np.setdiff1d(decisions.label[decisions.verdict], annotated_ids),
         int(np.count_nonzero(~has_column & ~whole)),
         _answers(decisions, column, has_column & ~is_annotated),
-        _added(decisions, column, has_column, labels.shape),
+        _origins(decisions, column, has_column, labels.shape),
     )
 
 
@@ -144,9 +144,10 @@ def _answers(decisions: Decisions, column: np.ndarray, counts: np.ndarray) -> An
     return Answers(decisions.instance[asked], column[asked], decisions.verdict[asked], decisions.chance[asked])
 
 
-def _added(decisions: Decisions, column: np.ndarray, has_column: np.ndarray, shape: tuple[int, int]) -> csr_array:
-    added = has_column & (False if decisions.added is None else decisions.added)
-    return csr_array((np.ones(np.count_nonzero(added), bool), (decisions.instance[added], column[added])), shape=shape)
+def _origins(decisions: Decisions, column: np.ndarray, has_column: np.ndarray, shape: tuple[int, int]) -> csr_array:
+    known = has_column & (False if decisions.origin is None else decisions.origin != Origin.UNKNOWN)
+    origins = np.zeros(0, np.int8) if decisions.origin is None else decisions.origin[known]
+    return csr_array((origins, (decisions.instance[known], column[known])), shape=shape)
 
 
 def _check_instances(decisions: Decisions, n: int, source: Source, checksum_of: Callable[[], str]) -> None:

@@ -207,6 +207,7 @@ def _check(source: str, number: int, header: list[str], required: Sequence[str])
 
 _ENTRIES = 1 << 20
 _WRITTEN = re.compile(r"checksum\s+(\S+)", re.IGNORECASE)
+_SIZE = re.compile(r"suggestions\s+(\d{1,18})", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 
 
@@ -262,6 +263,17 @@ def find_checksum(source: str, comments: Iterable[tuple[int, str]]) -> str | Non
             raise InputError(source, number, "there are two different checksums; are these two files in one?")
         before = checksum
     return before
+
+
+def size_comment(size: int) -> str:
+    """Return the line of comment with the number of suggestions."""
+    return f"# suggestions {size}\n"
+
+
+def find_size(comments: Iterable[tuple[int, str]]) -> int | None:
+    """Find the number of suggestions in the comments of a file; None without one."""
+    sizes = [match[1] for _, text in comments if (match := _SIZE.fullmatch(text))]
+    return sum(map(int, sizes)) if sizes else None
 
 
 def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -> None:

@@ -302,6 +302,27 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
         assert report["judged"]["claimed"] == pytest.approx(claimed, abs=0.1)  # by a model that learned 20 labels more
 
 
+def test_yes_alone_corrects_where_the_list_was_answered_in_order(run, problem, tmp_path):
+    """By c too large, little is claimed of what is right. A list with a gap may be what somebody has accepted."""
+    data, (missing, checked) = problem[2], (tmp_path / name for name in ("missing.tsv", "checked.tsv"))
+    settings = ("--c", 0.9, *FAST)
+    run("complete", data, "--top", 200, "-o", missing, *settings)
+    lines = missing.read_text().splitlines()
+    first = next(i for i, line in enumerate(lines) if line[0].isdigit())
+    right = []
+    for skipped in (None, first + 3):
+        answered = [
+            line.replace("\t\t", "\tyes\t") if first <= i < first + 20 and i != skipped else line
+            for i, line in enumerate(lines)
+        ]
+        checked.write_text("\n".join(answered) + "\n")
+        command = ("complete", data, "--reviewed", checked, "--top", 100, "-o", tmp_path / "more.tsv", "--json")
+        report = json.loads(run(*command, *settings).stdout)
+        assert report.get("judged", {}).get("yes") == (20 if skipped is None else None)
+        right.append(report["right"])
+    assert right[0] > 1.3 * right[1]
+
+
 def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path):
     _, S, data = problem
     found = json.loads(run("estimate-c", data, "--reviewed", checked, "--json", "-q").stdout)

@@ -55,6 +55,38 @@ def test_a_source_that_is_not_sample_is_no_sample(file, source):
     assert cells(read([file(f"{HEADER}1\t5\tyes\t{source}\n")])) == [(0, 5, True, False)]
 
 
+LIST = "# suggestions 4\n" + HEADER
+IN_ORDER = {
+    "from the top": (LIST, "yes yes - -", [1, 1]),
+    "all of it": (LIST, "yes no yes yes", [1] * 4),
+    "with a gap": (LIST, "yes - yes -", [0, 0]),
+    "not from the top": (LIST, "- yes yes yes", [0] * 3),
+    "of which lines are gone": (LIST, "yes yes yes", [0] * 3),
+    "whose size nobody knows": (HEADER, "yes yes - -", [0, 0]),
+    "twice, with a gap in one": (LIST, "yes yes - -; - yes - yes", [1, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_a_list_that_was_answered_in_order_is_known(file, name):
+    head, verdicts, origins = IN_ORDER[name]
+    paths = []
+    for i, of_file in enumerate(verdicts.split("; ")):
+        rows = [f"{9 - at}\t7\t{word.strip('-')}\tsuggestion\n" for at, word in enumerate(of_file.split())]
+        paths.append(file(head + "".join(rows), f"{i}.tsv"))
+    assert read(paths).origin.tolist() == origins[::-1]
+
+
+def test_added_labels_and_closed_instances_are_no_gaps(file):
+    rows = "1 7 yes suggestion", "2 7  suggestion", "2 * no suggestion", "3 7 yes suggestion", "3 8 yes added"
+    assert read([file("# suggestions 3\n" + HEADER + "\n".join(rows).replace(" ", "\t"))]).origin.tolist() == [
+        1,
+        0,
+        1,
+        -1,
+    ]
+
+
 TOLERATED = {
     "CRLF": "instance\tlabel\tverdict\tsource\r\n1\t5\tyes\tsample\r\n",
     "a byte order mark": "\ufeff" + HEADER + "1\t5\tyes\tsample\n",

@@ -62,13 +62,20 @@ def test_a_whole_review_by_keyboard(page, news):
         (4, NOTHING_ELSE, False, False),
         (4, 2, True, False),
     ]
-    decisions = read([path])
-    assert decisions.added.tolist() == [False] * 4 + [True]  # instance 4 has music by search
-    np.testing.assert_array_equal(decisions.probability, [0.8125, 0.25, *[np.nan] * 3])
-    assert path.read_text().split("\n")[2:4] == [
-        "instance\tlabel\tnumber\tprobability\tverdict\tsource",
-        "1\tmusic\t2\t0.8125\tyes\tsuggestion",
+    assert [line.split("\t") for line in path.read_text().splitlines()][2:] == [
+        ["# suggestions 4"],
+        ["instance", "label", "number", "probability", "verdict", "source"],
+        ["1", "music", "2", "0.8125", "yes", "suggestion"],
+        ["1", "Bücher", "4", "0.25", "no", "suggestion"],
+        ["4", "sports", "1", "0.5", "", "suggestion"],
+        ["4", "music", "2", "", "yes", "added"],
+        ["4", "*", "*", "", "no", "suggestion"],
+        ["2", "the arts", "3", "0.125", "", "suggestion"],
+        ["2", "*", "*", "", "no", "suggestion"],
     ]
+    decisions = read([path])
+    assert decisions.origin.tolist() == [1, 1, 0, 0, -1]  # instance 4 has music by search
+    np.testing.assert_array_equal(decisions.probability, [0.8125, 0.25, *[np.nan] * 3])
     reviewed = match(decisions, reader.read(news), news)
     assert reviewed.verified.verdicts().tolist() == [[0, 1, 0], [2, 2, 2], [0, 0, 0], [2, 1, 2]]
     report = train(Sources(news, reviewed=[path]), news.with_suffix(".mpu"), options=Options(cost=1.0, epochs=2, c=0.5))
@@ -448,7 +455,7 @@ def test_who_decides_is_asked_once_and_stands_in_the_file(page):
     assert path.name == "checked-Anna-B.tsv"
     rows = [line.split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
     assert rows[0][-1] == "reviewer"
-    assert [row[-1] for row in rows[1:]] == ["Anna B."]
+    assert [row[-1] for row in rows[1:]] == ["Anna B.", "", "", ""]
     assert cells(path) == [(1, 2, True, False)]
     page.open()
     page.press("n")

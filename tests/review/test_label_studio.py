@@ -110,8 +110,8 @@ def test_what_was_decided_there_is_read_back(tasks, imported, news):
         (4, 4, True, False),
     ]
     assert match(read([path]), reader.read(news), news).confirmed == 4
-    of_first = {-1: False, 1: True, 2: False, 3: True, 4: False}  # nothing was claimed of what is annotated
-    assert read([path]).added.tolist() == [*of_first.values(), False, True, True, True]  # music, Bücher: no options
+    of_first = {-1: 0, 1: -1, 2: 0, 3: -1, 4: 0}  # nothing was claimed of what is annotated
+    assert read([path]).origin.tolist() == [*of_first.values(), 0, -1, -1, -1]  # music, Bücher: no options
     claimed = dict(zip(zip(*np.array(cells(path)).T[:2], strict=True), read([path]).probability, strict=True))
     assert {cell: claim for cell, claim in claimed.items() if claim == claim} == {
         (1, 2): 0.8125,

@@ -50,12 +50,12 @@ def test_what_nobody_had_suggested(review, tmp_path, news):
     """A label that one person added and another one was asked about was suggested."""
     lines = "1\t7\tyes\tadded", "4\t1\tyes\tAdded", "2\t7\tno\tsuggestion"
     reviewed = review(*lines)
-    assert list(zip(*reviewed.added.nonzero(), strict=True)) == [(0, 2), (3, 0)]
+    assert reviewed.origins.toarray().tolist() == [[0, 0, -1], [0] * 3, [0] * 3, [-1, 0, 0]]
     assert reviewed.verified.verdicts().tolist() == [[0, 0, 1], [0, 0, 2], [0, 0, 0], [1, 0, 0]]
     other = tmp_path / "other.tsv"
     other.write_text("instance\tlabel\tverdict\tsource\n4\t1\tyes\tsuggestion\n")
     decided = read([tmp_path / "checked.tsv", other])
-    assert match(decided, reader.read(news), news).added.nonzero()[0].tolist() == [0]
+    assert match(decided, reader.read(news), news).origins.nonzero()[0].tolist() == [0]
 
 
 def test_a_sample_that_is_not_closed_and_a_suggestion_that_is_are_no_sample(review):

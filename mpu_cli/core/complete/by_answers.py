@@ -144,18 +144,18 @@ class Corrections:
         frequency: LabelFrequency,
         answers: Answers | None,
         reviewed: ReviewedFrequency | None,
-        added: csr_array | None = None,
+        origins: csr_array | None = None,
     ) -> "Corrections":
         """Learn from what is decided; parameters as of `ByAnswers.of`, where c does not come from answers None.
 
-        `added`: as of `correction_by_decisions`.
+        `origins`: as of `correction_by_decisions`.
         """
         by_answers = None
         if answers is not None and reviewed is not None and reviewed.answers:
             by_answers = ByAnswers.of(probabilities, labels, frequency, answers, reviewed)
         learned_from = None if by_answers is None else answers
         decided = probabilities, frequency.verified, labels, frequency
-        return cls(by_answers, correction_by_decisions(*decided, by_answers, learned_from, added))
+        return cls(by_answers, correction_by_decisions(*decided, by_answers, learned_from, origins))
 
     def corrected(self, claimed: np.ndarray) -> np.ndarray:
         """Return probabilities for posteriors."""

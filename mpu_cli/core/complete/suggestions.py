@@ -18,7 +18,7 @@ from scipy.special import expit, log_expit, logit
 from mpu_cli.core.complete.posterior import posterior_at, posterior_blocks
 from mpu_cli.core.data.predictions import Predictions, values_at
 from mpu_cli.core.data.problem import Answers
-from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
+from mpu_cli.core.data.verified_labels import Origin, Verdict, VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
@@ -26,8 +26,11 @@ from mpu_cli.runtime.report import HIDDEN
 
 # Constants of `ByDecisions` (docs/method.md, "Missing labels"); docs/choices/reviews.md has the measurements, at
 # "Decisions of people on suggestions".
-_PRIOR_OF_HOLDING = 0.2  # probability that claims hold, before anything is decided
-# Where they do not hold: the line a + b z of log odds z; grids of a and b, and the mean and deviation of their priors.
+# Before anything is decided: the probability that claims hold but for one factor of their odds, and the mean and
+# deviation of its logarithm.
+_PRIOR_OF_HOLDING, _PRIOR_OF_FACTOR = 0.05, (0.0, 2.0)
+# Where they do not hold: the line a + b z of log odds z; grids of a, which is also that of factors, and b, and the mean
+# and deviation of their priors.
 _INTERCEPTS, _PRIOR_OF_INTERCEPT = np.arange(-7.0, 7.1, 0.25), (1.0, 2.0)
 _SLOPES, _PRIOR_OF_SLOPE = np.append(0.05, np.arange(0.1, 1.01, 0.1)), (0.15, 0.2)
 # Above this z, claims are so sure that their differences say little: there, z rises by this factor only.
@@ -54,9 +57,9 @@ class ByDecisions:
     interval : tuple of two floats
         95 % interval of the share that is true, if those decided are a sample (Wilson, JASA 1927).
     hold : float
-        How probably claims hold, by what was decided.
-    otherwise : ndarray of float64
-        Pr(y=1 | x, s=0) if they do not, at log odds of claims from -12 to 12 in equal steps.
+        How probably claims hold but for one factor of their odds, by what was decided.
+    log_odds : ndarray of float64
+        Corrected log odds, at log odds of claims from -12 to 12 in equal steps.
     """
 
     answered: int
@@ -64,55 +67,57 @@ class ByDecisions:
     claimed: float
     interval: tuple[float, float]
     hold: float
-    otherwise: np.ndarray = field(metadata=HIDDEN)
+    log_odds: np.ndarray = field(metadata=HIDDEN)
 
     @classmethod
-    def of(cls, claimed: np.ndarray, true: np.ndarray) -> "ByDecisions | None":
-        """Learn from decisions.
+    def of(cls, claimed: np.ndarray, true: np.ndarray) -> "ByDecisions":
+        """Learn from a sample of what was claimed.
 
         Parameters
         ----------
         claimed : ndarray of float, shape (m,)
             Pr(y=1 | x, s=0) by models that have not seen the instances.
         true : ndarray of bool, shape (m,)
-
-        Returns
-        -------
-        ByDecisions or None
-            None where nothing was refused: people may write down only what they accept, which is no sample.
         """
-        if true.all():
-            return None
         z = _bent(_log_odds(claimed))
         centre, least = z.mean(), z.min() - _LINE_REACHES
         intercept, slope = (values.reshape(-1, 1) for values in np.meshgrid(_INTERCEPTS, _SLOPES, indexing="ij"))
-        of_both = (intercept, _PRIOR_OF_INTERCEPT), (slope, _PRIOR_OF_SLOPE)
-        log_prior = -sum(((value - mean) / deviation) ** 2 for value, (mean, deviation) in of_both) / 2
-        line = intercept + slope * (z - centre)  # (lines, m)
-        log_weight = log_prior[:, 0] + np.where(true, log_expit(line), log_expit(-line)).sum(axis=1)
-        log_weight += np.log((1 - _PRIOR_OF_HOLDING) / np.exp(log_prior).sum())
-        doubted = np.clip(claimed.astype(float), _LEAST_DOUBT, 1 - _LEAST_DOUBT)
-        log_hold = float(np.log(np.where(true, doubted, 1 - doubted)).sum() + np.log(_PRIOR_OF_HOLDING))
-        most = max(float(log_weight.max()), log_hold)
-        weight, hold = np.exp(log_weight - most), float(np.exp(log_hold - most))
+        factor, line = _INTERCEPTS.reshape(-1, 1), intercept + slope * (z - centre)  # (factors, 1), (lines, m)
+        of_lines = _normal(intercept, *_PRIOR_OF_INTERCEPT) * _normal(slope, *_PRIOR_OF_SLOPE)
+        of_factors = _normal(factor, *_PRIOR_OF_FACTOR)
+        prior = np.concatenate(
+            [_PRIOR_OF_HOLDING * of_factors / of_factors.sum(), (1 - _PRIOR_OF_HOLDING) * of_lines / of_lines.sum()]
+        )
+        doubted = logit(np.clip(claimed.astype(float), _LEAST_DOUBT, 1 - _LEAST_DOUBT))
+        supposed = np.concatenate([factor + doubted, line])
+        log_weight = np.log(prior[:, 0]) + np.where(true, log_expit(supposed), log_expit(-supposed)).sum(axis=1)
+        weight = np.exp(log_weight - log_weight.max())
+        weight /= weight.sum()
         at = _bent(_TABULATED)
         lines = intercept + slope * (np.maximum(at, least) - centre)
         off = intercept + slope * (least - centre) - least  # that fades below, as far as claims stay in order
         fading = (1 - (least - at) / np.maximum(_LINE_FADES, -off / _SHARE_IN_ORDER)).clip(0, 1)
         lines = np.where(at < least, at + off * fading, lines)
-        otherwise = weight @ expit(lines) / weight.sum()
+        log_odds = logit(weight @ expit(np.concatenate([factor + _TABULATED, lines])))
 
         n, share = len(true), float(true.mean())
         middle, width = share + _Z**2 / (2 * n), _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
         low, high = np.clip(np.array([middle - width, middle + width]) / (1 + _Z**2 / n), 0, 1).tolist()
-        hold /= hold + float(weight.sum())
-        return cls(n, int(true.sum()), float(claimed.mean()), (low, high), hold, otherwise)
+        hold = float(weight[: len(factor)].sum())
+        return cls(n, int(true.sum()), float(claimed.mean()), (low, high), hold, log_odds)
 
     def corrected(self, claimed: np.ndarray) -> np.ndarray:
         """Return corrected probabilities, in the precision of those claimed; 0 stays 0."""
-        otherwise = expit(np.interp(_log_odds(claimed), _TABULATED, logit(self.otherwise)))
-        mean: np.ndarray = self.hold * claimed + (1 - self.hold) * otherwise
-        return np.where(claimed > 0, mean, 0).astype(claimed.dtype)
+        z = _log_odds(claimed)
+        with np.errstate(divide="ignore"):
+            below = np.minimum(logit(claimed.astype(float)) - z, 0)  # the table
+        corrected: np.ndarray = expit(np.interp(z, _TABULATED, self.log_odds) + below).astype(claimed.dtype)
+        return corrected
+
+
+def _normal(x: np.ndarray, mean: float, deviation: float) -> np.ndarray:
+    """Return the density of a normal distribution, times any number."""
+    return np.exp(-(((x - mean) / deviation) ** 2) / 2)
 
 
 def _bent(log_odds: np.ndarray) -> np.ndarray:
@@ -371,13 +376,16 @@ def correction_by_decisions(
     frequency: LabelFrequency,
     correction: Correction | None = None,
     answers: Answers | None = None,
-    added: csr_array | None = None,
+    origins: csr_array | None = None,
 ) -> ByDecisions | None:
     """Compare what is claimed of single cells that are not annotated with what people have decided of them.
 
     Claims are posteriors, corrected. Left out are cells of complete instances, of answers that the correction has
-    learned from, and cells `added` (bool, n x q), for which nothing had been claimed. None where nothing was decided,
-    or nothing refused.
+    learned from, and added ones, for which nothing had been claimed. Where all is yes, people may have recorded only
+    what they accept, so that only lists that were answered in order are a sample of what was claimed.
+
+    `origins`: int8, shape (n, q): the `Origin` of each cell. None: unknown.
+    Returns: None where nothing was decided, or not as a sample.
     """
     if verified is None:
         return None
@@ -387,8 +395,10 @@ def correction_by_decisions(
     counts &= ~values_at(labels, rows, columns).astype(bool)
     if answers is not None:
         counts &= ~np.isin(rows * labels.shape[1] + columns, answers.rows * labels.shape[1] + answers.columns)
-    if added is not None:
-        counts &= ~values_at(added, rows, columns).astype(bool)
+    origin = np.zeros(len(rows)) if origins is None else values_at(origins, rows, columns)
+    counts &= origin != Origin.ADDED
+    if not (cells.data[counts] == Verdict.FALSE).any():
+        counts &= origin == Origin.IN_ORDER
     rows, columns, true = rows[counts], columns[counts], cells.data[counts] == Verdict.TRUE
     claimed = _corrected(posterior_at(probabilities, frequency, rows, columns), correction)
     return ByDecisions.of(claimed, true) if len(true) else None

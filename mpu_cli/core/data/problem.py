@@ -81,8 +81,7 @@ class LabelInformation:
     second: np.ndarray | None = None
     # Those to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
     answers: Answers | None = None
-    # bool, shape (n, q): the cells in `verified` that nobody had suggested, so that no probability was claimed.
-    added: csr_array | None = None
+    origins: csr_array | None = None  # int8, shape (n, q): the `Origin` of cells in `verified`
     groups: InstanceGroups | None = None  # groups of instances that have a label frequency of their own
     # float32, shape (q, any): A vector for each label, zero where there is none: the direction of the mean of the
     # prior of its weights (`core.side_information`)
@@ -96,9 +95,9 @@ class LabelInformation:
     def placed(self, ids: np.ndarray, every: np.ndarray) -> Self:
         """Return the same where the columns of a subset of the labels have their places among all, as of `widened`."""
         answers = self.answers and replace(self.answers, columns=np.searchsorted(every, ids)[self.answers.columns])
-        added = None if self.added is None else widened(self.added, ids, every)
+        origins = None if self.origins is None else widened(self.origins, ids, every)
         verified = self.verified and self.verified.widened(ids, every)
-        return replace(self, verified=verified, answers=answers, added=added)
+        return replace(self, verified=verified, answers=answers, origins=origins)
 
     def with_second(self, n: int, m: int, q: int) -> Self:
         """Return the same with m more instances, after n, whose label sets are complete."""

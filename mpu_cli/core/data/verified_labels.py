@@ -27,6 +27,14 @@ class Verdict(IntEnum):
     IMPLIED = 4  # true since another label of the instance is: nobody need have annotated it
 
 
+class Origin(IntEnum):
+    """How somebody came to decide on a cell. Where a cell was decided twice, the larger one counts."""
+
+    ADDED = -1  # nobody had suggested it
+    UNKNOWN = 0
+    IN_ORDER = 1  # it is on a list of suggestions that was answered from its first line on, and no line was skipped
+
+
 # Of the implied labels of data, at least this share is annotated where they have been filled in: a few instances may
 # have come since, and elsewhere the share is c or less.
 _FILLED_IN = 0.95

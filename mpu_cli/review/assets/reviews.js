@@ -20,7 +20,7 @@ class Reviews {
       for (const i of a) this.shown.set(`${n} ${data.numbers[i]}`, { source: data.source });
       for (const [i, probability, drawn] of s) {
         const source = drawn === undefined ? data.source : "question";
-        this.shown.set(`${n} ${data.numbers[i]}`, { source, probability, drawn });
+        this.shown.set(`${n} ${data.numbers[i]}`, { source, probability, drawn, listed: true });
       }
     }
   }
@@ -153,7 +153,8 @@ class Reviews {
     return size;
   }
 
-  // The review file: tab-separated text, a decision on each line; a label by name, and its number for those without.
+  // The review file: tab-separated text, a decision or an undecided suggestion on each line, in the order of the page; a
+  // label by name, and its number for those without.
   toText() {
     const { data } = this;
     const ids = new Map(data.items.filter(({ i }) => i !== undefined).map(({ n, i }) => [n, i]));
@@ -170,20 +171,23 @@ class Reviews {
       ...(data.named ? { number: (_, label) => label } : {}),
       ...(this.has("probability") ? { probability: of("probability") } : {}),
       ...(this.has("drawn") ? { drawn: of("drawn") } : {}),
-      verdict: (_, label, verdict) => (verdict ? "yes" : "no"),
+      verdict: (_, label, verdict) => [...WORDS].find(([, meaning]) => meaning === verdict)[0],
       source: of("source"),
-      ...(this.reviewer ? { reviewer: () => cell(this.reviewer) } : {}),
+      ...(this.reviewer ? { reviewer: (_, label, verdict) => (verdict === undefined ? "" : cell(this.reviewer)) } : {}),
     };
+    const rows = [];
+    for (const { n, s } of data.items) {
+      const decided = this.of(n);
+      const labels = new Set([...s.map(([i]) => String(data.numbers[i])), ...decided.keys()]);
+      for (const label of labels) rows.push([n, label, decided.get(label)]);
+    }
     const lines = [
       `# review of ${data.file.replace(/\s+/g, " ")}`,
       `# checksum ${data.checksum}`,
+      `# suggestions ${[...this.shown.values()].filter(({ source, listed }) => listed && source === "suggestion").length}`,
       Object.keys(columns).join("\t"),
+      ...rows.map((row) => Object.values(columns).map((value) => value(...row)).join("\t")),
     ];
-    for (const instance of [...this.byInstance.keys()].sort((a, b) => a - b)) {
-      for (const [label, verdict] of this.of(instance)) {
-        lines.push(Object.values(columns).map((value) => value(instance, label, verdict)).join("\t"));
-      }
-    }
     return lines.join("\n") + "\n";
   }
 

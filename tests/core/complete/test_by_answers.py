@@ -117,6 +117,31 @@ def test_answers_that_made_the_map_do_not_correct_it_again():
     assert Corrections.of(p, labels, frequency, answers, reviewed).by_decisions is None
 
 
+def test_decisions_on_suggestions_lower_what_answers_to_questions_leave_at_the_ceiling():
+    """Of 40 that are claimed at the ceiling, 31 are right: so is the next of them."""
+    z, true, annotated, rng = lost(1, depth=0.0, line=(2.0, 1.0))
+    p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)
+    before = Corrections.of(p, labels, frequency, answers, reviewed)
+    first = suggest(p, labels, frequency, Choice(top=200), correction=before)
+    assert first.probabilities[:60].min() > 0.95
+    yes = np.arange(40) < 31
+    decided = [
+        (
+            np.append(answers.rows[answers.true == is_true], first.rows[:40][yes == is_true]),
+            np.append(answers.columns[answers.true == is_true], first.columns[:40][yes == is_true]),
+        )
+        for is_true in (True, False)
+    ]
+    frequency = LabelFrequency.of(reviewed.c, (N, Q), VerifiedLabels.of((N, Q), true=decided[0], false=decided[1]))
+    corrections = Corrections.of(p, labels, frequency, answers, reviewed)
+    assert (corrections.by_decisions.answered, corrections.by_decisions.yes) == (40, 31)
+    following = suggest(p, labels, frequency, Choice(top=20), correction=corrections)
+    assert not {*zip(following.rows, following.columns, strict=True)} & {
+        *zip(first.rows[:40], first.columns[:40], strict=True)
+    }
+    np.testing.assert_allclose(following.probabilities, 31 / 40, atol=0.06)
+
+
 def test_more_missing_than_there_are_cells():
     z, true, annotated, rng = lost(4, depth=0.0)
     p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)

@@ -4,12 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit
 from scipy.stats import binomtest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
 
-from mpu_cli.core.complete.suggestions import ByDecisions
+from mpu_cli.core.complete.suggestions import ByDecisions, correction_by_decisions
+from mpu_cli.core.data.verified_labels import Origin, VerifiedLabels
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.svmlight.reader import read
 from tests.slow import slow
 
@@ -37,9 +40,8 @@ def off_and_before(truth):
     off, before = [], []
     for seed in range(20):
         claimed, p, true = claims(seed, truth)
-        by_decisions = ByDecisions.of(claimed[:50], true[:50])
         of_next = claimed[50:250]
-        corrected = of_next if by_decisions is None else by_decisions.corrected(of_next)
+        corrected = ByDecisions.of(claimed[:50], true[:50]).corrected(of_next)
         off.append(corrected.mean() - p[50:250].mean())
         before.append(of_next.mean() - p[50:250].mean())
     return abs(np.mean(off)), abs(np.mean(before))
@@ -72,14 +74,13 @@ def test_the_next_of_a_real_list_are_claimed_as_they_are_or_nearer_to_that(kept_
     claimed = np.where(S, 0, annotated * (1 - kept_often) / kept_often / (1 - annotated))
     order = np.argsort(-claimed, axis=None)
     claimed, true = claimed.ravel()[order], (Y & ~S).ravel()[order]
-    by_decisions = ByDecisions.of(claimed[:50], true[:50])
-    corrected = claimed[50:250] if by_decisions is None else by_decisions.corrected(claimed[50:250])
+    corrected = ByDecisions.of(claimed[:50], true[:50]).corrected(claimed[50:250])
     off, before = (abs(of_next.mean() - true[50:250].mean()) for of_next in (corrected, claimed[50:250]))
     assert off <= max(before, 0.06)
 
 
 def test_what_holds_and_what_else_is_weighed_by_bayes_rule():
-    """Claims hold, or are as an integral over lines says: the same by drawing lines."""
+    """One factor corrects all odds, or a line does: the same by drawing factors and lines."""
     rng = np.random.default_rng(0)
     claimed = rng.uniform(0.02, 0.9, 30)
     true = rng.random(30) < claimed**2
@@ -88,10 +89,11 @@ def test_what_holds_and_what_else_is_weighed_by_bayes_rule():
     z = logit(claimed)
     lines = a[there, None] + b[there, None] * (z - z.mean())
     likelihood = np.exp(np.where(true, log_expit(lines), log_expit(-lines)).sum(axis=1)).mean()
-    holds = 0.2 * np.where(true, claimed, 1 - claimed).prod()
+    odds = z + 2 * rng.standard_normal((200_000, 1))
+    holds = 0.05 * np.exp(np.where(true, log_expit(odds), log_expit(-odds)).sum(axis=1)).mean()
     by_decisions = ByDecisions.of(claimed, true)
-    assert by_decisions.hold == pytest.approx(holds / (holds + 0.8 * likelihood), abs=0.03)
-    assert (np.diff(by_decisions.otherwise) > 0).all()
+    assert by_decisions.hold == pytest.approx(holds / (holds + 0.95 * likelihood), abs=0.03)
+    assert (np.diff(by_decisions.log_odds) > 0).all()
 
 
 def test_the_interval_is_wilsons():
@@ -120,13 +122,26 @@ def test_few_answers_correct_little_and_the_order_stays():
     assert many.corrected(claimed)[0] == 0
 
 
-def test_a_list_of_what_was_accepted_says_nothing():
-    assert ByDecisions.of(np.full(40, 0.5), np.ones(40, bool)) is None
+def test_what_was_accepted_says_nothing_and_a_list_answered_in_order_much():
+    """Forty cells of a column are claimed at .5, and all right; of them those count that were answered in order."""
+    shape = (80, 1)
+    p, labels = np.full(shape, 2 / 3, np.float32), csr_array(shape, dtype=bool)
+    frequency = LabelFrequency.of(0.5, shape)
+    decided = range(40), [0] * 40
+    verified = VerifiedLabels.of(shape, true=decided)
+    assert correction_by_decisions(p, verified, labels, frequency) is None
+    for origin, answered in ((Origin.UNKNOWN, None), (Origin.ADDED, None), (Origin.IN_ORDER, 40)):
+        origins = csr_array((np.full(40, origin, np.int8), decided), shape=shape)
+        by_decisions = correction_by_decisions(p, verified, labels, frequency, origins=origins)
+        assert (by_decisions and by_decisions.answered) == answered
+    assert by_decisions.corrected(np.array([0.5]))[0] > 0.9
+    refused = VerifiedLabels.of(shape, true=decided, false=([50], [0]))
+    assert correction_by_decisions(p, refused, labels, frequency).answered == 41
 
 
 def test_claims_without_a_doubt():
     by_decisions = ByDecisions.of(np.array([0.0, 1.0, 1.0]), np.array([True, False, False]))
-    assert np.isfinite((by_decisions.hold, *by_decisions.otherwise)).all()
+    assert np.isfinite((by_decisions.hold, *by_decisions.log_odds)).all()
     assert np.isfinite(by_decisions.corrected(np.array([0.0, 0.5, 1.0], np.float32))).all()
 
 
