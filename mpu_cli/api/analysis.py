@@ -50,7 +50,7 @@ class Estimation(Verified, total=False):
 
 
 def _annotations(y: Any, keywords: Mapping[str, Any], declared: type = Verified) -> Annotations:
-    """Check annotations, and what is verified of them, in keywords of which no others are declared."""
+    """Check annotations, and what is verified of them, in keywords; others are refused."""
     allowed: frozenset[str] = declared.__optional_keys__  # type: ignore[attr-defined]
     if unknown := keywords.keys() - allowed:
         raise TypeError(f"{min(unknown)!r} is not a keyword here; there are {', '.join(sorted(allowed))}")
@@ -214,7 +214,7 @@ def missing_labels(
     y, scores, c, **verified
         As for `calibrate`. What is verified or ignored is not listed.
     top : int, optional
-        At most so many. Default: all cells.
+        How many at most. Default: all cells.
 
     Returns
     -------
@@ -311,7 +311,7 @@ def questions(
     y : array_like, sparse matrix or data frame, shape (n, q)
         S, the annotated labels.
     n : int
-        At most so many questions.
+        How many questions at most.
     scores : array_like, shape (n, q), optional
         As for `estimate_c`.
     random_state : int, RandomState or None

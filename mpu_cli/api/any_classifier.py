@@ -190,7 +190,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         return self._of_classes(self._probabilities(X))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Say by how much the log-odds of each label exceed those of its threshold, as `MPUClassifier` does."""
+        """Return log-odds of each label, less the log-odds of its threshold, as `MPUClassifier` does."""
         return self._margins(self._probabilities(X))
 
     def predict(self, X: Any) -> np.ndarray:

@@ -110,7 +110,7 @@ class LabelSetsMixin(ClassifierMixin):
         return best
 
     def _margins(self, p: np.ndarray) -> np.ndarray:
-        """Return log-odds less those of the threshold; of several classes in one dimension the log-odds: float64."""
+        """Return log-odds less the threshold's; of several classes in one dimension the log-odds: float64."""
         log_odds = _finite_log_odds(p)
         if self._has_one_dimension and p.shape[1] > 1:
             return log_odds
@@ -129,7 +129,7 @@ class LabelSetsMixin(ClassifierMixin):
 
 
 def _finite_log_odds(p: np.ndarray) -> np.ndarray:
-    """Return log-odds, of 0 and 1 those of the numbers next to them: metrics of scikit-learn refuse infinite ones."""
+    """Return log-odds; 0 and 1 count as the numbers next to them: metrics of scikit-learn refuse infinite ones."""
     ends = np.finfo(np.float32).tiny, 1 - np.finfo(np.float64).epsneg
     log_odds: np.ndarray = logit(np.clip(p.astype(np.float64), *ends))
     return log_odds
@@ -356,7 +356,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         return self._of_classes(self._probabilities(X))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Say by how much the log-odds of each label exceed those of its threshold: it is predicted from 0 on.
+        """Return log-odds of each label, less the log-odds of its threshold: it is predicted from 0 on.
 
         Parameters
         ----------

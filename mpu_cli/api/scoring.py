@@ -142,7 +142,7 @@ def ranking_metrics(
 ) -> dict[str, float]:
     """Compare scores with true labels, by the metrics of rankings of `mpu evaluate`.
 
-    Scores may be sparse: of each instance, only those of the most probable labels. Labels that are not listed rank
+    Scores may be sparse: for each instance, only scores of the most probable labels. Labels that are not listed rank
     below all that are: they tie for the last place among the labels that are true or listed anywhere, and never count
     as retrieved, not even where k is larger than the list.
 

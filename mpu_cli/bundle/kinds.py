@@ -39,7 +39,7 @@ class Kind:
     # Yields name and layout of each part, from the numbers, the number of features that occurred in training, D and q
     layouts: Callable[[dict, int, int, int], Iterator[tuple[str, Layout]]]
     # Restores the predictor from the numbers, the arrays, the features that occurred in training, and the thresholds.
-    # Raises ValueError if they are not those of one.
+    # Raises ValueError if they do not make one.
     predictor: Callable[[dict, Parts, Columns, np.ndarray], "Model"]
 
 
@@ -179,7 +179,7 @@ def _stacked(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.nda
 
 
 def _sparse(arrays: dict[str, np.ndarray], n_columns: int) -> csr_array:
-    """Return a canonical CSR matrix; ValueError if the arrays are not those of one."""
+    """Return a canonical CSR matrix; ValueError if the arrays do not make one."""
     matrix = checked_csr(arrays["data"], arrays["indices"], arrays["indptr"], n_columns)
     expect(matrix.has_canonical_format, "entries of a row out of order")
     return matrix

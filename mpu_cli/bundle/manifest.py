@@ -229,7 +229,7 @@ def _file(entry: dict, pattern: re.Pattern) -> tuple[str, str]:
 
 
 def check_labels(labels: np.ndarray, c: np.ndarray, thresholds: np.ndarray) -> None:
-    """Raise ValueError if the arrays of `OF_LABELS` are not those of a model."""
+    """Raise ValueError if the arrays of `OF_LABELS` cannot belong to a model."""
     expect(0 < len(labels) == len(c) == len(thresholds), "lists of unequal length")
     expect(ascending(labels), "labels out of order")
     expect(bool(labels[0] >= 0 and labels[-1] <= MAX_ID), "labels out of range")

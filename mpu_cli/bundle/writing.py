@@ -380,7 +380,7 @@ class Versions:
 
     @classmethod
     def of(cls, model: Path) -> "Versions":
-        """Return those of a model: of news.mpu in news.mpu.versions. All links to a model lead to the same."""
+        """Return the versions of a model: of news.mpu in news.mpu.versions. All links to a model lead to the same."""
         real = model.resolve()
         return cls(real.with_name(f"{real.name}.versions"))
 

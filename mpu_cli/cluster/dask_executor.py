@@ -1,6 +1,6 @@
 """Units of work on a Dask cluster.
 
-Dask assigns units to workers, keeps results where they were computed, and computes those of a lost worker again. Each
+Dask assigns units to workers, keeps results where they were computed, and computes lost ones again. Each
 result depends on its arguments alone, so it is the same again.
 """
 
@@ -80,7 +80,7 @@ class DaskExecutor:
     def moved_bytes(self) -> int | None:
         """Bytes that workers have sent since `check_workers`, to each other and to this process.
 
-        Those of a worker that has died are missing. None if the cluster does not answer.
+        Results of a worker that has died are missing. None if the cluster does not answer.
         """
         try:
             sent: dict[str, int] = within(_ANSWER, partial(self._client.run, _sent, on_error="ignore"))
@@ -281,7 +281,7 @@ def versions() -> dict[str, str]:
 
 
 def difference(here: dict[str, str], there: dict[str, str]) -> str | None:
-    """Describe how the versions of a worker (`there`) differ from those of this process; None if they do not."""
+    """Describe how the versions of a worker (`there`) differ from this process; None if they do not."""
     differing = [f"{name} {there[name]} ({here[name]} here)" for name in here if there[name] != here[name]]
     return ", ".join(differing) or None
 

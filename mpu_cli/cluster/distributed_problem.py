@@ -205,7 +205,7 @@ def learn(
 
 
 def shards_of_training(problem: DistributedProblem, options: Options, n_shards: int) -> int:
-    """Return how many models `learn` learns side by side where so many are asked for."""
+    """Return how many models `learn` learns side by side, from the number that was asked for."""
     return 1 if _by_one_worker(problem, options) else min(n_shards, len(problem.collection.parts))
 
 

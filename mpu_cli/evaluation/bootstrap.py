@@ -202,7 +202,7 @@ def micro_intervals(truth: csr_array, predicted: csr_array, seed: int = 0) -> di
 def _samples(n: int, replicates: int, seed: int, width: int) -> Iterator[np.ndarray]:
     """Draw samples of n instances with replacement; yield the multiplicities of instances, shape (b, n).
 
-    At most so many samples at a time that an array of `width` for each is small.
+    Samples are drawn a few at a time, so that an array of `width` for each is small.
     """
     rng = np.random.default_rng(seed)
     at_once = max(1, _DRAWN // width)

@@ -46,7 +46,7 @@ from mpu_cli.evaluation.metrics import (
     tied_gain,
 )
 
-# Instances with so many annotations or more are taken together; a number of true labels is at most this.
+# Instances with this many annotations or more are taken together; a number of true labels is at most this.
 _MANY_ANNOTATIONS, _MANY_LABELS = 64, 10_000
 _STEPS_OF_EM = 200
 
@@ -110,7 +110,7 @@ def corrected_metrics(counts: LabelSetMetrics, c: float | np.ndarray) -> dict[st
 
 
 def estimates(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict[str, float | bool | int]:
-    """Estimate metrics on complete labels by counts of which the first and the last are estimates.
+    """Estimate metrics on complete labels by counts; the first and the last are estimates.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class CorrectedRanking:
     """Sums over instances, for P@k and nDCG@k on complete labels.
 
     nDCG@k is divided, in each instance, by what is to be expected of the inverse of its divisor: by how many labels are
-    annotated, and the distribution of the number of true ones, of which each is annotated with the mean c. That
+    annotated, and the distribution of the number of true ones; each is annotated with the mean c. That
     distribution is the most likely one, by EM (Laird, "Nonparametric Maximum Likelihood Estimation of a Mixing
     Distribution", JASA 1978). It is as if rankings were no better where more labels are true than annotated. With half
     of the labels missing, nDCG@5 was .564 for .585 on bibtex, and .741 for .739 on yeast.
@@ -192,7 +192,7 @@ class CorrectedRanking:
 
 
 def _true_sizes(instances: np.ndarray, c: float) -> np.ndarray:
-    """Return the probability of each number of true labels, by that of annotated ones, the last of which is "or more".
+    """Return the probability of each number of true labels, from the counts of annotated ones; the last is "or more".
 
     Parameters
     ----------

@@ -285,7 +285,7 @@ class RankingMetrics:
         self._sums = Sums(3)
         self._at_k = Sums(3, len(self.ks))  # precision, nDCG, recall
         self._true_labels = np.empty(0, np.int64)  # that occur in a true set, ascending;
-        self._retrieved = [self._true_labels] * len(self.ks)  # those of them that are retrieved once at least
+        self._retrieved = [self._true_labels] * len(self.ks)  # those that are retrieved at least once
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk.

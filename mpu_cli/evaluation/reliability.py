@@ -92,7 +92,7 @@ class Reliability:
         expected, true = self.total
         share = divide(self.true, self.cells)  # annotated
         center, spread = _wilson(share, self.cells)
-        stands = np.where(self.true, divide(true, self.true), 1)  # for so many labels, an annotation of the bin
+        stands = np.where(self.true, divide(true, self.true), 1)  # how many labels an annotation of the bin stands for
         ends = np.maximum(center - spread, 0) * stands, (center + spread) * stands
         values = np.array([divide(expected, self.cells), divide(true, self.cells), *ends]).T.tolist()
         return [

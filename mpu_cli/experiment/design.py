@@ -47,7 +47,7 @@ class Grid:
     tuned: bool = False
 
     def design(self, available: int, seed: int) -> "Design":
-        """Return the experiment on so many instances; errors as of `sizes_within`."""
+        """Return the experiment on a number of instances; errors as of `sizes_within`."""
         sizes, folds = sizes_within(self.instances, available, self.folds), self.folds
         return Design(self.methods, self.missing_rates, sizes, folds, self.run_folds or folds, self.tuned, seed)
 
@@ -93,7 +93,7 @@ class Design:
 
 
 def sizes_within(asked: tuple[int | EllipsisType, ...] | None, available: int, folds: int) -> tuple[int, ...]:
-    """Return the sizes of the samples to draw of so many available instances.
+    """Return the sizes of the samples to draw from the available instances.
 
     Those asked for ascend, and ``(1000, 2000, ...)`` continues by the last factor while there are instances; None: all.
     MpuError where a size exceeds the number of instances, or is less than the number of folds.

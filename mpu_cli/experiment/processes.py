@@ -35,7 +35,7 @@ def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[
     """Call a function with each task, each in its own process, and yield tasks with their outcomes as they arrive.
 
     An outcome is the result of the function, or a `Failure`. The function is defined in a module, since the processes
-    import it; tasks are picklable; so many processes run at a time. MpuError where no process can be started.
+    import it; tasks are picklable; `jobs` processes run at a time. MpuError where no process can be started.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([_PRELOADED])

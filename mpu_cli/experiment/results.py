@@ -1,6 +1,6 @@
 """The results of an experiment: metrics, a CSV file that grows cell by cell, and a file with the settings.
 
-The rows of a cell are on disk before those of the next one are written. So an interrupted experiment can be continued.
+The rows of a cell are on disk before the next rows are written. So an interrupted experiment can be continued.
 """
 
 import csv
@@ -26,7 +26,7 @@ from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.streams import open_output
 
-# Those of `mpu evaluate`.
+# As in `mpu evaluate`.
 NAIVE = tuple(metric_names((1, 3, 5)))
 _AVERAGES = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in ("precision", "recall", "f1"))
 # Estimates on complete labels, for a test set with incomplete labels.

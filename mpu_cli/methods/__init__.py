@@ -112,7 +112,7 @@ def fit(
     `unlabeled`: csr_array, shape (m, any), float32: the instances that a transductive method labels.
     `warm_start`: of mpu: as for `core.train.algorithm.train`.
     `hold_out_all`: of mpu and br: predict all instances out of fold.
-    Raises DataError (the options are those of another method), MpuError (the method cannot learn from these data;
+    Raises DataError (the options belong to another method), MpuError (the method cannot learn from these data;
     TooLargeError if they would not fit in memory).
     """
     from mpu_cli.runtime.run import DEFAULT_RUN

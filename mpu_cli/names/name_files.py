@@ -45,7 +45,7 @@ def uris_last(names: Iterable[str]) -> list[str]:
 Names = dict[int, tuple[str, ...]]
 
 _MOST_NAMES = 10**7
-# How lines of Turtle, RDF/XML and N-Triples begin, some of which are among the first ones.
+# How some of the first lines of Turtle, RDF/XML and N-Triples begin.
 _RDF = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:PREFIX|BASE)\s+\S*\s*<|<\?xml|<rdf:RDF|<[^<>]+>\s+<[^<>]+>)")
 _LOOKED_AT = 100
 _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")

@@ -44,7 +44,7 @@ _LIKELY = 0.5
 
 
 class _ForeignTaskError(Exception):
-    """The data of a task are not those of `tasks`; the message says why."""
+    """The data of a task do not come from `tasks`; the message says why."""
 
 
 class Row(NamedTuple):
@@ -196,7 +196,7 @@ class _Data:
 
 
 def _data(data: dict) -> _Data:
-    """Parse and check the data of a task, whose values are those of review files."""
+    """Parse and check the data of a task, whose values are as in review files."""
     labels = [_of_kind(int, label) for label in data["labels"]]
     options = {_of_kind(str, option["value"]): label for option, label in zip(data["options"], labels, strict=False)}
     if not len(data["options"]) == len(options) == len(set(labels)) == len(labels):

@@ -315,7 +315,7 @@ _SECONDS_TO_FINISH = 10
 
 
 def server_of(app: Starlette) -> uvicorn.Server:
-    """Make the server of an application. Its messages are those of the logger `uvicorn`."""
+    """Make the server of an application. Its messages go to the logger `uvicorn`."""
     config = uvicorn.Config(
         app,
         access_log=False,

@@ -236,7 +236,7 @@ def gathered(chunks: Iterator[Dataset], n_chunks: float, run: Run = DEFAULT_RUN)
     """Put chunks, one below the other, into the arrays of one dataset.
 
     `chunks`: without any, the dataset has no rows and no columns.
-    `n_chunks`: expected number of chunks of the size of the first one; memory is allocated for so many.
+    `n_chunks`: expected number of chunks of the size of the first one; memory is allocated for them.
     `run`: it allocates the arrays.
     """
     first = next(chunks, None)
@@ -302,7 +302,7 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
 
 
 def check_counts(parts: Sequence[Part], counts: Sequence[int], reading: Reading = DEFAULT_READING) -> None:
-    """Check the number of instances of whole files, when all of their parts, which have so many each, have been read.
+    """Check the number of instances of whole files, when all of their parts, with these sizes, have been read.
 
     InputError where a file has not as many instances as its header announces, or no file has any.
     """

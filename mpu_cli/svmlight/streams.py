@@ -21,7 +21,7 @@ from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
 
 
 class Files(tuple[str, ...]):
-    """Files that are read as one: the instances of the first, then those of the second, and so on."""
+    """Files that are read as one: the instances of the first, then of the second, and so on."""
 
     __slots__ = ()
 

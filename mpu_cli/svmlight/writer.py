@@ -55,7 +55,7 @@ def find_labels(block: bytes) -> LabelSpans:
 
 
 def without_labels(block: bytes, spans: LabelSpans, removed: np.ndarray) -> bytes:
-    """Return whole lines without those of their labels that a mask removes. Every other byte stays the same.
+    """Return whole lines without the labels that a mask removes. Every other byte stays the same.
 
     One comma next to a removed label is removed too. If all labels of a line are removed and only a comment, or nothing
     at the end of the file, would be left, a space is inserted. Without it the line would no longer be an instance.

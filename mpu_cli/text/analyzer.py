@@ -78,7 +78,7 @@ class TextOptions:
 _WORD = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's own
 _KEPT_STEMS = 1 << 17
 _LONGEST_STEMMED = 200  # Snowball takes time that is quadratic in the length of some words
-_LEADS = 5  # a text of fewer words than so many times the lead has none
+_LEADS = 5  # a text of fewer words than this many times the lead has none
 NGRAMS = {"word": (1, 2), "char": (3, 5)}
 
 Analyzer = Callable[[str], Iterator[str]]
@@ -169,7 +169,7 @@ T = TypeVar("T")
 
 
 def batches(texts: Iterable[T], size: Callable[[Any], int] = len, most: int = MOST_TEXTS) -> Iterator[list[T]]:
-    """Group texts, or objects with texts, into batches of a few megabytes, of at most so many texts.
+    """Group texts, or objects with texts, into batches of a few megabytes, with a maximum number of texts.
 
     `size` returns the number of characters of one.
     """

@@ -80,7 +80,7 @@ class TermCounts:
 
 
 class Hashes:
-    """Terms numbered by their hashes, of so many bits, which are the columns of matrices."""
+    """Terms numbered by hashes with a number of bits; the hashes are the columns of matrices."""
 
     def __init__(self, analyzer: Analyzer, bits: int) -> None:
         self._analyzer = analyzer

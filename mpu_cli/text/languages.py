@@ -1,4 +1,4 @@
-"""The language of texts: the one of which they have most function words."""
+"""The language of texts: the one that has most of their function words."""
 
 import re
 from collections import Counter
@@ -90,7 +90,7 @@ def language_of(text: str) -> str | None:
     """Return the language of a single text.
 
     `text`: of a long one the beginning is read; a `TextIn` says it itself.
-    Returns: None where it is not clear: fewer than two function words, or those of several languages.
+    Returns: None where it is not clear: fewer than two function words, or as many of several languages.
 
     Examples
     --------

@@ -31,7 +31,7 @@ _MOST_SHOWN = 10
 
 @dataclass(frozen=True)
 class Row:
-    """A row with its fields. Those of a table are strings."""
+    """A row with its fields, which are strings in a table."""
 
     line: int  # line of the file in which it starts, from 1
     fields: Mapping[str, object]  # values by the names of the fields

@@ -203,7 +203,7 @@ class Sidecars:
         self._refuse(IDS)
 
     def ids(self, instances: int) -> RecordIds | None:
-        """Read the id of each of so many instances; None where there are none of these data, beside each of the files.
+        """Read the id of each instance; None where there are none of these data, beside each of the files.
 
         Raises InputError (they are more or fewer than the instances).
         """

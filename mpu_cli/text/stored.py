@@ -131,7 +131,7 @@ def load(path: Path) -> Stored:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Read the manifest of a directory; errors as those of `open_regular` and `parse`."""
+    """Read the manifest of a directory; errors as of `open_regular` and `parse`."""
     with open_regular(path / MANIFEST) as file:
         return parse(file.read(MOST_BYTES), str(path))
 
@@ -204,7 +204,7 @@ def made(
 
 
 def content_of(values: Mapping[str, Any]) -> Content | None:
-    """Return the data file that a manifest belongs to; errors as those of `made`."""
+    """Return the data file that a manifest belongs to; errors as of `made`."""
     if values["content"] is None:
         return None
     content = Content(**values["content"])

@@ -110,7 +110,7 @@ def solve(
     """Maximise by coordinate ascent until the relative duality gap is within the tolerance.
 
     Each epoch visits the instances in a new random order. It also sums up a gap with the weights of each moment, at no
-    cost; once this is within the tolerance, the exact gap is computed, by so many threads, on which nothing depends.
+    cost; once this is within the tolerance, the exact gap is computed by `jobs` threads, with the same result.
     `tick` is called once an epoch. OverflowingError where the features are too large for 32-bit numbers.
     """
     rng = np.random.default_rng(seed)

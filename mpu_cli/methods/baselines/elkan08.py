@@ -40,7 +40,7 @@ class Elkan08Findings:
 def train(
     matrix: csr_array, labels: csr_array, options: Elkan08Options, run: Run = DEFAULT_RUN
 ) -> tuple[StackedModel, Elkan08Findings]:
-    """Train a classifier for each label, each of which is annotated at least once.
+    """Train a classifier for each label; each label is annotated at least once.
 
     `options.c_method` is the estimator of c, the paper's Section 2. With the `elkan_variant` "ratio", a label is
     predicted if g/c >= 0.5; with "weighted", if a classifier of weighted instances gives at least 0.5. The model has

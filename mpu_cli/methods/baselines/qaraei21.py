@@ -74,7 +74,7 @@ class Qaraei21Findings:
 def train(
     matrix: csr_array, labels: csr_array, options: Qaraei21Options, run: Run = DEFAULT_RUN
 ) -> tuple[StackedModel, Qaraei21Findings]:
-    """Train a linear classifier for each label, each of which is annotated at least once.
+    """Train a linear classifier for each label; each label is annotated at least once.
 
     Returns: a model of one level; probabilities are Pr(y=1 | x), thresholds 0.5.
     Raises DataError (c is out of range, or there is one for each label and the loss is the squared hinge),

@@ -14,7 +14,7 @@ available: boundaries go across regions of low density, a label has few positive
 label are made of a few base similarities that labels share. Our reading of the rest:
 
 - L = D - W is the plain Laplacian.
-- W is by default that of a graph of *nearest neighbours*: the cosine of instances of which one is among the 5 most
+- W is by default a graph of *nearest neighbours*: the cosine of two instances where one is among the 5 most
   similar of the other, scaled so that the similarities of an instance sum to w = beta/alpha in the median: its
   neighbours together weigh as much as an annotation. Other readings are options: all cosines, scaled alike, and
   exp(-gamma ||x_i - x_j||^2) of all pairs, where gamma makes the median of the sums w. The reimplementation has gamma
@@ -150,7 +150,7 @@ def _largest(similar: np.ndarray, k: int) -> csr_array:
 
 
 def _product(similarity: np.ndarray | csr_array, f: np.ndarray) -> np.ndarray:
-    """Multiply; sparse if most values are zero, as those of rare labels are."""
+    """Multiply; sparse if most values are zero, as for rare labels."""
     if not issparse(similarity) and np.count_nonzero(f) < _SPARSE_BELOW * f.size:
         return (csr_array(f.T) @ similarity).T  # W is symmetric
     return similarity @ f

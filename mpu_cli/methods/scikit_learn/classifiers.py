@@ -110,7 +110,7 @@ def held_out(
 
 
 def scores(learned: list[Any], X: Any, q: int) -> np.ndarray:
-    """Score q labels, of which one classifier has learned all, or each has learned one: float32, n x q, from 0 to 1.
+    """Score q labels, by one classifier for all or one for each: float32, n x q, from 0 to 1.
 
     Scores are probabilities, or the logistic function of decisions.
     """
