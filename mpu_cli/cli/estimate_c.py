@@ -160,7 +160,7 @@ def _print_frequency(report: "FrequencyReport", c: float, missing: float, interv
         by_people.append(f"{counted(report.complete_instances, 'instance')} with complete label sets")
     covers = "" if by_people else "; covers only the sampling of instances"
     click.echo(f"label frequency c  {c:.3f}   (90 % interval {low:.3f} to {high:.3f}{covers})")
-    at_least = " or more" * (report.assumption is not None)
+    at_least = " or more" * (report.assumption is not None and report.predictable)
     click.echo(f"missing labels     {1 - c:.1%}, about {missing:,.0f}{at_least}")
     if not by_people:
         used = f"{report.labels_used:,} of {counted(report.labels, 'label')}"

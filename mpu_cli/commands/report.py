@@ -188,7 +188,7 @@ def _lead(c: dict[str, Any], total: tuple[Any, ...]) -> list[str]:
             "missing. Forty answers tell (mpu complete --questions 40).</p>",
         ]
     low, high = (1 - rate for rate in reversed(c["interval"]))
-    at_least = " or more" * ("assumption" in c)
+    at_least = " or more" * ("assumption" in c and c["predictable"])
     counts = f"{there}; about {missing:,.0f}{at_least} are true and not annotated."
     if "assumption" in c:
         counts += " The interval covers only the sampling of records; what it rests on stands at the end."

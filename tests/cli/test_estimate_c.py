@@ -144,6 +144,7 @@ def test_noise_is_warned_of_also_when_quiet(run, noise):
     assert "is unreliable: no label can be predicted well from the features" in result.stderr
     assert "it is probably too low" in result.stderr
     assert json.loads(result.stdout)["predictable"] is False
+    assert "or more" not in run("estimate-c", noise, "-q").stdout  # it may as well be fewer
 
 
 @pytest.mark.parametrize("command", [("estimate-c",), ("train", "--epochs", 1, "--cost", 1, "--levels", 1)])
