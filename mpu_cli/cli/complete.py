@@ -183,8 +183,12 @@ def _say(report: "CompletionReport") -> None:
             f"({decided.yes / decided.answered:.0%}, {100 * low:.0f} to {100 * high:.0f}); probabilities are corrected "
             "by that, which assumes that nobody chose what to answer by whether it is right"
         )
-    by, unknown = f"by {counted(report.answers, 'answer')}" if report.answers else "if c is right", ""
-    if report.frequency is not None and report.frequency.c_if_one_label_each is not None:
+    frequency, unknown = report.frequency, ""
+    sets = None if frequency is None else frequency.complete_instances
+    by_people = [counted(report.answers, "answer")] if report.answers else []
+    by_people += [f"{counted(sets, 'instance')} with complete label sets"] if sets else []
+    by = f"by {' and '.join(by_people)}" if by_people else "if c is right"
+    if frequency is not None and frequency.c_if_one_label_each is not None:
         unknown = "how many labels are missing is unknown; if each instance truly has one label only, "
     info(
         f"{unknown}about {report.missing:,.0f} labels are missing ({report.missing_low:,.0f} to "

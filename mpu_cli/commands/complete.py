@@ -97,7 +97,7 @@ def find(
         probabilities = given_other_labels(evidence.probabilities, labels, frequency, run)
     reviewed = evidence.reviewed if evidence.reviewed and evidence.reviewed.answers else None
     with run.step(Step.LIST):
-        of_labels, of_all = suggestions.missing_labels(labels, frequency, reviewed)
+        of_labels, of_all = suggestions.missing_labels(labels, frequency, evidence.reviewed)
         missing = float(of_all.expected)
         second = np.zeros(0, int) if problem.second is None else problem.second
         annotated = positive.nnz - positive[second].nnz

@@ -323,6 +323,22 @@ def test_yes_alone_corrects_where_the_list_was_answered_in_order(run, problem, t
     assert right[0] > 1.3 * right[1]
 
 
+def test_as_many_are_missing_as_estimate_c_says_by_complete_label_sets(run, problem, tmp_path):
+    Y, _, data = problem
+    second = tmp_path / "second.svm"
+    lines = zip(data.read_text().splitlines()[:100], Y, strict=False)
+    sets = [",".join(map(str, np.flatnonzero(y) + 1)) + " " + line.split(" ", 1)[1] for line, y in lines]
+    second.write_text("\n".join(sets) + "\n")
+    by = "--complete", second, "--json", "-q"
+    found = json.loads(run("estimate-c", data, *by).stdout)
+    listed = json.loads(run("complete", data, *by, "-o", tmp_path / "missing.tsv", *FAST).stdout)
+    assert listed["missing"] == pytest.approx(found["missing"], rel=1e-6)
+    assert listed["missing_low"] < listed["missing"] < listed["missing_high"]
+    settings = "-o", tmp_path / "missing.tsv", "--cost", 10, "--epochs", 3
+    text = run("complete", data, "--complete", second, *settings).stderr
+    assert ", by 100 instances with complete label sets); " in text
+
+
 def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path):
     _, S, data = problem
     found = json.loads(run("estimate-c", data, "--reviewed", checked, "--json", "-q").stdout)
