@@ -19,6 +19,7 @@ from scipy.sparse import csc_array, csr_array
 from mpu_cli.core.data.predictions import HeldOut, Predictions, over, values_at
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.calibration import (
+    BINS,
     AnyCalibration,
     BinnedCells,
     Calibration,
@@ -79,14 +80,18 @@ def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = Non
     """
     if isinstance(calibration, StratifiedCalibration):
         binned = calibration.merged(binned)
+    cells, true = (count.sum(axis=0) for count in (binned.cells, binned.true))
+    # F is the same at all edges from behind a bin that is not empty to the next such bin, and 0 above the last one.
+    last = np.append(np.flatnonzero((cells != 0) | (true != 0)), BINS - 1)
+    first = np.append(0, last[:-1] + 1)
     # From the top bin down: how many labels reach at least the lower edge of each bin.
-    predicted, true_positives = (np.cumsum(count.sum(axis=0)[::-1])[::-1] for count in (binned.cells, binned.true))
-    f1 = 2 * true_positives / np.maximum(predicted + binned.true.sum(), 1)
+    predicted, true_positives = (np.append(np.cumsum(count[last[-2::-1]])[::-1], 0) for count in (cells, true))
+    f1 = 2 * true_positives / np.maximum(predicted + true.sum(), 1)
     best = f1.max()
     # Between two cells every threshold does as well: the one in the middle is as far from both.
     lowest = int(np.argmax(f1))
     highest = lowest + int(np.argmin(np.append(f1[lowest:], -1) == best)) - 1
-    threshold = lower_edges(np.array([lowest, highest])).mean(keepdims=True).astype(np.float32)
+    threshold = lower_edges(np.array([first[lowest], last[highest]])).mean(keepdims=True).astype(np.float32)
     if isinstance(calibration, Calibration):
         threshold = calibration(threshold)
     return float(threshold[0]), float(best)
