@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,8 @@ ROOT = Path(__file__).parent.parent
 DIGITS = ROOT / "data" / "digits-train.svm", ROOT / "data" / "digits-test.svm"
 SHARED = ROOT.parent / "shared" / "data"
 
-# Fixtures whose tests run before all others.
-FIRST = ("chromium", "_processes", "shell")
+# Fixtures whose tests take longest: a browser, a cluster, pages of commands, scripts of the gallery.
+LONGEST = ("chromium", "_processes", "shell", "after")
 
 # How long an example takes says nothing where other tests run at the same time. `make test` takes the second profile.
 settings.register_profile("full", deadline=None)
@@ -34,11 +35,32 @@ settings.load_profile("full")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes a browser or a cluster, which one process then starts for all, and with pages of commands.
+    """Deal out what takes long to the processes, each of which begins with it: both are busy to the end.
 
-    A page takes half a minute: as the last test, it would keep one processor busy when the others have no more to do.
+    A process gets an equal run of consecutive tests; one that has no more to do takes tests from the end of another's,
+    but never its last two. So quick ones are there. One process has a browser for all, and one a cluster. Tests of a
+    module stay together, since they share fixtures.
     """
-    items.sort(key=lambda item: next((i for i, name in enumerate(FIRST) if name in item.fixturenames), len(FIRST)))
+    slow = {item.path for item in items if "slow" in item.keywords}
+    is_long = len(LONGEST)
+
+    def rank(item: pytest.Item) -> int:
+        longest = (i for i, name in enumerate(LONGEST) if name in item.fixturenames)
+        return next(longest, is_long if item.path in slow else is_long + 1)
+
+    items.sort(key=rank)
+    quick = [item for item in items if rank(item) > is_long]
+    by_length = groupby(items[: -len(quick) or None], lambda item: (rank(item), item.path))
+    groups = [list(group) for _, group in by_length]
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    n = len(items)
+    items.clear()
+    for k in range(processes):
+        items += chain.from_iterable(groups[k::processes])
+        room = max(0, n * (k + 1) // processes - len(items))
+        items += quick[:room]
+        del quick[:room]
+    items += quick
 
 
 @pytest.fixture(scope="session", autouse=True)

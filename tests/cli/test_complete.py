@@ -8,6 +8,7 @@ from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
+from tests.slow import slow_uncompiled
 
 
 @pytest.fixture
@@ -166,6 +167,7 @@ def test_what_people_said_outweighs_the_file_and_what_is_implied(run, tmp_path):
     assert lines[3].endswith(" 3:1 # text")
 
 
+@slow_uncompiled
 def test_the_second_file_is_not_counted_in_reports_on_the_first(run, tmp_path):
     data, more = tmp_path / "data.svm", tmp_path / "more.svm"
     data.write_text("1 1:1\n2 2:1\n 1:1\n 2:1\n" * 50)

@@ -109,6 +109,7 @@ def test_the_next_questions_are_others(run, problem, checked, tmp_path):
     assert np.ptp(narrow["interval"]) < np.ptp(wide["interval"])
 
 
+@slow_uncompiled
 def test_answers_count_with_reviewed_instances_and_suggestions(run, problem, checked, tmp_path):
     Y, S, data = problem
     sample = review(tmp_path / "sample.tsv", range(0, 60), Y)

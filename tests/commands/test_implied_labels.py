@@ -12,7 +12,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.inputs.training_data import Sources
 from tests.core.simulated import as_features, hide
-from tests.slow import slow
+from tests.slow import slow, slow_uncompiled
 from tests.svm import lines
 
 N, D = 1500, 20
@@ -60,6 +60,7 @@ def test_filling_in_does_not_raise_c(tmp_path, c, seed):
     assert after.missing == pytest.approx((Y & ~filled(S)).sum(), rel=0.35)
 
 
+@slow_uncompiled
 def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
     X, Y = hierarchy(0)
     before, after = write(tmp_path / "news.svm", X, hide(Y, 0.4).toarray()), tmp_path / "more.svm"

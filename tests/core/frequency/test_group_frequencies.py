@@ -17,6 +17,7 @@ from mpu_cli.core.train.algorithm import train
 from mpu_cli.errors import DataError
 from tests.core.frequency.test_estimators import beside, separable
 from tests.core.simulated import as_features, as_labels, linear_problem
+from tests.slow import slow_uncompiled
 
 C = np.array([0.8, 0.2])
 
@@ -89,6 +90,7 @@ def test_one_frequency_for_all_groups_is_that_of_labels():
     assert_allclose(suggested[0].probabilities, suggested[1].probabilities, rtol=1e-5)
 
 
+@slow_uncompiled
 def test_training_takes_c_of_the_groups():
     X, Y, S, groups = grouped()
     problem = Problem(as_features(X), as_labels(S), groups=groups)

@@ -76,6 +76,7 @@ def test_linear_features_are_chosen_where_a_kernel_gains_nothing():
     assert isinstance(model, StackedModel)
 
 
+@slow_uncompiled
 @pytest.mark.parametrize("sparse", [True, False])
 def test_nothing_changes_where_data_are_sparse_or_features_linear(sparse):
     rng = np.random.default_rng(0)
