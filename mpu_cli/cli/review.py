@@ -11,6 +11,7 @@ from mpu_cli.cli.options import (
     numbers_option,
     option,
     reading_options,
+    reviewed_options,
     run_options,
     suggestible_options,
 )
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     "--suggestions MISSING.tsv",
     FILE,
     "Show these labels that may be missing. Without --sample, the instances in this file are reviewed.",
+)
+@reviewed_options(
+    "Open the page with the decisions of this review file, such as one that was exported on another machine, or by "
+    "somebody else. What the page exports then has them too, unless they were changed."
 )
 @option(
     "--text TEXTS",
@@ -92,6 +97,7 @@ def review(
     Example:
       mpu review news.svm --sample 200 --text news.txt --labels tags.txt -o review.html
       mpu review news.svm --suggestions missing.tsv --text news.jsonl --text-field abstract -o review.html
+      mpu review news.svm --suggestions missing.tsv --reviewed checked-Anna.tsv -o review.html
       mpu review news.svm --suggestions missing.tsv --text news.txt --export label-studio -o tasks.json
       mpu review --import export.json -o checked.tsv
 
@@ -118,10 +124,10 @@ def review(
         "--text": display.text,
         "--features": display.features,
     }
-    inputs |= display.suggestible.by_option()
+    inputs |= display.suggestible.by_option() | {f"--reviewed {file}": file for file in display.reviewed}
     if imported is not None:
         others = {"--sample": sample, "--text-field": display.text_fields or None, "--link": display.link}
-        others |= inputs | {"--export": export}
+        others |= inputs | {"--export": export, "--reviewed": display.reviewed or None}
         if unwanted := [name for name, value in others.items() if value is not None]:
             raise click.UsageError(f"--import takes no {unwanted[0]}: its tasks have it.")
         refuse_overlaps({"--import": imported, "--labels": display.naming.file}, {"--output": output})
@@ -134,6 +140,8 @@ def review(
         return
     if source is None:
         raise click.UsageError("Missing argument 'FILE'.")
+    if export is not None and display.reviewed:
+        raise click.UsageError("--reviewed is for the page; Label Studio keeps decisions itself.")
     if display.text_fields and display.text is None and made_with(source) is None:
         raise click.UsageError("--text-field needs --text, where FILE was not made by mpu vectorize.")
     if (link := display.link) is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):

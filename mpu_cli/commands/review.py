@@ -14,6 +14,7 @@ from mpu_cli.names.lines import text_lines
 from mpu_cli.names.name_files import read_names
 from mpu_cli.names.naming import find_broader, read_implications
 from mpu_cli.review import decisions, label_studio, worklist
+from mpu_cli.review.matching import match
 from mpu_cli.review.page import page
 from mpu_cli.review.tables import NOTHING_ELSE, checksum
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -52,7 +53,7 @@ class ImportReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Display:
-    """By what instances and labels are shown: the options of `mpu review`."""
+    """By what instances and labels are shown, and what is decided of them: the options of `mpu review`."""
 
     text: str | Path | None = None
     text_fields: tuple[str, ...] = ()  # they need not be named where there is only one, or `mpu vectorize` knows them
@@ -61,6 +62,8 @@ class Display:
     features: str | Path | None = None
     link: str | None = None
     suggestible: Suggestible = EVERY_LABEL
+    reviewed: tuple[str | Path, ...] = ()
+    on_conflict: str = "undecided"
 
 
 def prepare(
@@ -98,6 +101,10 @@ def prepare(
     wanted = worklist.choose(len(data), drawn, suggested)
     if not wanted:
         raise InputError(str(suggestions), None, "nothing is left to review: all is decided, or annotated already")
+    decided = None
+    if display.reviewed:
+        decided = decisions.read(display.reviewed, names, ids, display.on_conflict)
+        match(decided, data, source, wins=True, checksum_of=lambda: of_features)  # refuses those of other data
     work = worklist.make(
         data,
         source,
@@ -109,6 +116,7 @@ def prepare(
             _texts(display, sidecars, ids, set(wanted), len(data), reading.max_line_bytes),
             display.link,
             {} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
+            decided,
         ),
         label_names=None if display.by_number else names,
         feature_names=None if display.features is None else read_names(display.features)[0],

@@ -14,7 +14,7 @@ Tab-separated text (`tables` has the details) with the columns
 - ``probability``, optional: what was claimed of a suggestion or a question when it was made. A decision without it in a
   file that has it counts as ``added``;
 - ``why``, of suggestions, optional: what speaks most for the label, separated by semicolons;
-- ``reviewer``, optional: who has decided, for people who compare files; it is not read.
+- ``reviewer``, optional: who has decided.
 
 A comment ``# suggestions N`` says with how many lines of suggestions the file was written. Where these are still there,
 and none before the last decided one is undecided, the list was answered in order: its decisions are a sample of what
@@ -37,11 +37,13 @@ from mpu_cli.core.data.verified_labels import Origin
 from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.label_names import quoted
-from mpu_cli.names.lines import cell
+from mpu_cli.names.lines import cell, meanings
 from mpu_cli.review.tables import (
     ADDED,
     NO,
     NOTHING_ELSE,
+    QUESTION,
+    SAMPLE,
     SUGGESTION,
     UNDECIDED,
     YES,
@@ -63,7 +65,7 @@ from mpu_cli.svmlight.streams import Source, Writable
 
 INSTANCE, ID, LABEL, NUMBER, VERDICT = "instance", "id", "label", "number", "verdict"
 SOURCE = "source"
-DRAWN = "drawn"
+DRAWN, REVIEWER = "drawn", "reviewer"
 PROBABILITY, WHY = "probability", "why"
 _ROWS = 1 << 16
 _log = logging.getLogger(__name__)
@@ -103,6 +105,8 @@ class Decisions:
         The `Origin` of each; the largest of several. None: unknown.
     probability : ndarray of float64, shape (m,), or None
         What was claimed of each cell when it was decided; NaN where the files do not say. None: nowhere.
+    reviewer : ndarray of object, shape (m,), or None
+        Who decided each; empty where the files do not say. None: nowhere.
     """
 
     instance: np.ndarray
@@ -118,9 +122,25 @@ class Decisions:
     chance: np.ndarray | None = None
     origin: np.ndarray | None = None
     probability: np.ndarray | None = None
+    reviewer: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.instance)
+
+    def lines(self) -> "Lines":
+        """Return what is written of these decisions, as they were read."""
+        assert self.chance is not None and self.origin is not None  # as they were read
+        is_added = (self.origin == Origin.ADDED) & self.verdict
+        kinds = np.select([self.is_sample, ~np.isnan(self.chance), is_added], [SAMPLE, QUESTION, ADDED], SUGGESTION)
+        return Lines(
+            self.instance,
+            self.label,
+            verdict=np.where(self.verdict, YES, NO).tolist(),
+            source=kinds.tolist(),
+            probability=self.probability,
+            drawn=self.chance,
+            reviewer=None if self.reviewer is None else self.reviewer.tolist(),
+        )
 
     def error(self, i: int, problem: str) -> InputError:
         """Return an error at the line of decision i."""
@@ -171,13 +191,13 @@ def read(
     >>> decisions.instance, decisions.label, decisions.verdict, decisions.undecided
     (array([0, 0]), array([-1,  7]), array([False,  True]), 1)
     """
-    tables = [read_cells(source, (SOURCE, DRAWN, PROBABILITY), names, ids) for source in sources]
+    tables = [read_cells(source, (SOURCE, DRAWN, PROBABILITY, REVIEWER), names, ids) for source in sources]
     checksums = tuple(one.checksum for one in tables)
     parts = [_numbers(one) for one in tables]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 8
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 9
     file = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     decided = columns[2] != UNDECIDED
-    instance, label, verdict, is_sample, line, chances, origin, claims, file = (
+    instance, label, verdict, is_sample, line, chances, origin, claims, reviewer, file = (
         column[decided] for column in (*columns, file)
     )
     every = Decisions(
@@ -194,20 +214,27 @@ def read(
         chances,
         origin.astype(np.int8),
         claims.astype(float),
+        reviewer,
     )
     files = every.files
     return _each_once(every if on_conflict == "error" or len(files) < 2 else _undisputed(every, ids))
 
 
 def _undisputed(every: Decisions, ids: RecordIds | None) -> Decisions:
-    """Leave out labels on which files contradict each other, and ``*`` of their instances; warn how far they agree."""
+    """Leave out labels on which files contradict each other, and ``*`` of their instances; warn how far they agree.
+
+    What one person has decided and both files have is no agreement of two.
+    """
     verdicts: list[dict[tuple[int, int], bool]] = []
     written: list[dict[tuple[int, int], str]] = []  # where each decision stands, and what it says
+    by: list[dict[tuple[int, int], str]] = []  # who decided
     for file in range(len(every.files)):
         one = _each_once(_part(every, every.file == file))
         cells = zip(one.instance.tolist(), one.label.tolist(), strict=True)
         verdicts.append(dict(zip(cells, one.verdict.tolist(), strict=True)))
         lines = dict(zip(verdicts[-1], one.line.tolist(), strict=True))
+        assert one.reviewer is not None  # as it was read
+        by.append(dict(zip(verdicts[-1], one.reviewer.tolist(), strict=True)))
         written.append(
             {
                 cell: f"{shown(every.files[file])}:{lines[cell]} {'yes' if true else 'no'}"
@@ -218,6 +245,7 @@ def _undisputed(every: Decisions, ids: RecordIds | None) -> Decisions:
     for i, j in combinations(range(len(verdicts)), 2):
         both = [cell for cell in verdicts[i] if cell in verdicts[j] and cell[1] != NOTHING_ELSE]
         others = {cell for cell in both if verdicts[i][cell] != verdicts[j][cell]}
+        both = [cell for cell in both if cell in others or not by[i][cell] or by[i][cell] != by[j][cell]]
         if others:
             from sklearn.metrics import cohen_kappa_score  # slow to import
 
@@ -246,8 +274,8 @@ def _record(instance: int, ids: RecordIds | None) -> str:
 
 
 def _part(every: Decisions, kept: np.ndarray) -> Decisions:
-    columns = ("instance", "label", "verdict", "is_sample", "file", "line", "chance", "origin", "probability")
-    return replace(every, **{name: getattr(every, name)[kept] for name in columns})
+    columns = {name: value[kept] for name, value in vars(every).items() if isinstance(value, np.ndarray)}
+    return replace(every, **columns)
 
 
 @dataclass(frozen=True)
@@ -291,7 +319,7 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
 
 
 def _numbers(cells: WrittenCells) -> list[np.ndarray]:
-    """Return instance (from 0), label, verdict, if it is a sample, line, chance, origin and claim of each row."""
+    """Return the columns of `Decisions` from instance to line, then chance, origin, probability and reviewer."""
     table, label, columns = cells.table, cells.label, cells.table.columns
     if SOURCE in columns:
         is_sample = _translate(table, columns[SOURCE], lambda text: is_sample_word(text.strip()))
@@ -316,7 +344,10 @@ def _numbers(cells: WrittenCells) -> list[np.ndarray]:
         origin[of_open] = Origin.IN_ORDER
     drawn = list(zip(columns.get(DRAWN, blank), columns.get(SOURCE, blank), strict=True))
     chances = _translate(table, drawn, lambda pair: chance(pair[0].strip(), pair[1]), float)
-    return [cells.instance, label, verdict, is_sample, lines, chances, origin, claims]
+    reviewers = columns.get(REVIEWER, blank)
+    own = {text: meanings(text.strip())[0] for text in {*reviewers}}
+    by = np.array([own[text] for text in reviewers], object)
+    return [cells.instance, label, verdict, is_sample, lines, chances, origin, claims, by]
 
 
 def _translate(
@@ -385,7 +416,9 @@ class Lines:
     # `probability`, `drawn`: float, shape (m,), NaN for an empty cell: each adds a column of its name
     probability: np.ndarray | None = None
     drawn: np.ndarray | None = None
-    why: Sequence[str] | None = None  # what speaks for the label: a column too
+    # `why`, `reviewer`: what speaks for the label, and who decided: columns too
+    why: Sequence[str] | None = None
+    reviewer: Sequence[str] | None = None
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -444,7 +477,8 @@ def write(
     shares = {name: values for name, values in both if values is not None}
     numbers = [NUMBER] * with_numbers
     columns = [INSTANCE, *([] if ids is None else [ID]), LABEL, *numbers, *shares, VERDICT, SOURCE]
-    columns += [] if lines.why is None else [WHY]
+    more = {name: own for name, own in ((WHY, lines.why), (REVIEWER, lines.reviewer)) if own is not None}
+    columns += more
     out.write(("\t".join(columns) + "\n").encode())
     for start in range(0, len(lines), _ROWS):
         part = slice(start, start + _ROWS)
@@ -456,6 +490,5 @@ def write(
         texts += [[label_text(label, by) for label in labels] for by in (names, *[None] * with_numbers)]
         texts += [(f"{value:.4g}".replace("nan", "") for value in values[part].tolist()) for values in shares.values()]
         texts += [[words] * size if isinstance(words, str) else words[part] for words in (lines.verdict, lines.source)]
-        if lines.why is not None:
-            texts.append(map(cell, lines.why[part]))
+        texts += [map(cell, own[part]) for own in more.values()]
         out.write("".join("\t".join(row) + "\n" for row in zip(*texts, strict=True)).encode())

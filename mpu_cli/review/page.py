@@ -6,6 +6,7 @@ checksums, and no requests.
 """
 
 import hashlib
+import io
 import json
 from base64 import b64encode
 from importlib.resources import files
@@ -13,7 +14,9 @@ from os.path import commonprefix
 from pathlib import Path
 
 from mpu_cli.errors import shown
+from mpu_cli.names import RecordIds
 from mpu_cli.names.lines import cell
+from mpu_cli.review.decisions import Decisions, write
 from mpu_cli.review.worklist import Item, Labels, Suggested, Worklist
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -67,7 +70,9 @@ def _json(data: dict) -> str:
 def _data(work: Worklist) -> dict:
     place = {number: i for i, number in enumerate(work.labels.numbers)}
     items = [_item(item, place) for item in work.items]
-    chosen = hashlib.sha256(json.dumps([[item["n"], item["s"]] for item in items]).encode()).hexdigest()
+    decided = {} if work.decided is None else {"decided": _decided(work.decided, work.ids)}
+    listed = [[item["n"], item["s"]] for item in items]
+    chosen = hashlib.sha256(json.dumps([*listed, *decided.values()]).encode()).hexdigest()
     return {
         "file": Path(shown(work.file)).name,
         "checksum": work.checksum,
@@ -84,7 +89,15 @@ def _data(work: Worklist) -> dict:
         "counts": work.labels.counts,
         "most": {"label": MAX_ID, "instance": MOST_INSTANCES},
         "items": items,
+        **decided,
     }
+
+
+def _decided(decided: Decisions, ids: RecordIds | None) -> str:
+    """Return decisions as a review file, which the page imports when it opens."""
+    out = io.BytesIO()
+    write(out, decided.lines(), ids=ids)
+    return out.getvalue().decode()
 
 
 def _cells(labels: Labels) -> dict[int, str]:

@@ -10,7 +10,7 @@ import numpy as np
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.name_files import Names, is_uri, uri_of
-from mpu_cli.review.decisions import DRAWN, PROBABILITY, SOURCE, VERDICT, WHY, read_cells
+from mpu_cli.review.decisions import DRAWN, PROBABILITY, SOURCE, VERDICT, WHY, Decisions, read_cells
 from mpu_cli.review.tables import NOTHING_ELSE, SAMPLE, SUGGESTION, chance, no_instance, probability, refuse_other_data
 from mpu_cli.svmlight.dataset import Dataset
 
@@ -77,11 +77,13 @@ class Worklist:
     items: list[Item]  # in the order of reviewing
     labels: Labels
     link: str | None = None  # the address of a record, with ``{id}`` in place of its id
+    decided: Decisions | None = None  # before: the page opens with them
+    ids: RecordIds | None = None
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown of the records of instances."""
+    """What is shown of the records of instances, and what is decided of them."""
 
     ids: RecordIds | None = None
     # As `Item` has them. An instance without is shown by its features.
@@ -89,6 +91,7 @@ class Shown:
     link: str | None = None  # as `Worklist` has it
     # The next broader labels of some, by their numbers
     broader: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    decided: Decisions | None = None
 
 
 Suggestions = dict[int, list[Suggested]]
@@ -185,7 +188,8 @@ def make(
         key = None if shown.ids is None else shown.ids.texts[instance]
         items.append(Item(instance, annotated, suggested, key, own, heaviest))
     kind = SAMPLE if sample is not None else SUGGESTION if suggestions is not None else ""
-    return Worklist(str(source), checksum, kind, items, _labels(data, items, label_names, shown.broader), shown.link)
+    labels = _labels(data, items, label_names, shown)
+    return Worklist(str(source), checksum, kind, items, labels, shown.link, shown.decided, shown.ids)
 
 
 def choose(n: int, sample: list[int] | None, suggestions: Suggestions | None) -> list[int]:
@@ -206,11 +210,13 @@ def _heaviest(data: Dataset, instance: int, names: Names | None) -> tuple[tuple[
     return tuple((_feature(int(indices[i]), names), float(f"{values[i]:.4g}")) for i in order)
 
 
-def _labels(data: Dataset, items: list[Item], names: LabelNames | None, broader: Mapping[int, Sequence[int]]) -> Labels:
+def _labels(data: Dataset, items: list[Item], names: LabelNames | None, shown: Shown) -> Labels:
     counts = np.bincount(data.labels.indices)
     suggested = [one.label for item in items for one in item.suggested]
-    named = np.array([] if names is None else list(names.by_number), np.int64)
-    numbers = np.unique(np.concatenate([np.flatnonzero(counts), np.array(suggested, np.int64), named])).tolist()
+    named = [] if names is None else list(names.by_number)
+    decided = [] if shown.decided is None else shown.decided.label[shown.decided.label != NOTHING_ELSE]
+    others = (np.asarray(those, np.int64) for those in (suggested, named, decided))
+    numbers = np.unique(np.concatenate([np.flatnonzero(counts), *others])).tolist()
     place = {number: i for i, number in enumerate(numbers)}
     return Labels(
         numbers,
@@ -222,7 +228,7 @@ def _labels(data: Dataset, items: list[Item], names: LabelNames | None, broader:
         {
             i: above
             for number, i in place.items()
-            if (above := [place[label] for label in broader.get(number, ()) if label in place])
+            if (above := [place[label] for label in shown.broader.get(number, ()) if label in place])
         },
         {i: uri for number, i in place.items() if names and (uri := uri_of(names.by_number.get(number, ())))},
     )

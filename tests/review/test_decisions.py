@@ -205,7 +205,8 @@ def test_what_is_written_reads_back(tmp_path_factory, decided, with_probability,
     verdict, source, probability = zip(*decided.values(), strict=True) if decided else ([], [], [])
     out = io.BytesIO()
     probability = np.array(probability) if with_probability else None
-    lines = Lines(instance, label, verdict=verdict, source=source, probability=probability)
+    reviewers = [f"={word} and" for word in verdict]
+    lines = Lines(instance, label, verdict=verdict, source=source, probability=probability, reviewer=reviewers)
     write(out, lines, of="news\n1\t.svm", checksum=checksum)
     path = tmp_path_factory.getbasetemp() / "written.tsv"
     path.write_bytes(out.getvalue())
@@ -218,6 +219,7 @@ def test_what_is_written_reads_back(tmp_path_factory, decided, with_probability,
     assert cells(decisions) == expected
     assert decisions.undecided == len(decided) - len(expected)
     assert decisions.checksums == (checksum,)
+    assert decisions.reviewer.tolist() == ["=yes and" if true else "=no and" for _, _, true, _ in expected]
 
 
 fields = st.sampled_from(
@@ -284,6 +286,19 @@ def test_what_two_files_contradict_each_other_about_is_left_undecided(file, capl
     names = LabelNames.of({5: ("Topology",), 6: ("Rock",)})
     read([first, second], names, RecordIds([f"rec{i + 1}" for i in range(4)]), on_conflict="undecided")
     assert f"left undecided: label Topology of rec3: {first}:7 yes and {second}:7 no" in caplog.text
+
+
+def test_what_both_files_have_of_one_person_is_no_agreement_of_two(file, caplog):
+    head = HEADER[:-1] + "\treviewer\tprobability\n"
+    first = file(head + "1\t5\tyes\t\tAnna\t0.5\n1\t6\tyes\t\tAnna\t\n2\t5\tno\t\t\t\n", "a.tsv")
+    second = file(head + "1\t5\tyes\t\tAnna\t\n1\t6\tno\t\tBen\t\n2\t5\tno\t\t\t\n", "b.tsv")
+    decisions = read([first, second], on_conflict="undecided")
+    assert "agree on 1 of the 2 labels of instances that both decide" in caplog.text
+    assert (cells(decisions), decisions.reviewer.tolist()) == (
+        [(0, 5, True, False), (1, 5, False, False)],
+        ["Anna", ""],
+    )
+    assert decisions.probability[0] == 0.5
 
 
 def test_a_file_that_contradicts_itself_is_refused_on_any_conflict(file):

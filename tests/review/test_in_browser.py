@@ -9,7 +9,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.review.decisions import read
 from mpu_cli.review.matching import match
-from mpu_cli.review.tables import NOTHING_ELSE
+from mpu_cli.review.tables import NOTHING_ELSE, checksum
 from mpu_cli.svmlight import reader
 
 ARROWS = {"right": "\ue014", "left": "\ue012", "down": "\ue015", "up": "\ue013"}
@@ -275,6 +275,11 @@ HEADER = "instance\tlabel\tverdict\n"
         (HEADER + "1\t2\tyes\n0\t2\tno\n", "line 3: “0” is no number of an instance"),
         (HEADER + "1\t2\tyes\n1\tchess\tno\n", "line 3: “chess” is no label"),
         (HEADER + "1\t*\tyes\n", "line 2: * takes no verdict but no"),
+        ("instance\tlabel\tverdict\tdrawn\n1\t2\tyes\t1.5\n", "line 2: “1.5” is not a number from 0 to 1"),
+        (
+            "instance\tlabel\tverdict\tsource\n1\t2\tyes\tmine\n",
+            "line 2: source “mine” is not one of sample, suggestion, question, added and empty",
+        ),
         ("1,2,yes\n", "line 1: the columns instance, label and verdict should be named here, separated by tabs"),
         ("", "the file is empty"),
     ],
@@ -306,12 +311,12 @@ def test_a_number_that_is_the_name_of_another_label_is_not_taken_for_it(open_pag
 
 
 def test_many_decisions_on_one_instance_are_taken_at_once(page, tmp_path):
-    """Each instance is kept once, not once for each decision."""
+    """Each instance is kept once, not once for each decision, and so is what can be undone."""
     path = tmp_path / "mine.tsv"
     path.write_text(HEADER + "".join(f"1\t{label}\tno\n" for label in range(10, 3010)))
     page.run("window.puts = 0; const put = reviews.put; reviews.put = (...a) => { puts += 1; put.apply(reviews, a); }")
     assert page.import_file(path) == "mine.tsv: 3000 decisions."
-    assert page.run("return puts") == 1
+    assert page.run("return puts") == 2
     assert page.text("#export") == "Export (3000 new)"
 
 
@@ -471,6 +476,98 @@ def test_who_decides_is_asked_once_and_stands_in_the_file(page):
     page.wait((page.downloads / "checked.tsv").exists)
     assert "reviewer" not in page.export().read_text()
     assert page.messages() == []
+
+
+def test_what_was_decided_can_be_taken_back_after_the_page_was_opened_again(page, tmp_path):
+    page.press("y", ARROWS["up"], "n", "e")  # music: yes, then no; nothing else is true
+    page.open()
+    assert page.text("#title") == "Instance 4"
+    undo(page)
+    assert page.find("#close").get_attribute("aria-pressed") == "false"
+    undo(page)
+    assert page.rows("suggested")["music"] == "yes"
+    page.open()
+    undo(page)
+    assert page.rows("suggested")["music"] == "undecided"
+    undo(page)
+    assert page.run("return document.getElementById('said').textContent") == "There is nothing to undo."
+    page.open()
+    assert page.run("return [reviews.size, reviews.steps.length, reviews.get('steps')]") == [0, 0, None]
+    other = tmp_path / "other.tsv"
+    other.write_text(HEADER + "1\t2\tno\n4\t1\tyes\n")
+    page.import_file(other)
+    page.open()
+    undo(page)
+    assert page.run("return reviews.size") == 0
+
+
+CHECKED = """# checksum {}
+instance\tlabel\tnumber\tprobability\tdrawn\tverdict\tsource\treviewer
+1\tmusic\t2\t0.97\t\tyes\tsuggestion\tAnna
+1\tsports\t1\t\t\tno\tsuggestion\tAnna
+3\tsports\t1\t0.5\t\tyes\tsuggestion\tAnna
+3\tBücher\t4\t0.5\t0.25\tno\tquestion\t=Ben
+4\tmusic\t2\t\t\tyes\tadded\tAnna
+4\t*\t*\t\t\tno\tsuggestion\tAnna
+"""
+
+
+EXPORTED = """instance|label|number|probability|drawn|verdict|source|reviewer
+1|music|2|0.8125||no|suggestion|Cem
+1|Bücher|4|0.25||yes|suggestion|Cem
+1|sports|1|||no|suggestion|Anna
+4|sports|1|0.5|||suggestion|
+4|*|*|||no|suggestion|Anna
+4|music|2|||yes|added|Anna
+2|the arts|3|0.125|||suggestion|
+3|sports|1|0.5||yes|suggestion|Anna
+3|Bücher|4|0.5|0.25|no|question|'=Ben
+"""
+
+
+def test_work_goes_on_where_it_was_elsewhere(open_page, news, tmp_path):
+    """By another person: what the first one decided is shown with the name, and stays in the file unless changed."""
+    given = "--suggestions", tmp_path / "missing.tsv", "--labels", tmp_path / "tags"
+    checked = tmp_path / "checked-Anna.tsv"
+    checked.write_text(CHECKED.format(checksum(reader.read(news).features)))
+    page = open_page(news, *given, "--reviewed", checked)
+    assert page.text("#title") == "Instance 1"  # the first one that is open
+    assert page.rows("suggested") == {"music": "yes", "Bücher": "undecided"}
+    assert page.rows("annotated")["sports"] == "no"
+    assert page.text("#suggested .row").startswith("music\ndecided by Anna")
+    assert (page.text("#count"), page.text("#export")) == ("1 of 3 reviewed", "Export")
+    page.press("y")  # Bücher
+    page.open()
+    page.press("o")
+    assert page.text("#title") == "Instance 2"
+    page.press(ARROWS["left"])
+    assert page.rows("added") == {"music": "yes"}
+    page.press(ARROWS["left"], ARROWS["down"], "n")  # music, of which Anna has said yes
+    assert "decided" not in page.text("#suggested")
+    page.open()
+    assert page.rows("suggested") == {"music": "no", "Bücher": "yes"}
+    assert page.text("#export") == "Export (2 new)"
+    path = page.export("Cem")
+    assert path.read_text().split("\n")[2:] == EXPORTED.replace("|", "\t").split("\n")
+    mine = tmp_path / "mine.tsv"
+    mine.write_bytes(path.read_bytes())
+    page = open_page(news, *given, "--reviewed", mine)  # again, on a third machine
+    page.run("reviews.setReviewer('Dora')")
+    assert page.export().read_text() == mine.read_text()
+    assert page.messages() == []
+
+
+def test_who_decided_in_an_imported_file_stays(page, tmp_path):
+    mine = tmp_path / "mine.tsv"
+    mine.write_text(f"{HEADER[:-1]}\tprobability\treviewer\n1\t2\tyes\t0,97\tAnna\n1\t4\tno\t\tAnna\n")
+    page.import_file(mine)
+    page.open()
+    page.press(ARROWS["left"], ARROWS["down"], ARROWS["down"], "y")
+    rows = [line.split("\t") for line in page.export("Ben").read_text().splitlines()[4:]]
+    assert [(row[1], *row[3:]) for row in rows[:2]] == [
+        ("music", "0,97", "yes", "suggestion", "Anna"),
+        ("Bücher", "0.25", "yes", "suggestion", "Ben"),
+    ]
 
 
 def test_goes_on_by_itself_where_that_is_wanted(page):

@@ -5,7 +5,8 @@ const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const labels = new LabelIndex(data);
 const reviews = new Reviews(data, browserStorage());
-let at = Math.min(reviews.number("at"), data.items.length - 1);
+const firstOpen = Math.max(data.items.findIndex((one) => !isReviewed(one)), 0);
+let at = Math.min(reviews.get("at") === null ? firstOpen : reviews.number("at"), data.items.length - 1);
 let marked = null; // label of the marked row, as text
 const item = () => data.items[at];
 const panel = document.querySelector(".decisions");
@@ -77,7 +78,7 @@ function rowElement({ label, probability }, kind, isEntry) {
   const name = labels.nameOf(label);
   const percent = probability == null ? "" : inPercent(probability);
   const row = element("div", { className: "row", tabIndex: isEntry ? 0 : -1, role: "group" }, [
-    element("span", { className: "name", dir: "auto" }, [name, ...broaderOf(label), ...uriOf(label)]),
+    element("span", { className: "name", dir: "auto" }, [name, ...broaderOf(label), ...uriOf(label), ...byOf(label)]),
     element("span", { className: "detail", textContent: percent }),
     verdictButton(label, "Yes", verdict === true, isEntry),
     verdictButton(label, "No", verdict === false, isEntry),
@@ -95,6 +96,12 @@ function rowElement({ label, probability }, kind, isEntry) {
 function broaderOf(label) {
   const names = (data.broader?.[labels.place.get(label)] ?? []).map((i) => labels.name(i));
   return names.length ? [element("span", { className: "note-of broader", textContent: `in ${names.join(", ")}` })] : [];
+}
+
+// Who has decided, where it was not done on this page.
+function byOf(label) {
+  const reviewer = reviews.by(item().n, label);
+  return reviewer ? [element("span", { className: "note-of", textContent: `decided by ${reviewer}` })] : [];
 }
 
 function uriOf(label) {
@@ -378,6 +385,7 @@ $("shortcuts").addEventListener("change", () => setShortcuts($("shortcuts").chec
 $("advance").addEventListener("change", () => reviews.put("advance", $("advance").checked ? "on" : null));
 window.addEventListener("storage", ({ key }) => { // another window with the same page
   const instance = reviews.instanceOf(key);
+  if (key === reviews.key("steps")) reviews.reloadSteps();
   if (instance === undefined) return;
   reviews.reload(instance);
   if (instance === item().n) render();

@@ -3,6 +3,9 @@
 
 const STAR = "*";
 const OF_BROWSER = new Set(["reviewer", "advance", "shortcuts"]); // kept for all pages
+const MOST_STEPS = 500; // that can be undone
+const KEPT = ["source", "probability", "drawn", "reviewer"]; // columns that a decision keeps which is read from a file
+const SOURCES = new Set(["sample", "suggestion", "question", "added", ""]);
 const WORDS = new Map([["yes", true], ["no", false], ["", undefined]]); // a Map has no words but its own
 
 class Reviews {
@@ -12,9 +15,17 @@ class Reviews {
     this.storage = storage;
     this.byInstance = new Map(); // number of the instance -> Map of label or STAR -> true or false
     this.exported = new Map(); // the same, as of the last export
-    for (const item of data.items) this.reload(item.n);
+    this.before = new Map(); // the same, as the page was made with it; some instances are not on the page
+    this.read = new Map(); // cell -> verdict and columns in the file that it was read from
+    const rows = data.decided ? parse(data.decided, data) : [];
+    for (const row of rows) {
+      if (!this.before.has(row.instance)) this.before.set(row.instance, new Map());
+      this.before.get(row.instance).set(row.label, row.verdict);
+      this.read.set(`${row.instance} ${row.label}`, row);
+    }
+    for (const instance of new Set([...data.items.map(({ n }) => n), ...this.before.keys()])) this.reload(instance);
     this.reviewer = this.get("reviewer"); // null: nobody was asked
-    this.steps = []; // what can be undone: for each step, the cells that it changed, as they were
+    this.reloadSteps();
     this.shown = new Map(); // cells that the page shows to be decided -> their columns; others were added
     for (const { n, s, a } of data.items) {
       for (const i of a) this.shown.set(`${n} ${data.numbers[i]}`, { source: data.source });
@@ -27,7 +38,13 @@ class Reviews {
 
   // Whether a column is filled in for a cell.
   has(column) {
-    return [...this.shown.values()].some((columns) => columns[column] != null);
+    return [...this.shown.values(), ...this.read.values()].some((columns) => (columns[column] ?? "") !== "");
+  }
+
+  // Who has decided a cell; undefined where this page, or nobody, has.
+  by(instance, label) {
+    const read = this.read.get(`${instance} ${label}`);
+    return read && read.verdict === this.of(instance).get(label) ? read.reviewer ?? "" : undefined;
   }
 
   of(instance) {
@@ -56,23 +73,41 @@ class Reviews {
       changed.add(instance);
     }
     for (const instance of changed) this.keep(instance);
-    if (before.length) this.steps.push(before);
+    if (before.length) this.setSteps([...this.steps, before]);
   }
 
   // Take the last step back; returns one of its cells, undefined where there is none.
   undo() {
-    const before = this.steps.pop();
+    const before = this.steps.at(-1);
     if (!before) return undefined;
-    const { length } = this.steps;
+    const others = this.steps.slice(0, -1); // undoing is no step
     this.decideAll([...before].reverse());
-    this.steps.length = length; // undoing is no step
+    this.setSteps(others);
     return before[0];
+  }
+
+  // What can be undone: for each step, the cells that it changed, as they were. Kept as instance, label, verdict.
+  setSteps(steps) {
+    this.steps = steps.slice(-MOST_STEPS);
+    const kept = this.steps.map((cells) => cells.map(({ instance, label, verdict }) => [instance, label, verdict ?? null]));
+    this.put("steps", kept.length ? JSON.stringify(kept) : null);
+  }
+
+  reloadSteps() {
+    const isCell = (cell) => Array.isArray(cell) && this.byInstance.has(cell[0]) && this.isState(cell[1], cell[2]);
+    const steps = this.list("steps").filter((cells) => Array.isArray(cells) && cells.length && cells.every(isCell));
+    const asCell = ([instance, label, verdict]) => ({ instance, label, verdict: verdict ?? undefined });
+    this.steps = steps.map((cells) => cells.map(asCell));
   }
 
   // Labels with verdicts, as of now and as of the last export; null: undecided.
   entries(instance) {
     const [now, then] = [this.of(instance), this.exported.get(instance)];
-    return [...new Set([...now.keys(), ...then.keys()])].map((label) => [label, now.get(label) ?? null, then.get(label) ?? null]);
+    const every = new Set([this.before.get(instance) ?? now, now, then].flatMap((decisions) => [...decisions.keys()]));
+    return [...every].map((label) => {
+      const read = this.read.get(`${instance} ${label}`);
+      return [label, now.get(label) ?? null, then.get(label) ?? null, ...(read ? [read] : [])];
+    });
   }
 
   keep(instance) {
@@ -102,15 +137,26 @@ class Reviews {
   }
 
   reload(instance) {
-    let kept = [];
+    const kept = this.list(instance).filter(Array.isArray);
+    [this.byInstance, this.exported].forEach((of, i) => {
+      const decisions = new Map(this.before.get(instance));
+      for (const entry of kept) {
+        const [label, verdict] = [entry[0], entry[1 + i]];
+        if (verdict === null) decisions.delete(label);
+        else if (this.isState(label, verdict)) decisions.set(label, verdict);
+      }
+      of.set(instance, decisions);
+    });
+    for (const [label, , , read] of kept) if (read) this.read.set(`${instance} ${label}`, read);
+  }
+
+  // A list that was kept, empty where it is not ours.
+  list(name) {
     try {
-      kept = [...JSON.parse(this.get(instance) ?? "[]")].filter(Array.isArray);
+      return [...JSON.parse(this.get(name) ?? "[]")];
     } catch {
-      // not ours
+      return [];
     }
-    const those = (at) => new Map(kept.map((entry) => [entry[0], entry[at]]).filter((entry) => this.isDecision(entry)));
-    this.byInstance.set(instance, those(1));
-    this.exported.set(instance, those(2));
   }
 
   // The instance of an entry of the storage, undefined for other entries.
@@ -120,9 +166,10 @@ class Reviews {
     return this.byInstance.has(instance) ? instance : undefined;
   }
 
-  isDecision([label, verdict]) {
-    if (label === STAR) return verdict === false;
-    return typeof verdict === "boolean" && String(whole(label, this.data.most.label)) === label;
+  // null: undecided
+  isState(label, verdict) {
+    if (label === STAR) return verdict === false || verdict === null;
+    return [true, false, null].includes(verdict) && String(whole(label, this.data.most.label)) === label;
   }
 
   // A whole number from 0 up, whatever was kept.
@@ -160,31 +207,40 @@ class Reviews {
     const ids = new Map(data.items.filter(({ i }) => i !== undefined).map(({ n, i }) => [n, i]));
     const place = new Map(data.numbers.map((number, i) => [String(number), i]));
     const written = (label) => (place.has(label) ? data.written[place.get(label)] ?? data.names[place.get(label)] : label);
-    const of = (column) => (instance, label) => {
-      const other = { source: label === STAR ? data.source : "added" };
-      return (this.shown.get(`${instance} ${label}`) ?? other)[column] ?? "";
+    const of = (column) => (instance, label, verdict) => {
+      const [read, shown] = [this.read, this.shown].map((cells) => cells.get(`${instance} ${label}`));
+      const own = shown ?? { source: label === STAR ? data.source : "added" };
+      return cell(String((read && (read.verdict === verdict || !shown) ? { ...own, ...read } : own)[column] ?? ""));
     };
+    const idOf = (instance, label) => cell(ids.get(instance) ?? this.read.get(`${instance} ${label}`)?.id ?? "");
+    const by = (instance, label, verdict) =>
+      verdict === undefined ? "" : cell(this.by(instance, label) ?? this.reviewer ?? "");
     const columns = {
       instance: (instance) => instance,
-      ...(ids.size ? { id: (instance) => cell(ids.get(instance) ?? "") } : {}),
+      ...(ids.size ? { id: idOf } : {}),
       label: (_, label) => (data.named ? written(label) : label),
       ...(data.named ? { number: (_, label) => label } : {}),
       ...(this.has("probability") ? { probability: of("probability") } : {}),
       ...(this.has("drawn") ? { drawn: of("drawn") } : {}),
       verdict: (_, label, verdict) => [...WORDS].find(([, meaning]) => meaning === verdict)[0],
       source: of("source"),
-      ...(this.reviewer ? { reviewer: (_, label, verdict) => (verdict === undefined ? "" : cell(this.reviewer)) } : {}),
+      ...(this.reviewer || this.has("reviewer") ? { reviewer: by } : {}),
     };
     const rows = [];
-    for (const { n, s } of data.items) {
+    const suggested = new Map(data.items.map(({ n, s }) => [n, s.map(([i]) => String(data.numbers[i]))]));
+    for (const n of this.byInstance.keys()) { // in the order of the page; then those that are not on it
       const decided = this.of(n);
-      const labels = new Set([...s.map(([i]) => String(data.numbers[i])), ...decided.keys()]);
+      const labels = new Set([...(suggested.get(n) ?? []), ...decided.keys()]);
       for (const label of labels) rows.push([n, label, decided.get(label)]);
     }
+    // Where other suggestions are decided too, nobody knows which of their list are not.
+    const isListed = ([n, label]) => label === STAR || this.shown.has(`${n} ${label}`);
+    const isWhole = rows.every((row) => isListed(row) || columns.source(...row) !== "suggestion");
+    const size = [...this.shown.values()].filter(({ source, listed }) => listed && source === "suggestion").length;
     const lines = [
       `# review of ${data.file.replace(/\s+/g, " ")}`,
       `# checksum ${data.checksum}`,
-      `# suggestions ${[...this.shown.values()].filter(({ source, listed }) => listed && source === "suggestion").length}`,
+      ...(isWhole ? [`# suggestions ${size}`] : []),
       Object.keys(columns).join("\t"),
       ...rows.map((row) => Object.values(columns).map((value) => value(...row)).join("\t")),
     ];
@@ -200,7 +256,10 @@ class Reviews {
     const isOther = ({ instance, label, verdict }) => this.of(instance).has(label) && this.of(instance).get(label) !== verdict;
     const others = here.filter(isOther).length;
     const taken = !others || agree(others);
-    if (taken) this.decideAll(here);
+    if (taken) {
+      for (const row of here) this.read.set(`${row.instance} ${row.label}`, row);
+      this.decideAll(here);
+    }
     return { count: rows.length, elsewhere: rows.length - here.length, taken };
   }
 }
@@ -254,7 +313,7 @@ function parse(text, data) {
   const known = numbersByName(data);
   const rows = [];
   const seen = new Map();
-  let columns = null;
+  let [columns, kept] = [null, []];
   const ids = new Map(data.items.filter(({ i }) => i !== undefined).map(({ n, i }) => [i, n]));
   text.replace(/^\ufeff/, "").split(/\r?\n/).forEach((line, i) => {
     const fail = (problem) => { throw new Error(`line ${i + 1}: ${problem}`); };
@@ -269,6 +328,7 @@ function parse(text, data) {
       const names = fields.map((name) => name.toLowerCase());
       const label = !data.named && names.includes("number") ? "number" : "label";
       columns = ["id", "instance", label, "verdict"].map((name) => names.indexOf(name));
+      kept = KEPT.map((name) => [name, names.indexOf(name)]).filter(([, column]) => column >= 0);
       if (columns[1] < 0 && ids.size) columns[1] = columns[0];
       if (columns.slice(1).includes(-1)) {
         fail("the columns instance, label and verdict should be named here, separated by tabs");
@@ -291,7 +351,16 @@ function parse(text, data) {
     const cell = `${number} ${label}`;
     if (seen.has(cell) && seen.get(cell) !== verdict) fail(`contradicts an earlier line about label ${label}`);
     seen.set(cell, verdict);
-    rows.push({ instance: number, label, verdict });
+    const row = { instance: number, label, verdict, id: meanings(id)[0] };
+    for (const [name, column] of kept) row[name] = meanings(fields[column] ?? "")[0];
+    if (!SOURCES.has((row.source ?? "").toLowerCase())) {
+      fail(`source “${row.source}” is not one of ${[...SOURCES].filter(Boolean).join(", ")} and empty`);
+    }
+    for (const share of [row.probability, row.drawn].filter(Boolean)) {
+      const number = Number(share.replace(",", "."));
+      if (!(number >= 0 && number <= 1)) fail(`“${share}” is not a number from 0 to 1`);
+    }
+    rows.push(row);
   });
   if (!columns) throw new Error("the file is empty");
   return rows;
