@@ -241,7 +241,7 @@ cluster_options = as_one(
     option(
         "--cluster ADDRESS",
         Parsed("cluster", Address.parse),
-        f"Compute on the workers of a Dask cluster: {EXPECTED}. local starts as many processes on this machine, "
+        f"Compute on the workers of a Dask cluster: {EXPECTED}. local starts as many workers in this process, "
         "by default one per core. Needs the extra `cluster`.",
     ),
     option(

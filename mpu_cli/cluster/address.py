@@ -25,8 +25,8 @@ class Address:
 
     scheduler: str | None = None  # address of its scheduler
     file: Path | None = None  # scheduler file, which has the address
-    workers: int | None = None  # processes to start on this machine; None: one per core
-    threads: int = 1  # threads of each process
+    workers: int | None = None  # to start in this process; None: one per core
+    threads: int = 1  # of each worker
 
     @classmethod
     def parse(cls, text: str) -> "Address":
@@ -52,7 +52,7 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is to be started on this machine."""
+        """Whether it is to be started in this process."""
         return self.scheduler is None and self.file is None
 
     def __str__(self) -> str:

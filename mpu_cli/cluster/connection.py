@@ -3,24 +3,28 @@
 import asyncio
 import logging
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from typing import cast
 
 from dask import config
 from distributed import Client, LocalCluster, Security, default_client
 from distributed.comm.core import connect
 from distributed.core import send_recv
+from distributed.system import MEMORY_LIMIT
 
 from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.dask_executor import DaskExecutor
 from mpu_cli.errors import ClusterError, DataError, MpuError
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.parallel import within
+from mpu_cli.runtime.signals import finally_call
 from mpu_cli.runtime.untrusted import json_value
 
 # Protocols that need certificates.
@@ -45,8 +49,7 @@ def connected(address: Address, timeout: float) -> Iterator[DaskExecutor]:
     with _quiet(), _unwarned(), ExitStack() as leaving:
         cluster: str | LocalCluster
         if address.is_local:
-            cluster = _local(address)
-            leaving.callback(_leave, cluster, _LEAVE)
+            cluster = leaving.enter_context(_local(address))
         else:
             cluster = address.scheduler or _address_in(cast(Path, address.file), timeout)
             _refuse_unreachable(cluster, timeout)
@@ -180,22 +183,23 @@ def _unwarned() -> Iterator[None]:
         yield
 
 
-def _local(address: Address) -> LocalCluster:
-    before = os.environ.get("PYTHONWARNINGS")
-    # After Ctrl-C, Python's tracker of resources, which outlives this process, is not to talk of semaphores.
-    os.environ["PYTHONWARNINGS"] = ",".join([*([before] if before else []), "ignore:resource_tracker"])
-    try:
-        # Dask has workers give memory back at once, and asking for it again took a third of the time of a training.
-        with config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}):
-            return LocalCluster(
+@contextmanager
+def _local(address: Address) -> Iterator[LocalCluster]:
+    """Start workers in this process: kernels release the GIL, and nothing is imported twice, or moved."""
+    folder = tempfile.mkdtemp(prefix="mpu-", dir=config.get("temporary-directory"))
+    # Dask looks a hundred times a second at what each thread is doing, which took a tenth of the time of a training.
+    with finally_call(partial(rmtree, folder, ignore_errors=True)):
+        with config.set({"distributed.worker.profile.enabled": False}):
+            cluster = LocalCluster(
                 n_workers=address.workers or os.cpu_count() or 1,
                 threads_per_worker=address.threads,
-                processes=True,
+                processes=False,
+                memory_limit=MEMORY_LIMIT,  # of each, as they measure the memory of the process, which is that of all
+                local_directory=folder,
                 dashboard_address="127.0.0.1:0",  # None means a fixed port, which may be taken
                 silence_logs="CRITICAL",
             )
-    finally:
-        if before is None:
-            del os.environ["PYTHONWARNINGS"]
-        else:
-            os.environ["PYTHONWARNINGS"] = before
+        try:
+            yield cluster
+        finally:
+            _leave(cluster, _LEAVE)

@@ -98,6 +98,12 @@ class DaskExecutor:
         """The number of units that can run at a time; 0 if the scheduler does not answer."""
         return sum(self._threads_of_workers().values())
 
+    @property
+    def threads_of_one(self) -> int:
+        """The number of threads that a unit can have while no other runs: of all workers, if they share a process."""
+        threads = self._threads_of_workers()
+        return max(sum(threads.values()) if all(map(_is_here, threads)) else min(threads.values()), 1)
+
     def _threads_of_workers(self) -> dict[str, int]:
         try:
             return within(self._timeout, self._client.nthreads)
@@ -227,6 +233,10 @@ class DaskExecutor:
         full = isinstance(cause, OSError) and cause.errno in _FULL
         hint = "; is its local directory full, where it puts aside what its memory does not hold?" if full else ""
         raise ClusterError(f"a worker has failed: {type(cause).__name__}: {cause}{hint}")
+
+
+def _is_here(worker: str) -> bool:
+    return worker.startswith("inproc://")
 
 
 def _unit(expected: dict[str, str], function: Callable[..., Any], *arguments: Any) -> Any:

@@ -189,7 +189,7 @@ def learn(
             problem.ids,
             problem.label_information,
             options,
-            run.on_a_worker(),
+            replace(run.on_a_worker(), jobs=collection.executor.threads_of_one),
             warm_start,
             hold_out_all,
         )

@@ -120,6 +120,10 @@ class Executor(Protocol):
     def threads(self) -> int:
         """How many units can run at a time, about."""
 
+    @property
+    def threads_of_one(self) -> int:
+        """How many threads a unit can have while no other runs."""
+
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Have a unit run. Arguments may be handles, or lists of them, in place of what they stand for."""
 
@@ -145,7 +149,7 @@ def run_unit(function: Callable, *arguments: Any) -> Any:
 class InProcess:
     """Runs each unit at once, in this process: the result is its own handle."""
 
-    threads = 1
+    threads = threads_of_one = 1
 
     def submit(self, function: Callable, *arguments: Any) -> Handle:
         """Run a unit."""

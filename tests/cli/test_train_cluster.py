@@ -29,7 +29,7 @@ def files(tmp_path) -> list[str]:
     return write_parts(tmp_path)
 
 
-@pytest.mark.slow  # three processes load Dask, twice
+@pytest.mark.slow  # two processes load Dask
 def test_a_cluster_on_this_machine(files, tmp_path):
     large = ("--folds", "2", "--epochs", "1", "--sample", "100", "--shards", "2", "--c", "0.7")
     kept = ("--history", tmp_path / "history.jsonl")
@@ -121,18 +121,21 @@ def test_a_bad_line_is_told_by_file_and_line(files, tmp_path):
 def test_ctrl_c_leaves_no_process_and_says_one_line(tmp_path):
     files = write_parts(tmp_path, 40)
     command = [sys.executable, "-m", "mpu_cli", "train", *files, "-o", str(tmp_path / "news.mpu"), "--quiet"]
-    said = tmp_path / "said.txt"
+    said, temporary = tmp_path / "said.txt", tmp_path / "temporary"
+    temporary.mkdir()
     with said.open("wb") as log:
-        process = subprocess.Popen([*command, "--cluster", "local:2"], stderr=log, start_new_session=True)
-    end = time.monotonic() + 60
-    while len(processes_of(process.pid)) < 4 and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.05)  # this one, the tracker of resources, and two workers
+        environment = {**os.environ, "TMPDIR": str(temporary)}
+        process = subprocess.Popen(
+            [*command, "--cluster", "local:2"], stderr=log, start_new_session=True, env=environment
+        )
+    wait(lambda: workers_in(temporary) == 2)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
     end = time.monotonic() + 60
     while processes_of(process.pid) and time.monotonic() < end:
         time.sleep(0.1)
     assert processes_of(process.pid) == []
+    assert workers_in(temporary) == 0
     assert said.read_text() == "interrupted\n"
 
 
@@ -153,6 +156,11 @@ def test_a_scheduler_that_is_gone_is_told_in_one_line(tmp_path):
     assert said.startswith("error: the ")
     assert said.count("\n") == 1
     assert not (tmp_path / "news.mpu").exists()
+
+
+def workers_in(temporary: Path) -> int:
+    """Count the workers that have a directory of their own, where they put aside what their memory does not hold."""
+    return sum(path.is_dir() for path in temporary.glob("mpu-*/*/worker-*"))
 
 
 def processes_of(session: int) -> list[int]:
