@@ -69,6 +69,10 @@ class Learned:
     held_out: HeldOut  # what its chains have predicted; of no instances where they predict none
 
 
+# A block, and its model where that is not kept yet.
+_Part: TypeAlias = tuple[Block, LinearModel | None]
+
+
 def learn(
     task: LearningTask,
     chains: Sequence[Chain[np.ndarray]],
@@ -104,9 +108,6 @@ def learn(
         learned.add(*part)
     held_out = passing.held_out(others)
     return Learned(learned.joined(others), held_out)
-
-
-_Part: TypeAlias = tuple[Block, LinearModel | None]
 
 
 class _Blocks:
@@ -168,10 +169,8 @@ class _InPassing:
         """Return all predictions."""
         task = self.task
         if self.begun and task.top is not None:
-            whole, rows = (
-                LinearModel.of_blocks(*zip(*self.begun, *others, strict=True)),
-                np.arange(len(task))[self.rows],
-            )
+            whole = LinearModel.of_blocks(*zip(*self.begun, *others, strict=True))
+            rows = np.arange(len(task))[self.rows]
             predict_top(whole, task.features, rows, self.predictions, task.top, task.run, np.arange(self.n))
         return HeldOut(self.rows, self.predictions.result())
 
