@@ -253,15 +253,13 @@ def evaluate(
 
 @contextmanager
 def _collecting(on: "OnCluster | None", n_files: int) -> Iterator[dict[str, Any]]:
-    """Yield arguments of evaluations: a counter of progress or, on a cluster, a function that collects instances."""
+    """Yield arguments of evaluations: a counter of progress and, on a cluster, its executor."""
     if on is None:
         with counting("evaluating", noun="instance") as count:
             yield {"count": count}
         return
-    from mpu_cli.commands.candidates import collecting
-
-    with collecting(on) as collect, counting("evaluating", n_files, "file") as count:
-        yield {"count": count, "collect": collect}
+    with on.connected() as executor, counting("evaluating", n_files, "file") as count:
+        yield {"count": count, "executor": executor}
 
 
 def _named(predictions: tuple[str, ...]) -> dict[str, str]:

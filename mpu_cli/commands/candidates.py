@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.predict import Fitness, ModelFiles, loaded
 from mpu_cli.commands.prediction_files import in_folder
@@ -34,7 +32,7 @@ _log = logging.getLogger(__name__)
 _PROBABILITIES = 1 << 22  # that are in memory at a time
 
 
-class Evidence(Protocol):
+class InstanceCounts(Protocol):
     """What an evaluation counts; counts of instances are added up."""
 
     def add(self, true: Dataset, predicted: Dataset, /) -> None:
@@ -44,7 +42,7 @@ class Evidence(Protocol):
         """Return what the instances of both give, in this order."""
 
 
-E = TypeVar("E", bound=Evidence)
+C = TypeVar("C", bound=InstanceCounts)
 
 
 @dataclass(frozen=True)
@@ -85,33 +83,66 @@ class Candidate:
 
     def collect(
         self,
-        evidence: E,
+        counts: C,
         truth: Source,
         reading: Reading,
         run: Run,
+        *,
         called: str = "PREDICTIONS",
-        count: Callable[[int], None] = lambda _: None,
-    ) -> E:
-        """Add the instances of data, with their predictions in the form of `evaluation.compare`, to evidence.
+        tick: Callable[[int], None] = lambda _: None,
+        executor: Executor | None = None,
+    ) -> C:
+        """Add the instances of data, with their predictions in the form of `evaluation.compare`, to counts.
 
         `called`: what the predictions are called in messages.
-        `count`: called with how many more instances are done with.
+        `tick`: called with how many more instances are done with; by a cluster, files.
+        `executor`: that of a cluster, whose workers can reach all files. Default: this process reads and predicts.
+        Raises MpuError (one file has the predictions of several, and workers are to read them), ClusterError.
         """
+        if executor is not None:
+            return self._collect_by(executor, counts, truth, reading, run, tick)
         if self.model is None:
-            _add(evidence, pairs_of_files(truth, self.source, reading, run, called), count)
+            _add(counts, pairs_of_files(truth, self.source, reading, run, called), tick)
         else:
-            self.warn(_add_predicted(evidence, self.model, iter_chunks(truth, reading, run=run), truth, run, count))
-        return evidence
+            self.warn(_add_predicted(counts, self.model, iter_chunks(truth, reading, run=run), truth, run, tick))
+        return counts
+
+    def _collect_by(
+        self, executor: Executor, counts: C, truth: Source, reading: Reading, run: Run, tick: Callable[[int], None]
+    ) -> C:
+        files = list(map(absolute, files_of(truth)))
+        done = [
+            executor.submit(_of_part, counts, self.name, predicted, file, state_of(file), reading, run.on_a_worker())
+            for file, predicted in zip(files, self._of_files(files), strict=True)
+        ]
+        executor.wait(done, lambda: tick(1))
+        collected: _Collected[C] = executor.gather([reduced(executor, add, done)])[0]
+        if not collected.instances:
+            raise no_instances(truth)
+        self.warn(collected.fitness)
+        return collected.counts
+
+    def _of_files(self, files: list[str]) -> list[str] | list[ModelFiles]:
+        """Return the file of predictions, or the model, for each file."""
+        if self.model is not None:
+            return [ModelFiles.of(Path(self.name))] * len(files)
+        predictions = list(map(absolute, files_of(self.source)))
+        if len(predictions) != len(files):
+            raise MpuError(
+                f"{shown(self.name)}: is no directory with predictions of {len(files)} files; with --cluster, give "
+                "the one that `mpu predict` has written of them, or a model"
+            )
+        return predictions
 
     def collect_part(
-        self, evidence: E, truth: str, reading: Reading, run: Run, count: Callable[[int], None]
+        self, counts: C, truth: str, reading: Reading, run: Run, tick: Callable[[int], None] = lambda _: None
     ) -> Fitness:
         """Add the instances of one of several files; they may be none. Return whether a model fits them."""
         if self.model is None:
-            _add(evidence, pairs_of_part(truth, str(self.source), reading, run), count)
+            _add(counts, pairs_of_part(truth, str(self.source), reading, run), tick)
             return Fitness()
         chunks = iter_chunks(truth, reading, run=run, may_be_empty=True)
-        return _add_predicted(evidence, self.model, chunks, truth, run, count)
+        return _add_predicted(counts, self.model, chunks, truth, run, tick)
 
     def warn(self, fitness: Fitness) -> None:
         """Say where the model does not fit the data."""
@@ -127,29 +158,25 @@ class Candidate:
         return _joined(predicted for _, predicted in _predicted(self.model, data, truth, run))
 
 
-# How instances are added to evidence: `Candidate.collect`, or the same by other processes.
-Collect = Callable[..., Any]
-
-
-def _add(evidence: Evidence, pairs: Iterable[tuple[Dataset, Dataset]], count: Callable[[int], None]) -> None:
+def _add(counts: InstanceCounts, pairs: Iterable[tuple[Dataset, Dataset]], tick: Callable[[int], None]) -> None:
     for pair in pairs:
-        evidence.add(*pair)
-        count(len(pair[0]))
+        counts.add(*pair)
+        tick(len(pair[0]))
 
 
 def _add_predicted(
-    evidence: Evidence,
+    counts: InstanceCounts,
     model: bundle.TrainedModel,
     chunks: Iterable[Dataset],
     truth: Source,
     run: Run,
-    count: Callable[[int], None],
+    tick: Callable[[int], None],
 ) -> Fitness:
     refuse_other_vectorizer(truth, model.packed_vectorizer)
     fitness = Fitness()
     for chunk in chunks:
         fitness += Fitness.of(model, chunk.features)
-        _add(evidence, _predicted(model, chunk, truth, run), count)
+        _add(counts, _predicted(model, chunk, truth, run), tick)
     return fitness
 
 
@@ -182,74 +209,25 @@ def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Ru
         yield part, Dataset(labels, scores)
 
 
-@contextmanager
-def collecting(on: OnCluster) -> Iterator[Collect]:
-    """Give what adds the instances of files to evidence by a cluster, as `Candidate.collect` does here.
-
-    All workers can reach the files, and the models or predictions. It counts files, and not instances. Its errors are
-    ClusterError where the cluster fails, MpuError where one file has the predictions of several, and predictions of
-    `Candidate.collect`.
-    """
-    with on.connected() as executor:
-        yield partial(_collect, executor)
-
-
 @dataclass(frozen=True)
-class _Collected(Generic[E]):
-    """The evidence of one or several files, with the fitness of the model for them and the number of instances."""
+class _Collected(Generic[C]):
+    """The counts of one or several files, with the fitness of the model for them and the number of instances."""
 
-    evidence: E
+    counts: C
     fitness: Fitness
     instances: int
 
-    def __add__(self, other: "_Collected[E]") -> "_Collected[E]":
+    def __add__(self, other: "_Collected[C]") -> "_Collected[C]":
         return _Collected(*(mine + getattr(other, name) for name, mine in vars(self).items()))
 
 
-def _collect(
-    executor: Executor,
-    candidate: Candidate,
-    evidence: E,
-    truth: Source,
-    reading: Reading,
-    run: Run,
-    /,
-    called: str = "PREDICTIONS",
-    count: Callable[[int], None] = lambda _: None,
-) -> E:
-    files = list(map(absolute, files_of(truth)))
-    done = [
-        executor.submit(_of_part, evidence, candidate.name, predicted, file, state_of(file), reading, run.on_a_worker())
-        for file, predicted in zip(files, _predictions(candidate, files), strict=True)
-    ]
-    executor.wait(done, lambda: count(1))
-    collected: _Collected[E] = executor.gather([reduced(executor, add, done)])[0]
-    if not collected.instances:
-        raise no_instances(truth)
-    candidate.warn(collected.fitness)
-    return collected.evidence
-
-
-def _predictions(candidate: Candidate, files: list[str]) -> list[str] | list[ModelFiles]:
-    """Return the file of predictions, or the model, for each file."""
-    if candidate.model is not None:
-        return [ModelFiles.of(Path(candidate.name))] * len(files)
-    predictions = list(map(absolute, files_of(candidate.source)))
-    if len(predictions) != len(files):
-        raise MpuError(
-            f"{shown(candidate.name)}: is no directory with predictions of {len(files)} files; with --cluster, give "
-            "the one that `mpu predict` has written of them, or a model"
-        )
-    return predictions
-
-
 def _of_part(
-    begun: E, name: str, predicted: str | ModelFiles, truth: str, state: State | None, reading: Reading, run: Run
-) -> _Collected[E]:
+    begun: C, name: str, predicted: str | ModelFiles, truth: str, state: State | None, reading: Reading, run: Run
+) -> _Collected[C]:
     refuse_other(truth, state)
     model = loaded(predicted) if isinstance(predicted, ModelFiles) else None
     candidate = Candidate(name, model, "" if isinstance(predicted, ModelFiles) else predicted)
-    evidence = deepcopy(begun)  # which may be an argument of other units too
+    counts = deepcopy(begun)  # which may be an argument of other units too
     sizes: list[int] = []
-    fitness = candidate.collect_part(evidence, truth, reading, run, sizes.append)
-    return _Collected(evidence, fitness, sum(sizes))
+    fitness = candidate.collect_part(counts, truth, reading, run, sizes.append)
+    return _Collected(counts, fitness, sum(sizes))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.candidates import Candidate, Collect
+from mpu_cli.commands.candidates import Candidate
 from mpu_cli.errors import MpuError, without_secrets
 from mpu_cli.evaluation.bootstrap import (
     SAMPLES_F1,
@@ -20,7 +20,7 @@ from mpu_cli.evaluation.bootstrap import (
     micro_intervals,
     ranking_names,
 )
-from mpu_cli.evaluation.compare import Comparison, Evidence, Form, labels_from_scores, lockstep
+from mpu_cli.evaluation.compare import Comparison, ComparisonCounts, Form, labels_from_scores, lockstep
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, precision_recall_f1
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
@@ -30,6 +30,7 @@ from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
+from mpu_cli.runtime.parallel import Executor
 from mpu_cli.runtime.report import HIDDEN, INLINE, Count, Frequency, Interval
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -105,7 +106,7 @@ def evaluate_several(
     metrics: Metrics = Metrics(),
     *,
     count: Callable[[int], None] = lambda _: None,
-    collect: Collect = Candidate.collect,
+    executor: Executor | None = None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> ComparisonReport:
@@ -115,7 +116,7 @@ def evaluate_several(
     `predictions`: at least two files, directories of them or models, as for `commands.evaluate.evaluate`.
     `metrics`: names among `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them.
     `count`: called with how many more instances have been compared, for each of the predictions.
-    `collect`: as `Candidate.collect`.
+    `executor`: as for `Candidate.collect`.
     `run`: its seed draws the bootstrap samples.
     Raises InputError (a file cannot be read), MpuError (the files have different numbers of instances, or one of the
     metrics needs scores that not all have).
@@ -126,10 +127,10 @@ def evaluate_several(
     every = []
     for name in predictions:
         candidate = Candidate.of(name, truth)
-        begun = _Evidence(candidate.form, metrics.threshold, Tally(metrics.ks), Tally(metrics.ks), c)
-        evidence = collect(candidate, begun, truth, reading, run, name, count)
-        every.append(evidence.counts())
-        cut += [name] * evidence.is_cut
+        begun = _CandidateCounts(candidate.form, metrics.threshold, Tally(metrics.ks), Tally(metrics.ks), c)
+        counts = candidate.collect(begun, truth, reading, run, called=name, tick=count, executor=executor)
+        every.append(counts.counts())
+        cut += [name] * counts.is_cut
     values, differences = compare(every, c is not None, run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
     if missing := [name for name in metrics.names or () if name not in common]:
@@ -164,7 +165,7 @@ def evaluate_several(
 
 
 @dataclass
-class _Evidence:
+class _CandidateCounts:
     """What is counted of one of the predictions, with label lists, and with those labels that reach a threshold."""
 
     form: Form
@@ -181,9 +182,9 @@ class _Evidence:
         if self.threshold is not None or not self.form.labels:
             self.over.add(labels, labels_from_scores(predicted.features, self.threshold))
 
-    def __add__(self, other: "_Evidence") -> "_Evidence":
+    def __add__(self, other: "_CandidateCounts") -> "_CandidateCounts":
         both = self.listed + other.listed, self.over + other.over
-        return _Evidence(self.form + other.form, self.threshold, *both, self.c)
+        return _CandidateCounts(self.form + other.form, self.threshold, *both, self.c)
 
     @property
     def _by_threshold(self) -> bool:
@@ -312,7 +313,7 @@ def evaluate(
     metrics: DetailedMetrics = DetailedMetrics(),
     *,
     count: Callable[[int], None] = lambda _: None,
-    collect: Collect = Candidate.collect,
+    executor: Executor | None = None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> EvaluationReport:
@@ -323,7 +324,7 @@ def evaluate(
     each of those of `truth`, of the same names.
     `metrics`: names among `metric_names`.
     `count`: called with how many more instances have been compared.
-    `collect`: as `Candidate.collect`; not used with reviewed instances.
+    `executor`: as for `Candidate.collect`; not used with reviewed instances.
     Raises InputError (a file cannot be read), MpuError (the files have different numbers of instances, one of the
     metrics needs scores or propensities and there are none, or there are propensities and no scores).
     """
@@ -333,14 +334,14 @@ def evaluate(
     frequencies = metrics.frequencies(truth)
     how: dict[str, Any] = {"propensities": propensities, "calibration": calibration, "c": frequencies}
     candidate = Candidate.of(predictions, truth)
-    begun = replace(Evidence.none(predictions, metrics.threshold, metrics.ks, **how), form=candidate.form)
+    begun = replace(ComparisonCounts.none(predictions, metrics.threshold, metrics.ks, **how), form=candidate.form)
     if metrics.reviewed:
         pair, all_names = _reviewed_pair(truth, candidate, metrics, reading, run)
         begun.add(*pair)
         comparison = begun.comparison()
         intervals = _intervals(*pair, metrics.threshold, run.seed)
     else:
-        comparison = collect(candidate, begun, truth, reading, run, count=count).comparison()
+        comparison = candidate.collect(begun, truth, reading, run, tick=count, executor=executor).comparison()
         intervals = None
     c = None if frequencies is None else frequencies.of_counts(comparison.label_sets)
     report = replace(build_report(comparison, metrics.names, c), intervals=intervals)

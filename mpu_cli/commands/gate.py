@@ -47,7 +47,7 @@ class Outcome:
 
 @dataclass
 class _Tallied:
-    """Evidence of a model, whose label sets are those by its own thresholds."""
+    """Counts of a model, whose label sets are those by its own thresholds."""
 
     tally: Tally = field(default_factory=lambda: Tally(KS))
 
@@ -187,9 +187,9 @@ class Gate:
                 _log.warning(f"{error}; version {number} is not compared with")
 
     def _tested(self, name: str, model: TrainedModel) -> _Tested:
-        evidence, test = _Tallied(), self.acceptance.test
-        fitness = Candidate(name, model).collect_part(evidence, test, self.reading, self.run, lambda _: None)
-        return _Tested(name, evidence.tally.counts(), fitness)
+        counts, test = _Tallied(), self.acceptance.test
+        fitness = Candidate(name, model).collect_part(counts, test, self.reading, self.run)
+        return _Tested(name, counts.tally.counts(), fitness)
 
 
 def _refuse_without_labels(test: str, reading: Reading, run: Run) -> None:

@@ -18,7 +18,7 @@ from mpu_cli.core.linear_learner import rows_of
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.calibration import BinnedCells, Calibration
 from mpu_cli.core.model.stacking import LinearModel, stack
-from mpu_cli.core.model.thresholds import Evidence
+from mpu_cli.core.model.thresholds import ComparedCells
 from mpu_cli.core.side_information import NO_SIDE_INFORMATION, Prior, SideInformation
 from mpu_cli.core.validation import EVERYTHING, Chain, Selection, predict, predict_top
 from mpu_cli.runtime.run import Run
@@ -192,7 +192,7 @@ def compared(part: PartRows, held_out: HeldOut, rates: np.ndarray) -> tuple[csr_
 def count_cells(part: PartRows, held_out: HeldOut, rates: np.ndarray, annotated: np.ndarray) -> BinnedCells:
     """Count the cells of a part by their predictions: in strata, or of these labels, which are annotated somewhere."""
     counted = annotated if held_out.made_by is None else np.arange(len(rates))
-    labelled = Evidence(held_out, part.labels, part.frequency(rates)).of_labels(counted)
+    labelled = ComparedCells(held_out, part.labels, part.frequency(rates)).of_labels(counted)
     return BinnedCells.of(*labelled, made_by=held_out.made_by)
 
 

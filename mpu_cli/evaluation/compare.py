@@ -173,7 +173,7 @@ def pairs_of_part(truth: str, predictions: str, reading: Reading, run: Run) -> I
 
 
 @dataclass
-class Evidence:
+class ComparisonCounts:
     """The counts and sums of a comparison, added up chunk by chunk."""
 
     form: "Form"
@@ -197,7 +197,7 @@ class Evidence:
         propensities: Propensities | None = None,
         calibration: bool = False,
         c: Propensities | None = None,
-    ) -> "Evidence":
+    ) -> "ComparisonCounts":
         """Return a comparison without instances.
 
         `predictions`: the file, as the user named it.
@@ -232,8 +232,8 @@ class Evidence:
             if metrics is not None:
                 metrics.add(labels, predicted.features)
 
-    def __add__(self, other: "Evidence") -> "Evidence":
-        return Evidence(
+    def __add__(self, other: "ComparisonCounts") -> "ComparisonCounts":
+        return ComparisonCounts(
             self.form + other.form,
             self.threshold,
             self.listed + other.listed,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from mpu_cli.evaluation.compare import Comparison, Evidence, pairs_of_files
+from mpu_cli.evaluation.compare import Comparison, ComparisonCounts, pairs_of_files
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
@@ -12,13 +12,13 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 def compare(
     truth: str, predictions: str, *, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN, **options: Any
 ) -> Comparison:
-    """Compare two files; options as of `Evidence.none`."""
+    """Compare two files; options as of `ComparisonCounts.none`."""
     return compare_pairs(pairs_of_files(truth, predictions, reading, run), predictions, **options)
 
 
 def compare_pairs(pairs: Iterable[tuple[Dataset, Dataset]], predictions: str, **options: Any) -> Comparison:
     """Compare predictions with truth, pairs of the same instances."""
-    evidence = Evidence.none(predictions, **options)
+    counts = ComparisonCounts.none(predictions, **options)
     for pair in pairs:
-        evidence.add(*pair)
-    return evidence.comparison()
+        counts.add(*pair)
+    return counts.comparison()

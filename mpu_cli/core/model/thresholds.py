@@ -373,14 +373,14 @@ class LabelledPredictions(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ComparedCells:
     """Held-out predictions, and what they are compared with."""
 
     held_out: HeldOut  # of instances among the n
     labels: csr_array  # bool, shape (n, q): annotated labels
     frequency: LabelFrequency  # of these instances and labels
 
-    def candidates(self, calibration: AnyCalibration | None) -> "Evidence":
+    def candidates(self, calibration: AnyCalibration | None) -> "ComparedCells":
         """Return the same, where labels that their model has never seen are predicted only if a model may do so."""
         if not isinstance(calibration, StratifiedCalibration) or calibration.has_unseen:
             return self
@@ -396,7 +396,7 @@ class Evidence:
 
 
 def decide(
-    evidence: Evidence,
+    cells: ComparedCells,
     pooled: float,
     criterion: str | float,
     annotated: np.ndarray,
@@ -410,10 +410,10 @@ def decide(
     `calibration`: default: predictions stay as they are.
     """
     if calibration is not None:
-        calibration.apply_held_out(evidence.held_out)
+        calibration.apply_held_out(cells.held_out)
     threshold = pooled if isinstance(criterion, str) else criterion
-    labelled = evidence.candidates(calibration).of_labels(annotated)
-    chosen = np.full(evidence.labels.shape[1], threshold, np.float32)
+    labelled = cells.candidates(calibration).of_labels(annotated)
+    chosen = np.full(cells.labels.shape[1], threshold, np.float32)
     if criterion == PER_LABEL:
         chosen[annotated] = label_thresholds(*labelled, threshold)[0]
     elif criterion == MACRO_F1:
@@ -421,5 +421,5 @@ def decide(
     counted = annotated
     if isinstance(calibration, StratifiedCalibration) and calibration.has_unseen:
         counted = np.arange(len(chosen))
-        labelled = evidence.of_labels(counted)
+        labelled = cells.of_labels(counted)
     return Decision(chosen, expected_f1(*labelled, chosen[counted]), calibration)

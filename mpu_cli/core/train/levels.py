@@ -35,7 +35,7 @@ from mpu_cli.core.model.calibration import (
     calibrate_strata,
 )
 from mpu_cli.core.model.stacking import LinearModel, stack
-from mpu_cli.core.model.thresholds import Decision, Evidence, best_threshold, decide
+from mpu_cli.core.model.thresholds import ComparedCells, Decision, best_threshold, decide
 from mpu_cli.core.parts import PartRows
 from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.validation import Chain, Plan, Selection, deal, default_folds, leading
@@ -116,7 +116,7 @@ class Level(ABC):
         counted = self.each(parts.count_cells, held_out, self.chosen.rates, self.instances.annotated)
         return self.executor.gather([reduced(self.executor, add, counted)])[0]
 
-    def fetch(self, held_out: list[Handle]) -> Evidence:
+    def fetch(self, held_out: list[Handle]) -> ComparedCells:
         """Return held-out predictions, and what they are compared with."""
         fetched: list[HeldOut] = self.executor.gather(held_out)
         compared = self.each(parts.compared, held_out, self.chosen.rates)
@@ -130,7 +130,7 @@ class Level(ABC):
         )
         predictions = _one_after_another([of_part.probabilities for of_part in fetched], self.run)
         made_by = SourceModels.joined([of_part.made_by for of_part in fetched if of_part.made_by is not None])
-        return Evidence(HeldOut(slice(None), predictions, made_by), together, frequency)
+        return ComparedCells(HeldOut(slice(None), predictions, made_by), together, frequency)
 
 
 def _one_after_another(predictions: list[Predictions], run: Run) -> Predictions:
@@ -246,7 +246,7 @@ class OnePart(Level):
         def of_fold(i: int) -> Features:
             rest = np.setdiff1d(everything, fold_rows[i], assume_unique=True)
             seen = HeldOut(rest, nested[i][rest])
-            calibration = calibrate(*Evidence(seen, task.labels, task.frequency).of_labels(annotated))
+            calibration = calibrate(*ComparedCells(seen, task.labels, task.frequency).of_labels(annotated))
             return stack(features, nested[i], scale, empty, calibration)
 
         return of_fold
@@ -263,9 +263,9 @@ class OnePart(Level):
             predictions = self.run.checkpoints.load_or_compute(step, compute)
         return [predictions[f"fold {i}"] for i in range(outer)]
 
-    def fetch(self, held_out: list[Handle]) -> Evidence:
+    def fetch(self, held_out: list[Handle]) -> ComparedCells:
         """Return held-out predictions, and what they are compared with, without a copy."""
-        return Evidence(held_out[0], self.task.labels, self.task.frequency)
+        return ComparedCells(held_out[0], self.task.labels, self.task.frequency)
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ class Stack:
         self.calibrations: list[Calibration | None] = []
         self.level_f1: list[float] = []
         self._learned: list[_Learned] = []  # the last one, and the one below where it may take its place
-        self._evidence: Evidence | None = None
+        self._compared: ComparedCells | None = None
 
     def add(self, level: Level, model: LinearModel, held_out: list[Handle]) -> None:
         """Put a level on top."""
@@ -330,14 +330,14 @@ class Stack:
         """Make the predictions of the last level probabilities, and choose thresholds."""
         last = self._learned[-1]
         self._learned.clear()
-        self._evidence = last.level.fetch(last.held_out)
+        self._compared = last.level.fetch(last.held_out)
         calibration = last.calibration if calibrated else None
         threshold, _ = best_threshold(last.counted, calibration)
-        return decide(self._evidence, threshold, criterion, last.level.instances.annotated, calibration)
+        return decide(self._compared, threshold, criterion, last.level.instances.annotated, calibration)
 
     @property
     def held_out(self) -> HeldOut:
         """Return the predictions that thresholds were chosen on."""
-        if self._evidence is None:
+        if self._compared is None:
             raise ValueError("nothing is decided yet")
-        return self._evidence.held_out
+        return self._compared.held_out
