@@ -12,8 +12,8 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import click
-from tqdm import tqdm
 
+from mpu_cli.cli.progress import counting
 from mpu_cli.errors import MpuError
 
 ATTEMPTS = 5
@@ -170,15 +170,11 @@ def version_of(response: HTTPResponse) -> str:
 
 def append(response: HTTPResponse, path: Path, total: int | None) -> None:
     """Write the body of an answer to the end of the file."""
-    with path.open("ab") as out, progress_bar(path.name, out.tell(), total) as bar:
+    with path.open("ab") as out, counting(path.name, total, "byte") as count:
+        count(out.tell())
         for block in blocks(response):
             out.write(block)
-            bar.update(len(block))
-
-
-def progress_bar(name: str, done: int, total: int | None) -> tqdm:
-    """Return a bar in bytes that shows only on a terminal."""
-    return tqdm(desc=name, initial=done, total=total, unit="B", unit_scale=True, disable=None, leave=False)
+            count(len(block))
 
 
 def blocks(response: HTTPResponse) -> Iterator[bytes]:

@@ -40,7 +40,6 @@ def test_installs_these_packages_and_nothing_else():
         "scipy",
         "snowballstemmer",
         "threadpoolctl",
-        "tqdm",
     }
     assert project["requires-python"] == ">=3.11"
 
