@@ -355,6 +355,7 @@ def _retagged(
     if nameless := [label for label in new if label not in names.by_number]:
         raise ValueError(f"label {nameless[0]} is to be added here, and has no name; leave it out of the decisions")
     by_uri |= bool(record.tags) and all(map(is_uri, record.tags))
-    added = ((names.uri(label) if by_uri else None) or names.name(label) for label in new)
+    means_another = {label for label in new if labels.number(names.name(label)) != label}
+    added = ((names.uri(label) if by_uri or label in means_another else None) or names.name(label) for label in new)
     removed = frozenset(tag for tag, label in of_label.items() if label in unwanted)
     return Retagged(tuple(tag for tag in added if tag not in record.tags), removed)

@@ -62,6 +62,20 @@ def test_only_tags_change(run, collection, decided, tmp_path):
     assert list(objects(new)[0]) == ["n", "id", "tags", "text", "more", "added"]
 
 
+def test_a_tag_whose_name_is_that_of_another_label_is_written_as_its_uri(run, decided, tmp_path):
+    """Read again, the new records say what was decided."""
+    (tmp_path / "names").write_text(
+        "<https://x.org/bank>\tbank\n<https://x.org/shore>\tbank\n<https://x.org/bed>\tbed\n"
+    )
+    books, new = tmp_path / "books.jsonl", tmp_path / "new.jsonl"
+    books.write_text('{"text": "money", "tags": ["bank"]}\n{"text": "river", "tags": ["bed"]}\n')
+    assert run("vectorize", books, "--labels", tmp_path / "names", "-q", "-o", tmp_path / "books.svm").exit_code == 0
+    assert run("apply", books, "--reviewed", decided("1 3 yes", "2 1 yes", "2 2 yes"), "-o", new).exit_code == 0
+    assert [one["tags"] for one in objects(new)] == [["bank", "bed"], ["bed", "bank", "https://x.org/shore"]]
+    assert run("vectorize", new, "--like", tmp_path / "books.svm", "-q", "-o", tmp_path / "new.svm").exit_code == 0
+    assert [line.split()[0] for line in (tmp_path / "new.svm").read_text().splitlines()] == ["1,3", "1,2,3"]
+
+
 def test_rejected_tags_are_removed_where_that_is_asked(run, collection, decided, tmp_path):
     books, new = collection(), tmp_path / "new.jsonl"
     result = run(
