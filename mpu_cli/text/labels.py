@@ -249,7 +249,7 @@ _LONGEST = 200  # characters of a problem
 
 
 def read_skos(data: bytes, form: str, source: str) -> Iterator[Concept]:
-    """Read the concepts of an RDF text: what is a skos:Concept, or has a skos:prefLabel.
+    """Read the concepts of an RDF text: what is a skos:Concept, or has a skos:prefLabel and is no scheme or collection.
 
     `form`: a format of rdflib.
     `source`: the file, for errors.
@@ -260,8 +260,10 @@ def read_skos(data: bytes, form: str, source: str) -> Iterator[Concept]:
     except ImportError:
         raise MpuError(f"{source}: reading RDF needs rdflib; install it with: pip install rdflib") from None
     graph = _parsed(Graph(), data, form, source)
-    concepts = {*graph.subjects(RDF.type, SKOS.Concept), *graph.subjects(SKOS.prefLabel, None)}
-    for concept in concepts:
+    concepts = {*graph.subjects(SKOS.prefLabel, None)}
+    for kind in (SKOS.ConceptScheme, SKOS.Collection, SKOS.OrderedCollection):  # these have names too
+        concepts -= {*graph.subjects(RDF.type, kind)}
+    for concept in concepts | {*graph.subjects(RDF.type, SKOS.Concept)}:
         if not isinstance(concept, URIRef):
             continue
         names: dict[str, str] = {}

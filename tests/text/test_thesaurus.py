@@ -21,6 +21,8 @@ TURTLE = """
 :other a skos:Concept ; skos:prefLabel "Apple"@en .
 :old a skos:Concept ; skos:prefLabel "Pome"@en ; owl:deprecated true .
 :book a owl:Class .
+:all a skos:ConceptScheme ; skos:prefLabel "Our subjects"@en ; skos:hasTopConcept :fruit .
+:round a skos:Collection ; skos:prefLabel "Round ones"@en ; skos:member :apple .
 """
 ENGLISH = [
     ("Apple", "Appel", "https://example.org/apple"),
