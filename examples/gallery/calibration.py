@@ -22,7 +22,7 @@ train, test = slice(0, 4000), slice(4000, 8000)
 
 models = {
     "one logistic regression for each label": OneVsRestClassifier(LogisticRegression()),
-    "MPUClassifier": MPUClassifier(levels=1),
+    "MPUClassifier": MPUClassifier(levels=1, features="linear"),
 }
 probabilities = {name: model.fit(X[train], S[train]).predict_proba(X[test]) for name, model in models.items()}
 

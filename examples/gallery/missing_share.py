@@ -26,7 +26,7 @@ train, test = slice(0, 1500), slice(1500, 2000)
 shares = [0.0, 0.2, 0.4, 0.6, 0.8]
 classifiers = {
     "one logistic regression for each label": OneVsRestClassifier(LogisticRegression()),
-    "MPUClassifier": MPUClassifier(levels=1),
+    "MPUClassifier": MPUClassifier(levels=1, features="linear"),
 }
 f1 = {name: [] for name in classifiers}
 estimated = []

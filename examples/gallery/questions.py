@@ -41,7 +41,7 @@ def by_answers(count):
     reviewed[cells], sampled[cells] = np.where(Y[cells], 1, -1), asked.chance
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # answers and annotations contradict each other: that is the point
-        model = MPUClassifier(levels=1).fit(X, S, reviewed=reviewed, sampled=sampled)
+        model = MPUClassifier(levels=1, features="linear").fit(X, S, reviewed=reviewed, sampled=sampled)
     report = model.record_["c_by_people"]
     return report["c"], report["interval"]
 

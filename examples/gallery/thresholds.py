@@ -22,7 +22,7 @@ train, test = slice(0, 3000), slice(3000, 5000)
 # Out-of-fold probabilities of being true give the F1 of each threshold: counted by annotations, as if they were
 # complete; corrected by c; and by the true labels, which nobody has in practice.
 
-held_out = out_of_fold(X[train], S[train], MPUClassifier(levels=1))
+held_out = out_of_fold(X[train], S[train], MPUClassifier(levels=1, features="linear"))
 p, c = held_out.probabilities, held_out.c[0]
 thresholds = np.linspace(0.02, 0.98, 49)
 curves = {
@@ -50,7 +50,7 @@ plt.show()
 macro = {}
 for criterion in ("pu-f1", "macro-f1"):
     chosen = choose_thresholds(p, S[train], held_out.c, criterion)
-    model = MPUClassifier(levels=1, c=held_out.c, threshold=criterion).fit(X[train], S[train])
+    model = MPUClassifier(levels=1, features="linear", c=held_out.c, threshold=criterion).fit(X[train], S[train])
     predicted = model.predict(X[test])
     micro, macro[criterion] = (f1_score(Y[test], predicted, average=average) for average in ("micro", "macro"))
     print(
