@@ -37,7 +37,7 @@ def test_c_by_scores_of_any_model(scored):
     X, Y, S, P = scored
     found = estimate_c(y=S, scores=P)
     assert found.c == pytest.approx(S.sum() / Y.sum(), abs=0.06)
-    assert found.c == pytest.approx(estimate_c(X, S).c, abs=0.04)
+    assert found.c == pytest.approx(estimate_c(X, S, features="linear").c, abs=0.04)
     gap = estimate_c(y=np.insert(S, 0, 0, axis=1), scores=np.insert(P, 0, 0, axis=1))
     assert (gap.c, gap.labels.tolist()) == (found.c, (found.labels + 1).tolist())
 
@@ -47,7 +47,7 @@ def test_c_of_each_label(scored):
     S = (Y & (np.random.default_rng(2).random(Y.shape) < [0.9, 0.6, 0.3])).astype(int)
     P = cross_val_predict(OneVsRestClassifier(LogisticRegression()), X, S, method="predict_proba")
     kept = S.sum(axis=0) / Y.sum(axis=0)  # what intervals are of: chance has kept .32 in place of .3 of one
-    for arguments in ({"X": X}, {"scores": P}):
+    for arguments in ({"X": X, "features": "linear"}, {"scores": P}):
         found = estimate_c(y=S, per_label=True, **arguments)
         low, high = found.intervals.T
         assert ((low <= kept) & (high >= kept)).all()

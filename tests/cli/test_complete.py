@@ -176,7 +176,8 @@ def test_the_second_file_is_not_counted_in_reports_on_the_first(run, tmp_path):
     alone = json.loads(run("complete", data, *fast, "-o", tmp_path / "a", "--json").stdout)
     both = json.loads(run("complete", data, "--complete", more, *fast, "-o", tmp_path / "b", "--json").stdout)
     assert both["expected_f1_before"] == pytest.approx(alone["expected_f1_before"], abs=0.01)
-    report = json.loads(run("estimate-c", data, "--complete", more, "--per-label", "--plan", "--json", "-q").stdout)
+    linear = "--features", "linear", "--per-label", "--plan", "--json", "-q"
+    report = json.loads(run("estimate-c", data, "--complete", more, *linear).stdout)
     assert [row["annotations"] for row in report["per_label"]] == [50, 50]
     assert report["c"] == pytest.approx(0.5, abs=0.05)
     assert report["plan"][1]["instances"] > 200  # one true label an instance: c is a share of as many

@@ -9,7 +9,7 @@ from sklearn import config_context
 from mpu_cli import MPUClassifier, bundle
 from mpu_cli.svmlight.reader import read
 
-QUICK = "--levels", 1, "--epochs", 5, "-q"
+QUICK = "--levels", 1, "--epochs", 5, "--features", "linear", "-q"
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +36,14 @@ def collection(tmp_path_factory):
 
 def test_estimate_c_shows_the_worst_group_first(run, collection):
     news, groups, *_, missing = collection
-    report = json.loads(run("estimate-c", news, "--groups", groups, "--json", "-q").stdout)
+    report = json.loads(run("estimate-c", news, "--groups", groups, "--features", "linear", "--json", "-q").stdout)
     rows = {row["group"]: row for row in report["per_group"]}
     assert rows["archive"]["c"] == pytest.approx(0.4, abs=0.06)
     assert rows["library"]["c"] == pytest.approx(0.9, abs=0.06)
     assert rows["archive"]["missing"] == pytest.approx(missing, rel=0.25)
     assert report["missing"] == pytest.approx(sum(row["missing"] for row in rows.values()))
     assert report["assumption"].startswith("in each group of instances, ")
-    text = run("estimate-c", news, "--groups", groups, "-q").stdout
+    text = run("estimate-c", news, "--groups", groups, "--features", "linear", "-q").stdout
     table = [line.split() for line in text.split("\n\n")[1].splitlines()]
     assert [row[0] for row in table] == ["group", "archive", "library"]
 
@@ -97,7 +97,7 @@ def test_fit_takes_them_as_the_command_does(run, collection, tmp_path):
     data = read(news)
     X, (S, _) = data.features, data.occurring_labels()
     names = groups.read_text().split()
-    model = MPUClassifier(levels=1, epochs=5).fit(X, S, groups=names)
+    model = MPUClassifier(levels=1, epochs=5, features="linear").fit(X, S, groups=names)
     assert model.record_["c_by_group"] == expected["c_by_group"]
     assert model.record_["c"] == expected["c"]
     with config_context(enable_metadata_routing=True):

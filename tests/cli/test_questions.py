@@ -145,9 +145,10 @@ def test_disagreement_is_said(run, tmp_path):
     X, Y = linear_problem(1500, 6, 4, slope=20.0)
     S = Y & (np.random.default_rng(1).random(Y.shape) < [1.0, 0.3, 0.3, 0.3])
     data = write(tmp_path / "data.svm", S, X)
-    run("complete", data, "--questions", 150, "-o", tmp_path / "questions.tsv", "-q")
+    linear = "--features", "linear", "-q"
+    run("complete", data, "--questions", 150, "-o", tmp_path / "questions.tsv", *linear)
     checked = answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
-    result = run("estimate-c", data, "--reviewed", checked, "-q")
+    result = run("estimate-c", data, "--reviewed", checked, *linear)
     assert "warning: annotations alone give c = " in result.stderr
     assert ", and 150 answers give 0." in result.stderr
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.estimate_c import estimate
+from mpu_cli.commands.estimate_c import Estimator, estimate
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import from_review
@@ -16,6 +16,7 @@ from tests.slow import slow, slow_uncompiled
 from tests.svm import lines
 
 N, D = 1500, 20
+LINEAR = Estimator(features="linear")  # the labels are, and the choice of a kernel takes long
 RULES = {1: 7, 2: 7, 3: 7, 4: 8, 5: 8, 6: 8, 7: 9, 8: 9}
 
 
@@ -50,13 +51,13 @@ def test_filling_in_does_not_raise_c(tmp_path, c, seed):
     X, Y = hierarchy(seed)
     S = hide(Y, 1 - c, seed).toarray()
     rules = write_rules(tmp_path / "rules.tsv")
-    before = estimate(Sources(write(tmp_path / "before.svm", X, S), implied=rules))
+    before = estimate(Sources(write(tmp_path / "before.svm", X, S), implied=rules), LINEAR)
     path = write(tmp_path / "after.svm", X, filled(S))
-    after = estimate(Sources(path, implied=rules))
-    assert before == estimate(Sources(tmp_path / "before.svm"))  # in data as annotated, rules say nothing of c
+    after = estimate(Sources(path, implied=rules), LINEAR)
+    assert before == estimate(Sources(tmp_path / "before.svm"), LINEAR)  # in data as annotated, rules say nothing of c
     assert before.c == pytest.approx(c, abs=0.06)
     assert after.c == pytest.approx(before.c, abs=0.06)
-    assert estimate(Sources(path)).c > 0.95  # without the rules
+    assert estimate(Sources(path), LINEAR).c > 0.95  # without the rules
     assert after.missing == pytest.approx((Y & ~filled(S)).sum(), rel=0.35)
 
 
@@ -65,15 +66,16 @@ def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
     X, Y = hierarchy(0)
     before, after = write(tmp_path / "news.svm", X, hide(Y, 0.4).toarray()), tmp_path / "more.svm"
     (tmp_path / "all").write_text("".join(f"{k}\n" for k in range(1, 10)))  # what is suggested would raise c
+    linear = "--features", "linear", "--json"
     quick = "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1
     args = "complete", before, "--implied", write_rules(tmp_path / "rules.tsv"), *quick
     result = run(*args, "--format", "svm", "--fill-implied", "--exclude", tmp_path / "all", "-o", after, "-q", "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["filled_in"] > 100
     assert (tmp_path / "more.implied").read_text() == (tmp_path / "rules.tsv").read_text()
-    c = {file: json.loads(run("estimate-c", file, "--json").stdout)["c"] for file in (before, after)}
+    c = {file: json.loads(run("estimate-c", file, *linear).stdout)["c"] for file in (before, after)}
     assert c[after] == pytest.approx(c[before], abs=0.06)
-    result = run("train", after, "--levels", 1, "-o", tmp_path / "m.mpu", "--json")  # by settings as estimate-c has
+    result = run("train", after, "--levels", 1, "-o", tmp_path / "m.mpu", *linear)  # by settings as estimate-c has
     assert json.loads(result.stdout)["c"] == pytest.approx(c[after], abs=0.01)
     true = json.loads(next((tmp_path / "m.mpu").glob("training-*.json")).read_text())["true"]
     assert np.divide(true, Y.sum(axis=0)) == pytest.approx(1, abs=0.2)
@@ -82,7 +84,7 @@ def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
     expected = (Y & ~filled(hide(Y, 0.4).toarray())).sum(axis=0)
     assert [missing[str(k)]["missing"] for k in range(1, 10)] == pytest.approx(expected, abs=0.25 * Y.sum(axis=0).max())
     (tmp_path / "more.implied").unlink()
-    assert json.loads(run("estimate-c", after, "--json").stdout)["c"] > 0.95
+    assert json.loads(run("estimate-c", after, *linear).stdout)["c"] > 0.95
 
 
 def test_groups_count_what_was_left_to_chance(tmp_path):
@@ -94,7 +96,7 @@ def test_groups_count_what_was_left_to_chance(tmp_path):
         groups=tmp_path / "groups",
         implied=write_rules(tmp_path / "rules.tsv"),
     )
-    groups = estimate(sources).per_group
+    groups = estimate(sources, LINEAR).per_group
     # Of the broader labels, those alone that no narrower one implies.
     assert sum(group["annotations"] for group in groups) == S[:, :6].sum() + sum(
         (S[:, k] & ~filled(np.where(np.arange(9) < k, S, False))[:, k]).sum() for k in (6, 7, 8)
