@@ -207,7 +207,6 @@ def fit(
     total_weight = sum(np.exp(log_weight - most).sum() for *_, log_weight in fits)
 
     odds = np.exp(-_ETAS)  # of missing to annotated
-    prior_mean, prior_square = shapes @ odds, shapes @ odds**2
     rows, of_depths, sums = np.zeros((q + 1, len(_ETAS))), np.zeros(len(_DEPTHS)), []
     for offset, moved, marginal, log_weight in fits:
         weight = np.exp(log_weight - most) / total_weight  # (D, H)
@@ -215,11 +214,15 @@ def fit(
         of_labels = np.tile(weight.sum(axis=0) @ shapes, (q + 1, 1))
         of_labels[answered] = (moved * ((weight[:, None] / marginal) @ shapes)).sum(axis=0)
         rows += _moved(of_labels, -offset)
-        mean, square = ((moved * values) @ shapes.T / marginal for values in (odds, odds**2))
-        scaled = share * np.exp(-offset[:-1])
-        others = np.delete(scaled, answered)
-        total = scaled[answered] @ mean + others.sum() * prior_mean  # (D, H)
-        variance = scaled[answered] ** 2 @ (square - mean**2) + (others**2).sum() * (prior_square - prior_mean**2)
+        c = expit(_ETAS + offset[:-1, None])  # (q, J)
+        total, variance = np.zeros_like(weight), np.zeros_like(weight)
+        for labels, likelihoods in ((answered, moved), (np.delete(np.arange(q), answered), np.ones(1))):
+            likely = likelihoods * c[labels]  # by Zipf's law of how often labels are true
+            norm = np.maximum(likely @ shapes.T, np.finfo(float).tiny)
+            mean, square = ((likely * values) @ shapes.T / norm for values in (odds, odds**2))
+            scaled = share[labels] * np.exp(-offset[labels])
+            total += scaled @ mean
+            variance += scaled**2 @ (square - mean**2)
         sums.append(np.stack([total, variance, weight]).reshape(3, -1))
     overall = _of_odds(*np.hstack(sums))
     rows = _with_chance(rows, np.append(cells.annotations, np.inf))

@@ -70,6 +70,18 @@ def test_cells_are_drawn_with_the_probabilities_that_are_written():
     assert chance.sum() == pytest.approx(20, abs=0.5)
 
 
+@pytest.mark.parametrize("n", [20, 100])
+def test_as_many_labels_are_missing_as_the_frequencies_of_labels_say(n):
+    """What is not known of single labels does not make the share overall smaller than they say."""
+    rng = np.random.default_rng(3)
+    for seed in range(3):
+        Y, _, cells = collection(rng.uniform(0.1, 0.9, 40), n=400, seed=seed)
+        posterior = fit(cells, asked(Y, cells, n, seed))
+        each = cells.annotations @ (1 / posterior.by_label.mean() - 1)
+        overall, _ = one(posterior)
+        assert overall == pytest.approx(1 / (1 + each / cells.annotations.sum()), abs=0.02)
+
+
 def test_no_more_is_asked_than_there_is():
     _, _, cells = collection(np.array([0.5]), n=40)
     questions = draw(cells, 1000, seed=0)
