@@ -75,7 +75,7 @@ def test_the_report(run, digits):
 
 
 def test_the_readable_report(run, digits):
-    result = run("estimate-c", digits[0])
+    result = run("estimate-c", digits[0], "--folds", 2)
     first, missing, rests, assumes, checked = result.stdout.splitlines()
     assert first.startswith("label frequency c  ")
     assert re.search(r"90 % interval .* covers only the sampling of instances\)$", first)
