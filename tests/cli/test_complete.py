@@ -145,8 +145,9 @@ def test_instances_of_a_second_file_are_not_listed(run, tmp_path):
 
 @pytest.mark.slow
 def test_the_model_is_saved(run, incomplete, tmp_path):
-    run("complete", incomplete[0], "--top", 5, "--model", tmp_path / "saved.mpu", "-o", tmp_path / "out.tsv", "-q")
-    run("train", incomplete[0], "-o", tmp_path / "trained.mpu", "-q")
+    given = incomplete[0], "--features", "linear", "-q"
+    run("complete", *given, "--top", 5, "--model", tmp_path / "saved.mpu", "-o", tmp_path / "out.tsv")
+    run("train", *given, "-o", tmp_path / "trained.mpu")
     first, second = (run("predict", tmp_path / name, incomplete[0]).stdout for name in ("saved.mpu", "trained.mpu"))
     assert np.mean([a == b for a, b in zip(first.splitlines(), second.splitlines(), strict=True)]) > 0.95
 

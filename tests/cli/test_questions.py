@@ -331,7 +331,7 @@ def test_as_many_are_missing_as_estimate_c_says_by_complete_label_sets(run, prob
     lines = zip(data.read_text().splitlines()[:100], Y, strict=False)
     sets = [",".join(map(str, np.flatnonzero(y) + 1)) + " " + line.split(" ", 1)[1] for line, y in lines]
     second.write_text("\n".join(sets) + "\n")
-    by = "--complete", second, "--json", "-q"
+    by = "--complete", second, "--features", "linear", "--json", "-q"
     found = json.loads(run("estimate-c", data, *by).stdout)
     listed = json.loads(run("complete", data, *by, "-o", tmp_path / "missing.tsv", *FAST).stdout)
     assert listed["missing"] == pytest.approx(found["missing"], rel=1e-6)

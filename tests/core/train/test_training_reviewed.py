@@ -150,7 +150,7 @@ def unreviewed(digits):
     def f1(model) -> float:
         return f1_score(Y_test.toarray(), model.probabilities(X_test) >= model.thresholds, average="micro")
 
-    return X, Y, as_labels(S), f1, f1(train(Problem(X, as_labels(S)), Options())[0])
+    return X, Y, as_labels(S), f1, f1(train(Problem(X, as_labels(S)), Options(features="linear"))[0])
 
 
 @pytest.mark.parametrize("m", slow(50, 200))
@@ -158,6 +158,6 @@ def test_a_review_wins_back_what_rates_of_their_own_cost_the_digits(unreviewed, 
     """Without review 0.80, with c known 0.91 (docs/choices/reviews.md)."""
     X, Y, S, f1, without = unreviewed
     reviewed = review(Y, np.sort(np.random.default_rng(2).choice(len(Y), m, replace=False)))
-    model, report = train(Problem(X, S, **reviewed), Options())
+    model, report = train(Problem(X, S, **reviewed), Options(features="linear"))
     assert f1(model) >= without + 0.04
     assert "labels are not missing by chance alone" in report.reviewed.contradiction(report.estimate)
