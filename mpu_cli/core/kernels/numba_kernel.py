@@ -107,8 +107,7 @@ def descend(
         offsets = csr_array((0, q), dtype=np.float32)
     mean_v, mean_bias = v, np.zeros_like(bias)
     first_averaged = epochs // 2
-    annotations = annotated.indptr, annotated.indices, annotated.data.astype(np.float32)
-    data = _csr(batches.features.sparse), batches.features.dense, batches.rows, annotations, _csr(offsets)
+    data = *_of_instances(batches), _of_block(annotated), _of_block(offsets)
     for epoch in range(epochs):
         order, one_in = visited(n_batches, batches.size, rng), THINNED_TO_ONE_IN if thin else 1
         t = seen + epoch * n
@@ -130,8 +129,18 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
     return z
 
 
-def _csr(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return matrix.indptr, matrix.indices, matrix.data
+def _of_instances(batches: Batches) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
+    """Return the arrays of the sparse features, which may have either type of indices; dense features; rows."""
+    sparse = batches.features.sparse
+    rows = batches.rows.astype(np.int64, copy=False)
+    return (sparse.indptr, sparse.indices, sparse.data), batches.features.dense, rows
+
+
+def _of_block(matrix: csr_array) -> tuple[np.ndarray, ...]:
+    """Return the arrays of the matrix of a block of labels, of one type each: for others code is compiled anew."""
+    types = np.int64, np.int32, np.float32
+    arrays = matrix.indptr, matrix.indices, matrix.data
+    return tuple(array.astype(kind, copy=False) for array, kind in zip(arrays, types, strict=True))
 
 
 def frequency_arrays(frequency: LabelFrequency, padded: int) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
@@ -409,7 +418,7 @@ def descend_dual(
     if offsets is None:
         offsets = csr_array((0, q), dtype=np.float32)
     norms = batches.features.squared_norms[batches.rows].astype(np.float32)
-    data = _csr(batches.features.sparse), batches.features.dense, batches.rows, _csr(annotated), _csr(offsets)
+    data = *_of_instances(batches), _of_block(annotated), _of_block(offsets)
     for _ in range(epochs):
         _pass(*data, visited(n, 1, rng), norms, rates, exceptions, cost, bias_norm, v, bias, a)
     return v[:, :q], bias[:q]

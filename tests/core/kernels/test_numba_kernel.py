@@ -1,5 +1,7 @@
 """The compiled kernel does what the NumPy kernel does, to rounding."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -65,15 +67,19 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, k
         assert_allclose(of_numba, of_numpy, rtol=1e-4, atol=1e-5)
 
 
-def test_one_compiled_form_serves_with_and_without_verified_labels():
+def test_one_compiled_form_serves_with_and_without_verified_labels_and_all_types_of_indices():
     features, annotated = problem(np.random.default_rng(0), 20, 6, 2, 3)
     compiled = set()
     offsets = csr_array(random_array((20, 3), density=0.4, rng=np.random.default_rng(0), dtype=np.float32))
-    for verified, added in (None, None), (VerifiedLabels.of((20, 3), true=([0], [1]), complete=[2]), offsets):
+    known = VerifiedLabels.of((20, 3), true=([0], [1]), complete=[2])
+    for kind, (verified, added) in product((np.int32, np.int64), ((None, None), (known, offsets))):
         frequency = LabelFrequency(np.full(3, 0.5, np.float32), verified)
+        positives = frequency.positives(annotated)
+        for matrix in (positives, offsets):
+            matrix.indptr, matrix.indices = matrix.indptr.astype(kind), matrix.indices.astype(kind)
         numba_kernel.descend(
-            numba_kernel.prepare(features, np.arange(20), 8),
-            frequency.positives(annotated),
+            numba_kernel.prepare(features, np.arange(20, dtype=kind), 8),
+            positives,
             frequency,
             np.zeros(3, np.float32),
             step=0.1,
