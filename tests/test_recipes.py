@@ -183,7 +183,7 @@ def test_the_guide_finds_labels_that_are_missing(shell, tmp_path, instances):
     (tmp_path / "sources.txt").write_text("library\n" * 600 + "archive\n" * (len(truth) - 600))
     books = [{"id": f"b{i}", "text": f"about {i % 5}", "tags": [f"tag {i % 5}"]} for i in range(50)]
     (tmp_path / "books.jsonl").write_text("".join(json.dumps(book) + "\n" for book in books))
-    (tmp_path / "decided.tsv").write_text("instance\tlabel\tverdict\n1\ttag 3\tyes\n")
+    (tmp_path / "checked-ann.tsv").write_text("instance\tlabel\tverdict\n1\ttag 3\tyes\n")
     result = shell("sh", "-e", "-c", guide("editor.md"))
     assert result.returncode == 0, result.stderr
     assert "archive" in result.stdout

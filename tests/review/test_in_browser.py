@@ -152,6 +152,9 @@ def test_goes_to_a_number(page):
     field.clear()
     field.send_keys("99", TAB)
     assert field.get_attribute("value") == "3"
+    field.click()
+    page.press("1", ENTER)  # in place of the 3
+    assert page.text("#title") == "Instance 1"
 
 
 def test_what_is_annotated_is_not_decided_by_a_slip(open_page, news, tmp_path):
@@ -584,6 +587,12 @@ def test_goes_on_by_itself_where_that_is_wanted(page):
     assert page.find("#advance").is_selected()
 
 
+def test_goes_on_from_the_last_instance_to_one_that_is_open(page):
+    page.click("#advance")
+    page.press(ARROWS["right"], ARROWS["right"], "y")
+    assert (page.text("#title"), page.text("#count")) == ("Instance 1", "1 of 3 reviewed")
+
+
 def test_an_import_that_changes_decisions_asks_first(page, tmp_path):
     page.press("y", "n")
     (tmp_path / "other.tsv").write_text(HEADER + "1\t2\tno\n1\t4\tno\n4\t1\tyes\n")
@@ -620,7 +629,7 @@ def test_finds_labels_by_all_names_and_with_a_typo(open_page, news, tmp_path, ty
 
 def test_labels_of_one_name_are_told_apart(open_page, news, tmp_path):
     """By number and URI, in the search and on the rows; both find a label, and the number stands in the file."""
-    lines = "Rock\thttps://v/gnd/77-X", "Rock\thttps://v/gnd/8", "the arts\thttps://v/gnd/77", "no URI"
+    lines = "Rock\thttps://v/gnd/77-X", "Rock\thttps://v/gnd/8", "the arts\thttps://other/v#77", "no URI"
     (tmp_path / "tags").write_text("".join(f"{line}\n" for line in lines))
     page = open_page(news, "--suggestions", tmp_path / "missing.tsv", "--labels", tmp_path / "tags")
     assert page.rows("suggested") == {"Rock (2)": "undecided", "no URI": "undecided"}

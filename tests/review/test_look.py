@@ -71,6 +71,15 @@ def test_fits(page, sized, width, beside):
             assert control.rect["height"] >= 24 or control.get_attribute("type") == "checkbox"  # WCAG 2.5.8
 
 
+def test_a_name_has_the_width_of_a_narrow_screen(page, sized):
+    sized(320)
+    name, button = page.run(
+        "return ['.name', 'button'].map((one) => document.querySelector(`.row ${one}`).getBoundingClientRect())"
+    )
+    assert name["width"] > 250
+    assert name["bottom"] <= button["top"]
+
+
 def test_what_is_marked_is_not_under_the_footer(page, sized):
     sized(320)
     for _ in range(4):

@@ -75,7 +75,7 @@ const REFUTED = "What is annotated and not true is used in training only with --
 
 function rowElement({ label, probability }, kind, isEntry) {
   const verdict = reviews.of(item().n).get(label);
-  const name = labels.nameOf(label);
+  const name = element("span", { textContent: labels.nameOf(label) });
   const percent = probability == null ? "" : inPercent(probability);
   const row = element("div", { className: "row", tabIndex: isEntry ? 0 : -1, role: "group" }, [
     element("span", { className: "name", dir: "auto" }, [name, ...broaderOf(label), ...uriOf(label), ...byOf(label)]),
@@ -88,7 +88,7 @@ function rowElement({ label, probability }, kind, isEntry) {
   row.classList.toggle("is-no", verdict === false);
   row.classList.toggle("no-more", verdict === undefined && kind !== "annotated" && reviews.isClosed(item().n));
   const probably = percent && `, probability ${percent}`;
-  row.ariaLabel = `${name}${kind === "suggested" ? `, suggested${probably}` : ""}, ${state(label, kind)}`;
+  row.ariaLabel = `${name.textContent}${kind === "suggested" ? `, suggested${probably}` : ""}, ${state(label, kind)}`;
   return element("li", {}, [row]);
 }
 
@@ -218,7 +218,7 @@ function decideMarked(verdict) {
   if (marked === null) return;
   const wasReviewed = isReviewed(item());
   decide(marked, verdict);
-  if ($("advance").checked && !wasReviewed && isReviewed(item()) && at < data.items.length - 1) return goToOpen();
+  if ($("advance").checked && !wasReviewed && isReviewed(item())) return goToOpen();
   return focusRow();
 }
 
@@ -363,6 +363,7 @@ $("close").addEventListener("click", toggleClosed);
 $("previous").addEventListener("click", () => go(at - 1));
 $("next").addEventListener("click", () => go(at + 1));
 $("next-open").addEventListener("click", goToOpen);
+$("position").addEventListener("click", () => $("position").select());
 $("position").addEventListener("change", () => go(Math.trunc(Number($("position").value) || at + 1) - 1));
 $("export").addEventListener("click", exportDecisions);
 $("who").querySelector("form").addEventListener("submit", () => {

@@ -95,7 +95,9 @@ class LabelIndex {
     this.identified = new Map(); // number, URI or last part of a URI, as typed -> labels
     const identify = (text, i) => this.identified.set(text, [...(this.identified.get(text) ?? []), i]);
     if (named) numbers.forEach((number, i) => identify(String(number), i));
-    uris?.rest.forEach((rest, i) => rest !== null && [rest, uris.shared + rest].forEach((text) => identify(plain(text), i)));
+    uris?.rest.forEach((rest, i) => {
+      if (rest !== null) [rest.split(/[/#]/).at(-1), uris.shared + rest].forEach((text) => identify(plain(text), i));
+    });
   }
 
   // With its number where other labels have the same name, as in review files.
