@@ -23,8 +23,8 @@ class Checked:
 
     verdicts: csr_array | None  # int8, shape (n, width): 1 where the label is true, -1 where it is false
     ignored: csr_array | None  # int8, shape (n, width): 1 where a cell must have no influence
-    # `complete`, `sampled`: bool, shape (n,): instances whose labels are complete, and those of them that were drawn
-    # at random
+    # `complete`, `sampled`: bool, shape (n,): instances whose labels are complete, and the random sample of
+    # them
     complete: np.ndarray
     sampled: np.ndarray
     chances: csr_array | None  # float64, shape (n, width): the probability with which each cell was drawn as a question
@@ -107,7 +107,7 @@ class Annotations(LabelInformation):
         return np.ascontiguousarray(values[..., self.columns])
 
     def of_scores(self, values: Any, name: str = "scores") -> np.ndarray:
-        """Check scores of all cells of the caller, and return those of these labels: float32, n x q."""
+        """Check scores of all cells of the caller, and return the columns of these labels: float32, n x q."""
         return self.of_labels(scores(values, (self.labels.shape[0], self.width), name))
 
     def widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
@@ -222,11 +222,11 @@ def without_unknown(y: Any, ignored: Any = None) -> tuple[Any, Any]:
         unknown = csr_array(holes | np.ma.getmaskarray(y))
     if not unknown.nnz:
         return y, ignored
-    known = matrix.copy()
-    known[unknown.nonzero()] = 0
+    filled = matrix.copy()
+    filled[unknown.nonzero()] = 0
     if ignored is not None:
         unknown = (unknown + _matrix(ignored, "ignored", unknown.shape, (0, 1))) > 0
-    return known if known.dtype != object else known.astype(float), unknown.astype(np.int8)
+    return filled if filled.dtype != object else filled.astype(float), unknown.astype(np.int8)
 
 
 _IS_UNKNOWN = np.frompyfunc(lambda value: value is None or type(value).__name__ == "NAType" or value != value, 1, 1)

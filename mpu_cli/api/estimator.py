@@ -208,7 +208,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     >>> model.predict_labels([[0, 0, 1]])
     [('arts',)]
 
-    Labels may also be given by name:
+    Labels may also be names:
 
     >>> tags = [["news"], ["arts", "film"], []] * 20
     >>> model = MPUClassifier(levels=1, c=0.75).fit(X, tags)

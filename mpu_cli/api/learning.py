@@ -232,7 +232,7 @@ class Scored:
 
     @property
     def c(self) -> np.ndarray:
-        """The label frequency of each label of the caller; NaN where it is not known, since c differs."""
+        """The label frequency of each label of the caller; NaN where the label was not learned and c differs."""
         rates = self.learned.evidence.frequency.rates
         return self.annotations.widened(rates, rates[0] if (rates == rates[0]).all() else np.nan)
 
@@ -260,8 +260,8 @@ class Scored:
         """Predict the labels of the caller of other instances: float32, shape (n, width)."""
         evidence = self.learned.evidence
         assert evidence.calibration is not None
-        found = scores(self.learned.classifiers, X, self.annotations.labels.shape[1])
-        return self.annotations.widened(evidence.calibration(found))
+        scored = scores(self.learned.classifiers, X, self.annotations.labels.shape[1])
+        return self.annotations.widened(evidence.calibration(scored))
 
     def missing_labels(self, top: int | None) -> suggestions.Cells:
         """List what is probably missing."""

@@ -87,8 +87,8 @@ def corrected_metrics(y_true: Any, y_pred: Any, c: ArrayLike, *, intervals: bool
     tally.add(weighted, predicted)
     counts = tally.counts(occurring)
     sums = (part.sum(axis=0)[:-1] for part in (counts.hits, counts.predicted, counts.truth))
-    found: dict[str, Any] = incomplete.estimates(*sums)
-    return found | ({"intervals": bootstrap.corrected_intervals(counts)} if intervals else {})
+    metrics: dict[str, Any] = incomplete.estimates(*sums)
+    return metrics | ({"intervals": bootstrap.corrected_intervals(counts)} if intervals else {})
 
 
 def incomplete_f1_scorer(c: ArrayLike) -> Any:

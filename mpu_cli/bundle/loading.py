@@ -58,7 +58,7 @@ class TrainedModel:
     top_k : TopK or None
         Decisions of k labels, if the training has made them.
     implies : csr_array of bool, shape (q, q), or None
-        Whether the label of a row implies that of a column, where that is known.
+        Whether the label of a row implies that of a column; None without rules.
     origin : bytes or None
         How it was trained (see `mpu_cli.bundle.manifest`). No prediction depends on it.
     """

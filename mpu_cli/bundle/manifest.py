@@ -71,7 +71,7 @@ class Manifest:
     names: tuple[str, str] | None = None  # name and SHA-256 of the file of label names, if there is one
     vectorizer: tuple[str, str] | None = None  # name and SHA-256 of the vectoriser, if there is one
     decisions: Decisions | None = None  # decisions of k labels, if there are any
-    implied: Implied | None = None  # which labels imply others, if that is known
+    implied: Implied | None = None  # which labels imply others, if there are rules
     # The arrays of `OF_LABELS`, if an earlier format has them in the manifest
     of_labels: dict[str, np.ndarray] | None = None
 

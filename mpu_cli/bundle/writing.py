@@ -235,7 +235,7 @@ def _set_time(path: Path, nanoseconds: int) -> None:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove files that the manifest does not name: those of an earlier model, or of a training that failed."""
+    """Remove files of earlier models and of failed trainings: all that the manifest does not name."""
     try:
         text = (path / MANIFEST).read_bytes()
         named = f"{text.decode(errors='replace')} {origin_name(text)}"

@@ -140,7 +140,7 @@ def verbosity_options(function: Callable) -> Callable:
 
 
 def is_quiet() -> bool:
-    """Whether ``--quiet`` was given."""
+    """Whether the user has set ``--quiet``."""
     return _manner.verbosity < _NORMAL
 
 
@@ -163,13 +163,13 @@ def warn(message: str, **counts: int) -> None:
 
 
 def info(message: str, **counts: int) -> None:
-    """Print a message, unless ``--quiet`` was given. Counts as for `warn`."""
+    """Print a message, unless ``--quiet`` is set. Counts as for `warn`."""
     if _manner.verbosity >= _NORMAL:
         _say("info", message, message=message, **counts)
 
 
 def detail(message: str, **counts: int) -> None:
-    """Print a message if ``--verbose`` was given. Counts as for `warn`."""
+    """Print a message if ``--verbose`` is set. Counts as for `warn`."""
     if _manner.verbosity >= _VERBOSE:
         _say("debug", message, message=message, **counts)
 

@@ -40,8 +40,8 @@ def by_name(seconds: Mapping[str, float]) -> dict[str, float]:
 class Phase:
     """A phase of work in progress.
 
-    `total`: amount of work, if known.
-    `noun`: unit of the count if it is unknown, in the singular.
+    `total`: amount of work; None: unknown.
+    `noun`: unit of the count without a total, in the singular.
     """
 
     def __init__(self, name: str, total: int | None, noun: str = "step") -> None:
@@ -127,7 +127,7 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
     """Show the progress of a step: on a terminal while it lasts, otherwise a line at its end.
 
     `step`: name of the step in the library.
-    `ticks`: number of ticks, if known.
+    `ticks`: number of ticks; None: unknown.
     Yields: call it once per tick.
     """
     phase = Phase(name_of(step), ticks, _STEPS[step].unit if step in _STEPS else "step")

@@ -103,7 +103,7 @@ def placed(
 ) -> PartRows:
     """Return a part with the label and feature numbers of all parts.
 
-    `facts` are those of the first reading; the part may have been read again since, and InputError says if it has
+    `facts` come from the first reading; the part may have been read again since, and InputError says if it has
     changed. `ids` has all labels, ascending, and `columns` all features that occur, of which few alone get columns.
     """
     if _checksum(data) != facts.checksum:

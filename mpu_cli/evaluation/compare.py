@@ -204,7 +204,7 @@ class ComparisonCounts:
         `threshold`: labels with at least this score count as predicted, even if there are label lists. Default: the
         label lists, or the thresholds of the file of scores; without either, `THRESHOLD`.
         `ks`: cut-offs of the metrics at k.
-        `propensities`: those of the true labels, for the metrics that weigh them.
+        `propensities`: propensities of the true labels, for the metrics that weigh them.
         `calibration`: whether to compare scores with probabilities.
         """
         scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)

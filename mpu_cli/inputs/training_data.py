@@ -135,7 +135,7 @@ class AnnotatedData(LabelInformation, ABC):
     stored_vectorizer: Stored | None = None  # the vectoriser that made the data of texts
     source: provenance.Source | None = None  # the data file; None: they come from arrays
     review: ReviewCounts | None = None
-    implications: Implications | None = None  # which labels imply others, where that is known
+    implications: Implications | None = None  # which labels imply others, if there are rules
     file_content: Content | None = None  # size and checksum of the uncompressed file, if requested
 
     @abstractmethod
@@ -396,10 +396,10 @@ def with_reviews(
 
 
 def with_implications(data: AnnotatedDataT, implications: Implications, labels: csr_array) -> AnnotatedDataT:
-    """Add which labels imply others; implied labels that have been filled in, of these annotated ones, are known."""
-    known = data.verified or VerifiedLabels.of((labels.shape[0], labels.shape[1]))
-    known = known.with_implied(implications.implied(labels, data.ids, data.ids), labels)
-    return replace(data, implications=implications, verified=known if known.cells.nnz else data.verified)
+    """Add which labels imply others; implied labels among these annotations are verified as implied."""
+    verified = data.verified or VerifiedLabels.of((labels.shape[0], labels.shape[1]))
+    verified = verified.with_implied(implications.implied(labels, data.ids, data.ids), labels)
+    return replace(data, implications=implications, verified=verified if verified.cells.nnz else data.verified)
 
 
 def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:

@@ -55,7 +55,7 @@ def find_names(source: Source) -> Path | None:
 def find_broader(source: Source) -> Path | None:
     """Return the file of the broader labels of a data file: ``news.text/broader`` or ``news.implied``; None without.
 
-    Several data files may have the same ones, or none. InputError where those of two of them differ.
+    Several data files may have the same ones, or none. InputError where two files have different ones.
     """
     if isinstance(source, Files):
         there = [path for file in source if (path := find_broader(file)) is not None]
@@ -271,7 +271,7 @@ _HEADER = ["narrower", "broader"]
 def read_implications(source: str | Path, names: LabelNames | None = None) -> "Implications":
     """Read which labels imply which: two columns, narrower and broader label, between them spaces or a tab.
 
-    Labels are numbers, or names where names are known. Names with spaces need the tab. In such a line, ``#`` makes a
+    Labels are numbers, or names if `names` has them. Names with spaces need the tab. In such a line, ``#`` makes a
     comment only at the start of a column. A first line that names the columns is passed over. A name of no label only
     hands on what it implies, and a warning counts such lines: rules may be those of a whole thesaurus.
 

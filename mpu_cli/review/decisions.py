@@ -366,7 +366,7 @@ def _translate(
 def _each_once(every: Decisions) -> Decisions:
     """Sort decisions, and keep the first of those that agree; a sample if one of them is, with the largest origin.
 
-    Chance and claim are those of the last one that has them.
+    Chance and claim come from the last one that has them.
     """
     order = np.lexsort((every.label, every.instance))  # stable
     instance, label, verdict = every.instance[order], every.label[order], every.verdict[order]

@@ -166,8 +166,8 @@ def read_export(source: str | Path, names: LabelNames | None = None) -> Export:
     if len(about) > 1:
         raise InputError(str(source), None, "these are tasks of several files; export them one by one")
     file, checksum = about.pop() if about else (None, None)
-    known = names or (LabelNames.of({label: (text,) for label, text in options.items()}) if options else None)
-    return Export(file, checksum, rows, ids, known, len(export), open_tasks)
+    named = names or (LabelNames.of({label: (text,) for label, text in options.items()}) if options else None)
+    return Export(file, checksum, rows, ids, named, len(export), open_tasks)
 
 
 def _of_kind(kind: type[T], value: object) -> T:

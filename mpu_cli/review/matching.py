@@ -80,7 +80,7 @@ def match(
     also : sequence of int
         Labels to which decisions apply even if they are never true.
     checksum_of : callable, optional
-        Gives the checksum of the features; is called where a review file has one. Default: that of those of `data`.
+        Returns the checksum of the features; called where a review file has one. Default: of the features of `data`.
 
     Raises
     ------
@@ -145,9 +145,9 @@ def _answers(decisions: Decisions, column: np.ndarray, counts: np.ndarray) -> An
 
 
 def _origins(decisions: Decisions, column: np.ndarray, has_column: np.ndarray, shape: tuple[int, int]) -> csr_array:
-    known = has_column & (False if decisions.origin is None else decisions.origin != Origin.UNKNOWN)
-    origins = np.zeros(0, np.int8) if decisions.origin is None else decisions.origin[known]
-    return csr_array((origins, (decisions.instance[known], column[known])), shape=shape)
+    has_origin = has_column & (False if decisions.origin is None else decisions.origin != Origin.UNKNOWN)
+    origins = np.zeros(0, np.int8) if decisions.origin is None else decisions.origin[has_origin]
+    return csr_array((origins, (decisions.instance[has_origin], column[has_origin])), shape=shape)
 
 
 def _check_instances(decisions: Decisions, n: int, source: Source, checksum_of: Callable[[], str]) -> None:

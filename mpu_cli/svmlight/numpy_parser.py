@@ -66,8 +66,7 @@ def _up_to_eight_digits(words: np.ndarray, length: np.ndarray) -> np.ndarray:
 def decimal_fractions(whole: np.ndarray, fraction: np.ndarray, decimals: np.ndarray) -> np.ndarray:
     """Return ``whole.fraction`` as float64: correctly rounded up to 15 digits in all, nearly so up to `EXACT_DIGITS`.
 
-    `whole` and `fraction` are the digits before and after the decimal point as integers; the latter has so many
-    `decimals`.
+    `whole`, `fraction`: the digits before and after the decimal point as integers. `decimals`: number of the latter.
     """
     power = _POWERS[np.minimum(decimals, EXACT_DIGITS)]
     return (whole * power + fraction) / power.astype(np.float64)

@@ -332,7 +332,7 @@ OpenSource = Callable[[str | Path], AbstractContextManager[ReadableLines]]
 
 @contextmanager
 def read_twice(source: str | Path, opened: OpenSource = open_input) -> Iterator[tuple[Open, Open]]:
-    """Yield two functions that open a file: for the first and for the second time; errors are those of `opened`.
+    """Yield two functions that open a file: for the first and for the second time; errors as of `opened`.
 
     What cannot be read twice (standard input, a pipe) is stored in a temporary file in between.
     """

@@ -85,7 +85,7 @@ Analyzer = Callable[[str], Iterator[str]]
 
 
 def analyzer_of(options: TextOptions) -> Analyzer:
-    """Return the function that gives the terms of a text, with repetitions; those of its first words once more.
+    """Return the function from a text to its terms, with repetitions; the terms of its first words twice.
 
     Texts are normalised to Unicode's NFKC and to lower case. Words have two characters at least, and a stem if
     they have no more than 200.

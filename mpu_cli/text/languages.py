@@ -54,7 +54,7 @@ _OF_CODE = {code: language for language, codes in _CODES.items() for code in (la
 
 
 class TextIn(str):
-    """A text whose language is known.
+    """A text with its language.
 
     `language`: one of `LANGUAGES`, or any other text for a language without stems.
     """
@@ -66,10 +66,10 @@ class TextIn(str):
     @classmethod
     def of(cls, text: str, code: str) -> "TextIn":
         """Return a text in the language of a code (ISO 639-1, 639-2, or the English name), such as ``de-AT``."""
-        known = cls(text)
+        one = cls(text)
         plain = code.strip().lower()
-        known.language = _OF_CODE.get(plain, _OF_CODE.get(re.split("[-_]", plain)[0], plain))
-        return known
+        one.language = _OF_CODE.get(plain, _OF_CODE.get(re.split("[-_]", plain)[0], plain))
+        return one
 
 
 def guess_language(texts: Iterable[str]) -> str | None:
@@ -124,7 +124,7 @@ def of_collection(counts: Counter[str]) -> tuple[str, ...]:
 
 
 def strangers(counts: Counter[str], languages: Sequence[str], texts: int) -> str | None:
-    """Return a warning of texts in other languages than those of the stems, if they are a twentieth or more of all.
+    """Return a warning of texts in languages without stems, if they are a twentieth or more of all.
 
     Counts are as of `languages_of`. Without any languages of stems, nothing tells which ones were seen.
     """

@@ -71,7 +71,7 @@ def directory_of(data: str | Path) -> Path | None:
 
 
 def refuse_other_vectorizer(source: Source, packed_vectorizer: bytes | None) -> None:
-    """Raise InputError where the features of data have other numbers, or idf, than those of a model's vectoriser."""
+    """Raise InputError where data come from a vectoriser with other numbers of features, or idf, than a model's."""
     if packed_vectorizer is None:
         return
     for file in files_of(source):

@@ -208,7 +208,7 @@ class Answers:
 def train(
     matrix: csr_array, labels: csr_array, unlabeled: csr_array, options: WellOptions, *, run: Run = DEFAULT_RUN
 ) -> tuple[Answers, WellFindings]:
-    """Label the unlabelled instances (m, of any width) with those of training (transductive learning).
+    """Label the unlabelled instances (m, of any width) by the training instances (transductive learning).
 
     Without gamma, that of the graph "rbf" is chosen by the median degree. The seed of the run draws the sample for
     that; its threads work on blocks of labels. TooLargeError where the similarities would not fit in memory.

@@ -238,17 +238,17 @@ def fit_incomplete(task: Task) -> Fitted:
             raise
         raise MpuError(f"{options.estimator} cannot learn from these data: {error}") from error
     evidence, expected = learned.evidence, learned.decision.expected
-    found = findings_of(evidence.frequency.rates, evidence.estimates) | {
+    findings = findings_of(evidence.frequency.rates, evidence.estimates) | {
         "unannotated": WEIGHTED if learned.is_weighted else NEGATIVE,
         "expected_micro_f1": min(expected.f1, 1.0),
         "expected_micro_f1_interval": list(evidence.estimates.f1_interval(expected)),
         "scikit_learn": sklearn.__version__,
     }
     if problem.groups is not None and evidence.estimates.groups is not None:
-        found["c_by_group"] = evidence.estimates.groups.rows(problem.groups, problem.labels, problem.verified)
+        findings["c_by_group"] = evidence.estimates.groups.rows(problem.groups, problem.labels, problem.verified)
     return Fitted(
         CalibratedClassifiers.of(learned, problem.features.shape[1]),
-        found,
+        findings,
         evidence.frequency.rates,
         evidence.warnings,
         out_of_fold=evidence.probabilities if task.hold_out_all else None,

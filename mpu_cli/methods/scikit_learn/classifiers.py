@@ -103,10 +103,10 @@ def held_out(
 
     splits = list(folds.split(targets))
     of_folds = (parallel or Parallel())(delayed(of_fold)(*split) for split in splits)
-    found = np.empty(targets.shape, np.float32)
+    scored = np.empty(targets.shape, np.float32)
     for (_, test), of_test in zip(splits, of_folds, strict=True):
-        found[test] = of_test
-    return found
+        scored[test] = of_test
+    return scored
 
 
 def scores(learned: list[Any], X: Any, q: int) -> np.ndarray:
@@ -119,14 +119,14 @@ def scores(learned: list[Any], X: Any, q: int) -> np.ndarray:
 
 def _scores(estimator: Any, X: Any, q: int) -> np.ndarray:
     if hasattr(estimator, "predict_proba"):
-        found, classes = estimator.predict_proba(X), estimator.classes_
-        if not isinstance(found, list) and q == 1:
-            found, classes = [found], [classes]
-        if isinstance(found, list):  # of each label, the probability of each class
-            found = np.stack([of_one @ (np.asarray(own) == 1) for of_one, own in zip(found, classes, strict=True)], 1)
+        p, classes = estimator.predict_proba(X), estimator.classes_
+        if not isinstance(p, list) and q == 1:
+            p, classes = [p], [classes]
+        if isinstance(p, list):  # of each label, the probability of each class
+            p = np.stack([of_label @ (np.asarray(own) == 1) for of_label, own in zip(p, classes, strict=True)], 1)
     else:
-        found = expit(estimator.decision_function(X))
-    return np.asarray(found, np.float32).reshape(-1, q)
+        p = expit(estimator.decision_function(X))
+    return np.asarray(p, np.float32).reshape(-1, q)
 
 
 def suited(classifiers: list[Any], matrix: csr_array) -> csr_array | np.ndarray:
@@ -300,10 +300,10 @@ def learn(
     n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
     folds = KFold(n_folds, shuffle=True, random_state=run.seed % SEEDS)
     with run.step(Step.OUT_OF_FOLD):
-        found = held_out(estimator, X, targets, folds, parallel=parallel)
-    evidence = Evidence.of_scores(found, problem, options, run)
+        scored = held_out(estimator, X, targets, folds, parallel=parallel)
+    evidence = Evidence.of_scores(scored, problem, options, run)
     if per_label:
-        evidence = evidence.by_label(found, labels)
+        evidence = evidence.by_label(scored, labels)
     decision = evidence.decision(labels, options.threshold)
     frequency, is_weighted = evidence.frequency, False
 
@@ -315,16 +315,16 @@ def learn(
         return np.where(targets[rows] == 0, posterior.astype(np.float32), targets[rows])
 
     if unannotated != NEGATIVE and weight_parameter(estimator) and (frequency.rates < 1).any():
-        soft = soften(found, np.arange(len(found)))
+        soft = soften(scored, np.arange(len(scored)))
         with run.step(Step.OUT_OF_FOLD_WITH_WEIGHTS):
             others = held_out(estimator, X, targets, folds, soften, parallel)
         by_weights = evidence.of_other_scores(others, labels)
         expected = by_weights.decision(labels, options.threshold)
         is_weighted = unannotated == WEIGHTED or expected.expected.f1 > decision.expected.f1
         if is_weighted:
-            targets, found, evidence, decision = soft, others, by_weights, expected
+            targets, scored, evidence, decision = soft, others, by_weights, expected
     with run.step(Step.TRAIN):
-        return Learned(learned(estimator, X, targets), found, evidence, decision, is_weighted)
+        return Learned(learned(estimator, X, targets), scored, evidence, decision, is_weighted)
 
 
 def _targets(problem: Problem) -> np.ndarray:
