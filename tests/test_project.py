@@ -34,6 +34,7 @@ def test_installs_these_packages_and_nothing_else():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert {name(requirement) for requirement in project["dependencies"]} == {
         "click",
+        "jinja2",
         "joblib",
         "numpy",
         "scikit-learn",

@@ -30,8 +30,8 @@ def page(work: Worklist) -> bytes:
 
     The browser stores its progress, by the checksums of the data and of the worklist.
     """
-    style = _asset("page.css")
-    scripts = [_asset(name) for name in _SCRIPTS]
+    style = asset("page.css")
+    scripts = [asset(name) for name in _SCRIPTS]
     allowed = " ".join(f"'{digest(script)}'" for script in scripts)
     policy = [
         "default-src 'none'",
@@ -42,7 +42,7 @@ def page(work: Worklist) -> bytes:
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     ]
-    text = _asset("page.html")
+    text = asset("page.html")
     for mark, content in (
         ("{{policy}}", "; ".join(policy)),
         ("{{style}}", style),
@@ -53,7 +53,8 @@ def page(work: Worklist) -> bytes:
     return text.encode(errors="replace")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a file of this package."""
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 

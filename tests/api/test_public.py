@@ -23,7 +23,7 @@ from mpu_cli.evaluation.metrics import LabelSetMetrics
 from tests.conftest import ROOT
 from tests.slow import slow, slow_uncompiled
 
-HEAVY = {"click", "joblib", "numba", "numpy", "scipy", "sklearn"}
+HEAVY = {"click", "jinja2", "joblib", "numba", "numpy", "scipy", "sklearn"}
 
 
 # What is imported

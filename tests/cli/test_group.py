@@ -20,7 +20,7 @@ from mpu_cli.errors import InputError, MpuError
 from tests.conftest import ROOT
 
 COMMANDS = sorted(mpu.commands)
-HEAVY = {"numpy", "scipy", "sklearn", "joblib", "numba"}
+HEAVY = {"jinja2", "numpy", "scipy", "sklearn", "joblib", "numba"}
 
 
 @pytest.fixture
