@@ -64,3 +64,23 @@ def test_the_report(run, chromium, tmp_path):
     assert run("report", tmp_path / "a.svm", "--groups", tmp_path / "groups", "-o", target, "-q").exit_code == 0
     driver.get(target.as_uri())
     assert violations(driver) == []
+
+
+def test_the_suggestions_of_a_report_fit_a_narrow_screen(run, chromium, tmp_path):
+    driver, _ = chromium
+    true = [[k for k in (1, 2, 3) if i >> k & 1] for i in range(120)]
+    annotated = [",".join(str(k) for k in labels if (7 * i + k) % 5 < 3) for i, labels in enumerate(true)]
+    features = ["".join(f" {k}:1" for k in [*labels, 4]) for labels in true]
+    (tmp_path / "a.svm").write_text("".join(f"{s}{x}\n" for s, x in zip(annotated, features, strict=True)))
+    (tmp_path / "names").write_text("".join(f"https://example.org/vocabulary/4326464-{k}\n" for k in (1, 2, 3)))
+    target = tmp_path / "r.html"
+    assert run("report", tmp_path / "a.svm", "--labels", tmp_path / "names", "-o", target, "-q").exit_code == 0
+    metrics = {"width": 320, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        driver.get(target.as_uri())
+        table = "[...document.querySelectorAll('.wide')].at(-1)"
+        assert "probability" in driver.execute_script(f"return {table}.innerText")
+        assert driver.execute_script(f"return {table}.scrollWidth <= {table}.clientWidth")
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
