@@ -34,14 +34,14 @@ from mpu_cli.inputs.training_data import AnnotatedData, ReviewCounts, Sources, T
 from mpu_cli.methods import Fitted
 from mpu_cli.methods.mpu import evidence_of
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
-from mpu_cli.names.naming import implication_lines, implied_file
+from mpu_cli.names.naming import filled_file, implication_lines, implied_file
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import HIDDEN, Count
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
 from mpu_cli.svmlight.reader import split_header
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, blocks, open_input, open_output, refuse_unwritable
 from mpu_cli.svmlight.writer import LabelSpans, find_labels, with_labels, without_labels
@@ -56,10 +56,7 @@ class Completion:
     probabilities: Predictions
     ids: np.ndarray  # int, shape (q,): the label of each column
     annotated: csr_array  # bool, shape (n, q): what is annotated or verified as true, without what is verified as false
-    # `confirmed`, `refuted`: bool, shape (n, q): what is verified as true and not annotated, and what is annotated
-    # and verified as false
-    confirmed: csr_array
-    refuted: csr_array
+    confirmed: csr_array  # bool, shape (n, q): what is true and not annotated: verified, or filled in before
     frequency: LabelFrequency
     # `of_labels`, `of_all`: how many labels are missing: of each, and of all together
     of_labels: suggestions.Count
@@ -116,7 +113,6 @@ def find(
         ids=ids,
         annotated=positive,
         confirmed=csr_array(positive > labels),
-        refuted=csr_array(labels.astype(bool) > positive),
         frequency=frequency,
         of_labels=of_labels,
         of_all=of_all,
@@ -162,9 +158,10 @@ def write_filled(
 ) -> int:
     """Copy the data with labels filled in: suggestions, and labels verified as true.
 
-    Annotated labels that are verified as false are left out. Every other byte stays as it was.
+    Labels that are verified as false are left out. Every other byte stays as it was.
 
-    The data are read again, so not from standard input. The copy is written as a whole or not at all.
+    The data are read again, so not from standard input. The copy is written as a whole or not at all, and so is the
+    list of what is true there and was never annotated (`filled_beside`).
 
     `most`: how many suggestions to fill in, the most probable ones. Default: all that are listed.
     `implications`: fill in too what the labels of an instance, those filled in included, imply.
@@ -185,21 +182,30 @@ def write_filled(
         rows, labels = np.concatenate([rows, more_rows]), np.concatenate([labels, more_labels])
     order = np.lexsort((labels, rows))
     rows, labels = rows[order], labels[order]
-    copied = 0
-    with open_input(str(source)) as stream, open_output(target) as out:
+    beside, copied, new = filled_beside(target), 0, 0
+    with open_input(str(source)) as stream, ExitStack() as stack:
+        out = stack.enter_context(open_output(target))
+        if beside is not None:
+            decisions.write(stack.enter_context(open_output(beside)), decisions.Lines(rows, labels), of=source)
         again = Counted(stream)
         for header, lines in _lines(again, str(source), reading):
             spans = find_labels(lines)
-            if completion.refuted.nnz:
-                there = completion.refuted[copied : copied + len(spans.sizes)]
-                lines = without_labels(lines, spans, _in_order(lines, spans, there, completion.ids))
-                spans = find_labels(lines)
+            of_block = completion.annotated[copied : copied + len(spans.sizes)]
+            lines = without_labels(lines, spans, ~_in_order(lines, spans, of_block, completion.ids))
+            spans = find_labels(lines)
             here = slice(*np.searchsorted(rows, [copied, copied + len(spans.sizes)]))
-            out.write(header + with_labels(lines, spans, rows[here] - copied, labels[here]))
-            copied += len(spans.sizes)
+            absent = _are_absent(lines, spans, rows[here] - copied, labels[here])
+            out.write(header + with_labels(lines, spans, rows[here][absent] - copied, labels[here][absent]))
+            copied, new = copied + len(spans.sizes), new + int(absent.sum())
         if copied != n or content not in (None, again.content()):
             raise InputError(str(source), None, "changed while it was being read; try again")
-    return len(rows)
+    return new
+
+
+def filled_beside(target: str | Path) -> Path | None:
+    """Return where the list of what was filled in is written; None where nothing has a place beside the target."""
+    path = Path(target)
+    return filled_file(path) if str(target) != STANDARD_STREAM and (path.is_file() or not path.exists()) else None
 
 
 def refuse_stream(source: Source) -> None:
@@ -230,10 +236,20 @@ def _implied(completion: Completion, chosen: Cells, implications: Implications) 
 
 def _in_order(lines: bytes, spans: LabelSpans, cells: csr_array, ids: np.ndarray) -> np.ndarray:
     """Return which of the labels of some lines, in their order there, are among some cells."""
-    written = spans.numbers(lines)
-    rows = np.repeat(np.arange(len(spans.sizes)), spans.sizes)
+    rows, written = _written(lines, spans)
     column = np.searchsorted(ids, written).clip(max=len(ids) - 1)
     return (ids[column] == written) & stored(cells, rows, column)
+
+
+def _are_absent(lines: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return which of some labels the lines do not have."""
+    there, written = _written(lines, spans)
+    return ~np.isin(rows * (MAX_ID + 1) + labels, there * (MAX_ID + 1) + written)
+
+
+def _written(lines: bytes, spans: LabelSpans) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels of some lines in their order, each with the place of its line."""
+    return np.repeat(np.arange(len(spans.sizes)), spans.sizes), spans.numbers(lines)
 
 
 def _lines(stream: Counted, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:
@@ -348,6 +364,8 @@ def complete(
         if outputs.fill and outputs.target is not None:
             most = completion.filling_in.size if choice == Choice() else None
             filled = _fill_in(sources, outputs, data, completion, most, data.implications if fill_implied else None)
+            if filled_beside(outputs.target) is None:
+                warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
         elif outputs.target is not None:
             why = None
             if outputs.why and fitted is not None and isinstance(data, TrainingData):
@@ -372,15 +390,15 @@ def complete(
     return replace(report, filled_in=filled, warnings=(*evidence.warnings, *warnings))
 
 
-def _rules_of(outputs: Outputs, sources: Sources) -> Path | None:
-    """Return where the rules on broader labels are written, beside a file that is filled in."""
-    if not outputs.fill or outputs.target in (None, STANDARD_STREAM) or sources.rules is None:
-        return None
-    return implied_file(outputs.target)
+def _beside(outputs: Outputs, sources: Sources) -> tuple[Path | None, Path | None]:
+    """Return where the list of what is filled in goes, and the rules on broader labels; None: nowhere."""
+    listed = filled_beside(outputs.target) if outputs.fill and outputs.target is not None else None
+    return listed, None if listed is None or sources.rules is None else implied_file(str(outputs.target))
 
 
 def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
     """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice."""
+    listed, rules = _beside(outputs, sources)
     inputs = {
         **sources.by_option(),
         "--c": frequency_file(options),
@@ -389,7 +407,8 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
     }
     written = {
         "--output": outputs.target,
-        "the rules beside --output": _rules_of(outputs, sources),
+        "the list beside --output": listed,
+        "the rules beside --output": rules,
         "--suspects": outputs.suspects,
         "--oof": outputs.out_of_fold,
         "--model": outputs.model,
@@ -399,6 +418,8 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
     refuse_unwritable(outputs.target, outputs.suspects, outputs.out_of_fold)
     if outputs.fill:
         refuse_stream(sources.file)
+    if listed is not None and listed.absolute() == filled_file(str(sources.file)).absolute():
+        raise MpuError(f"{listed} says what is filled in, and would stand beside FILE too; give --output another name")
 
 
 def _fill_in(
@@ -413,7 +434,7 @@ def _fill_in(
     assert outputs.target is not None
     of_file = sources.reading, data.instances_of_file, data.file_content
     filled = write_filled(sources.file, outputs.target, completion, most, rules, *of_file)
-    beside = _rules_of(outputs, sources)
+    beside = _beside(outputs, sources)[1]
     if beside is not None and data.implications is not None:
         with open_output(beside) as out:
             out.write(implication_lines(data.implications.next_broader()).encode())

@@ -18,7 +18,13 @@ from mpu_cli.cluster.address import OnCluster
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.cluster_data import ClusterData
-from mpu_cli.inputs.training_data import AnnotatedData, AnnotatedDataT, Sources, read_training_data
+from mpu_cli.inputs.training_data import (
+    AnnotatedData,
+    AnnotatedDataT,
+    Sources,
+    read_training_data,
+    refuse_filled,
+)
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
@@ -52,6 +58,7 @@ def training_set(
     if on is not None:
         for file in (*files_of(sources.file), *([] if sources.complete is None else [str(sources.complete)])):
             absolute(file)  # what no worker can read is refused before a cluster is started
+        refuse_filled(sources.file, "workers of a cluster take all labels for annotated: learn from it on one machine")
         with on.connected() as executor:
             yield set_on_cluster(executor, sources, run, on.shards, method)
         return

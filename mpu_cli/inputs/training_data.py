@@ -1,5 +1,6 @@
 """Annotated data to train on: a file, verified labels of its instances, and a second file with complete label sets."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +20,11 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.errors import InputError, MpuError, counted
+from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.inputs.side_tables import read_frequencies, read_groups, read_scores
 from mpu_cli.methods import Fitted
 from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
-from mpu_cli.names.naming import find_broader, read_implications
+from mpu_cli.names.naming import find_broader, find_filled, read_implications
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.report import Count
@@ -31,11 +32,12 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.streams import Content, Files, Source
+from mpu_cli.svmlight.streams import Content, Files, Source, files_of
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored, packed
 
 AnnotatedDataT = TypeVar("AnnotatedDataT", bound="AnnotatedData")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -349,14 +351,22 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     fit them).
     """
     source, sidecars = provenance.Source.of(sources.file), sidecars or Sidecars(sources.file)
+    if isinstance(sources.file, Files):
+        refuse_filled(sources.file, "several FILEs have their instances numbered anew: learn from this one alone")
     file = read(sources.file, sources.reading, run, sources.cache, sidecars.contents)
     labels, ids = file.occurring_labels()
     names = sidecars.names_of(sources.naming, ids)
     data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, source=source)
     if sources.reviewed:
         data = with_reviews(data, sources, file)
+    filled = _filled_in(file, sources.file, data.ids)
+    if filled is not None:
+        data = replace(data, labels=csr_array(data.labels > filled))
     if sources.rules is not None:
         data = with_implications(data, read_implications(sources.rules, data.names), data.labels)
+    if filled is not None:
+        known = data.verified or VerifiedLabels.of(filled.shape)
+        data = replace(data, verified=known.with_filled_in(filled))
     if sources.groups is not None:
         if sources.complete is not None:
             raise MpuError("c of groups of instances comes from annotations alone: leave out --groups or --complete")
@@ -393,6 +403,43 @@ def with_reviews(
         origins=reviewed.origins,
     )
     return replace(data.widened(every), review=ReviewCounts.of(reviewed), **vars(verified.placed(reviewed.ids, every)))
+
+
+def refuse_filled(source: Source, reason: str) -> None:
+    """Raise InputError where a list beside one of the data files says which of its labels were filled in."""
+    for file in files_of(source):
+        if (path := find_filled(file)) is not None:
+            raise InputError(
+                str(path),
+                None,
+                f"says which labels of {shown(file)} were filled in, and {reason}, or from the file before it was "
+                "filled in; or move this list away, and they count as annotated",
+            )
+
+
+def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | None:
+    """Read which labels of a file were filled in, if a list beside it says so: bool, shape (n, q); else None.
+
+    The list is as `mpu complete` writes it, a review file; only instances and labels are read.
+    Raises InputError (a line is not an instance with a label of the data).
+    """
+    path = None if isinstance(source, Files) else find_filled(source)
+    if path is None:
+        return None
+    cells = decisions.read_cells(path, ())
+    rows, labels = cells.instance, cells.label
+    inside = (rows < len(file)) & (labels < file.labels.shape[1]) & (labels >= 0)
+    inside[inside] = matching.stored(file.labels, rows[inside], labels[inside])
+    if len(wrong := np.flatnonzero(~inside)):
+        row, label = rows[wrong[0]] + 1, decisions.label_text(int(labels[wrong[0]]))
+        raise InputError(
+            str(path),
+            cells.table.lines[wrong[0]],
+            f"instance {row} of {shown(source)} does not have label {label}, which is said to be filled in; remove "
+            "this line, or this whole list if it belongs to other data",
+        )
+    _log.info(f"{path}: {counted(len(rows), 'label')} of {shown(source)} filled in: known, and not annotated")
+    return csr_array((np.ones(len(rows), bool), (rows, np.searchsorted(ids, labels))), shape=(len(file), len(ids)))
 
 
 def with_implications(data: AnnotatedDataT, implications: Implications, labels: csr_array) -> AnnotatedDataT:

@@ -1,4 +1,4 @@
-"""Files beside a data file: the names of its labels, what these imply, and which of them may be suggested.
+"""Files beside a data file: names of its labels, what these imply, which may be suggested, which were filled in.
 
 ``news.svm`` has the names of its labels and its ids in ``news.text/``, which `mpu vectorize` writes.
 """
@@ -76,6 +76,16 @@ def find_broader(source: Source) -> Path | None:
 def implied_file(source: str | Path) -> Path:
     """Return the path of the rules on implied labels of a data file: ``data/news.implied`` for ``data/news.svm.gz``."""
     return Path(source).parent / f"{stem(source)}.implied"
+
+
+def filled_file(source: str | Path) -> Path:
+    """Return the path of the list of labels that were filled in: ``data/news.filled`` for ``data/news.svm.gz``."""
+    return Path(source).parent / f"{stem(source)}.filled"
+
+
+def find_filled(source: str | Path) -> Path | None:
+    """Return the list of the labels that were filled in to a data file; None where there is none."""
+    return None if _has_no_place(source) or not (path := filled_file(source)).is_file() else path
 
 
 def find_deprecated(source: Source) -> tuple[Path, ...]:

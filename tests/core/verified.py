@@ -7,7 +7,7 @@ from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.core.train.algorithm import Options
 from tests.core.simulated import hide, linear_problem
 
-UNKNOWN, TRUE, FALSE, IGNORED, IMPLIED = Verdict
+UNKNOWN, TRUE, FALSE, IGNORED, IMPLIED, FILLED_IN = Verdict
 
 
 def verified_of(verdicts: np.ndarray, complete=()) -> VerifiedLabels:

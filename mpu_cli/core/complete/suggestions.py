@@ -18,7 +18,7 @@ from scipy.special import expit, log_expit, logit
 from mpu_cli.core.complete.posterior import posterior_at, posterior_blocks
 from mpu_cli.core.data.predictions import Predictions, values_at
 from mpu_cli.core.data.problem import Answers
-from mpu_cli.core.data.verified_labels import Origin, Verdict, VerifiedLabels
+from mpu_cli.core.data.verified_labels import TRUE_CELLS, Origin, Verdict, VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
@@ -418,8 +418,5 @@ def _confirmed(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
         return np.zeros(q, int)
     cells = frequency.verified.cells
     of_chance = np.repeat(frequency.verified.instances == Verdict.UNKNOWN, np.diff(cells.indptr))
-    true = csr_array(
-        (np.isin(cells.data, (Verdict.TRUE, Verdict.IMPLIED)) & of_chance, cells.indices, cells.indptr),
-        shape=cells.shape,
-    )
+    true = csr_array((np.isin(cells.data, TRUE_CELLS) & of_chance, cells.indices, cells.indptr), shape=cells.shape)
     return np.bincount(csr_array(true > annotated).nonzero()[1], minlength=q)

@@ -25,6 +25,7 @@ class Verdict(IntEnum):
     FALSE = 2
     IGNORED = 3
     IMPLIED = 4  # true since another label of the instance is: nobody need have annotated it
+    FILLED_IN = 5  # taken to be true since a model had found it missing; not annotated, and nobody has decided
 
 
 class Origin(IntEnum):
@@ -35,6 +36,8 @@ class Origin(IntEnum):
     IN_ORDER = 1  # it is on a list of suggestions that was answered from its first line on, and no line was skipped
 
 
+_FOUND = (Verdict.TRUE, Verdict.FILLED_IN)  # whether annotated or not
+TRUE_CELLS = (*_FOUND, Verdict.IMPLIED)
 # Of the implied labels of data, at least this share is annotated where they have been filled in: a few instances may
 # have come since, and elsewhere the share is c or less.
 _FILLED_IN = 0.95
@@ -145,6 +148,14 @@ class VerifiedLabels:
         known = csr_array((np.full(len(rows), Verdict.IMPLIED, np.int8), (rows, columns)), shape=self.cells.shape)
         return VerifiedLabels(csr_array(self.cells + known), self.instances)
 
+    def with_filled_in(self, filled: csr_array) -> "VerifiedLabels":
+        """Return the same where labels that were filled in (bool, n x q) are true, unless people say otherwise."""
+        rows, columns = filled.nonzero()
+        open_ = self._at(rows, columns) == Verdict.UNKNOWN
+        rows, columns = rows[open_], columns[open_]
+        known = csr_array((np.full(len(rows), Verdict.FILLED_IN, np.int8), (rows, columns)), shape=self.cells.shape)
+        return VerifiedLabels(csr_array(self.cells + known), self.instances)
+
     def without_implied(self, labels: csr_array) -> csr_array:
         """Return some labels (bool, n x q) without those that are known since they are implied."""
         return csr_array(labels > (self.cells == Verdict.IMPLIED))
@@ -166,24 +177,24 @@ class VerifiedLabels:
         return VerifiedLabels(widened(self.cells, ids, every), self.instances)
 
     def as_annotated(self) -> "VerifiedLabels":
-        """Return the same without the single cells verified as true: their annotation speaks for itself again.
+        """Return the same without single cells that were found to be true: their annotation speaks for itself again.
 
         Which cells are checked may depend on their annotation, as where a model suggests labels that are missing. So
         what was found must not be added to an estimate by annotations, in which each stands for 1 / c true labels.
         """
         single = np.repeat(self.instances == Verdict.UNKNOWN, np.diff(self.cells.indptr))
-        return VerifiedLabels(only_entries(self.cells, ~(single & (self.cells.data == Verdict.TRUE))), self.instances)
+        return VerifiedLabels(only_entries(self.cells, ~(single & np.isin(self.cells.data, _FOUND))), self.instances)
 
     def left_to_chance(self) -> "VerifiedLabels":
         """Return the same for the question how often true labels are annotated: complete instances tell nothing of it.
 
-        The cells of complete instances and of implied labels are IGNORED, and labels verified as true are as in
+        The cells of complete instances and of implied labels are IGNORED, and labels found to be true are as in
         `as_annotated`. (Were they left out, and with them labels that are true and not annotated, c would seem to rise
         with every finding.)
         """
         whole = self.instances != Verdict.UNKNOWN
         outside = ~np.repeat(whole, np.diff(self.cells.indptr))
-        cells = only_entries(self.cells, outside & (self.cells.data != Verdict.TRUE))
+        cells = only_entries(self.cells, outside & ~np.isin(self.cells.data, _FOUND))
         cells.data = np.where(cells.data == Verdict.IMPLIED, Verdict.IGNORED, cells.data).astype(np.int8)
         return VerifiedLabels(cells, np.where(whole, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
 
@@ -206,7 +217,7 @@ class VerifiedLabels:
         alone = self._at(rows, annotated.indices) == Verdict.UNKNOWN
         by_chance = only_entries(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
         of_complete = only_entries(annotated, alone & (self.instances[rows] == Verdict.FALSE))
-        confirmed = only_entries(self.cells, np.isin(self.cells.data, (Verdict.TRUE, Verdict.IMPLIED)))
+        confirmed = only_entries(self.cells, np.isin(self.cells.data, TRUE_CELLS))
         confirmed = confirmed.astype(bool).astype(annotated.dtype)
         return by_chance, of_complete + confirmed
 

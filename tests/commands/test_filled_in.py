@@ -1,0 +1,157 @@
+"""Labels that ``complete --format svm`` has filled in are known, and not annotated: they say nothing of c."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.review.decisions import read_cells
+from mpu_cli.svmlight.reader import read
+from tests.commands.test_implied_labels import hierarchy, write, write_rules
+from tests.core.simulated import hide
+from tests.slow import slow_uncompiled
+
+COLUMNS = "instance\tlabel\tverdict\n"
+QUICK = "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1, "-q"
+
+
+def c_of(run, file, *options):
+    result = run("estimate-c", file, "--features", "linear", "--json", *options)
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def fill_in(run, file, target, *options):
+    result = run("complete", file, *QUICK, "--format", "svm", "-o", target, "--json", *options)
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)["filled_in"]
+
+
+def cells(file):
+    return {(i + 1, k) for i, k in zip(*(index.tolist() for index in read(file).labels.nonzero()), strict=True)}
+
+
+def listed(file):
+    found = read_cells(file, ())
+    return {(i + 1, k) for i, k in zip(found.instance.tolist(), found.label.tolist(), strict=True)}
+
+
+@pytest.fixture
+def news(tmp_path):
+    X, Y = hierarchy(0)
+    return write(tmp_path / "news.svm", X, hide(Y, 0.4).toarray())
+
+
+@slow_uncompiled
+def test_filling_in_does_not_raise_c(run, tmp_path, news):
+    first, second = tmp_path / "first.svm", tmp_path / "second.svm"
+    rules = "--implied", write_rules(tmp_path / "rules.tsv")
+    assert fill_in(run, news, first) > 200
+    assert listed(tmp_path / "first.filled") == cells(first) - cells(news)
+    assert fill_in(run, first, second, "--top", 300, *rules, "--fill-implied") >= 300  # none of them for a second time
+    assert listed(tmp_path / "second.filled") == cells(second) - cells(news)
+    before, *after = (c_of(run, file) for file in (news, first, second))
+    assert before["c"] == pytest.approx(0.6, abs=0.06)
+    assert [one["c"] for one in after] == [before["c"]] * 2
+    for file in (first, second):
+        trained = json.loads(run("train", file, *QUICK, "-o", tmp_path / "m.mpu", "--json").stdout)
+        assert trained["c"] == pytest.approx(before["c"], abs=0.01)
+        origin = json.loads(next((tmp_path / "m.mpu").glob("training-*.json")).read_text())
+        assert sum(origin["annotated"]) == len(cells(news))
+        (tmp_path / file.name).with_suffix(".filled").unlink()
+        assert c_of(run, file)["c"] > 0.9
+
+
+def test_they_are_learned_as_labels_that_a_review_has_found():
+    S = csr_array(np.array([[1, 0, 0], [0, 0, 1], [0, 1, 0]], bool))
+    found, decided = ([0, 1], [1, 0]), {"false": ([2], [0]), "complete": [1]}
+    filled = csr_array((np.ones(3, bool), ([0, 1, 2], [1, 0, 0])), shape=S.shape)
+    frequencies = [
+        LabelFrequency.of(0.5, S.shape, verified)
+        for verified in (
+            VerifiedLabels.of(S.shape, **decided).with_filled_in(filled),
+            VerifiedLabels.of(S.shape, true=found, **decided),
+        )
+    ]
+    one, other = ([f.of_cells(slice(None)), f.positives(S).toarray(), f.true_labels(S)] for f in frequencies)
+    np.testing.assert_equal(one, other)
+    one, other = (f.verified.left_to_chance().verdicts() for f in frequencies)
+    np.testing.assert_equal(one, other)
+
+
+@slow_uncompiled
+def test_a_review_outweighs_what_was_filled_in(run, tmp_path, news):
+    """Of the labels filled in, one is confirmed and one refuted; both are decided then."""
+    fill_in(run, news, tmp_path / "first.svm")
+    right, wrong = sorted(listed(tmp_path / "first.filled"))[:2]
+    rows = [f"{i}\t{k}\t{verdict}\tsuggestion\n" for (i, k), verdict in ((right, "yes"), (wrong, "no"))]
+    (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\tsource\n" + "".join(rows))
+    args = "--reviewed", tmp_path / "checked.tsv", "--reviewed-wins", "--top", 1
+    assert fill_in(run, tmp_path / "first.svm", tmp_path / "second.svm", *args) == 1
+    assert wrong not in cells(tmp_path / "second.svm") | listed(tmp_path / "second.filled")
+    assert right in cells(tmp_path / "second.svm") & listed(tmp_path / "second.filled")
+
+
+def test_broader_labels_have_their_c_in_a_second_file(run, tmp_path):
+    """The first file has been filled in with what labels imply; the second has complete label sets."""
+    X, Y = hierarchy(1)
+    S = hide(Y[:1000], 0.4).toarray()
+    news, rules = write(tmp_path / "news.svm", X[:1000], S), write_rules(tmp_path / "rules.tsv")
+    (tmp_path / "all").write_text("".join(f"{k}\n" for k in range(1, 10)))
+    fill_in(run, news, tmp_path / "a.svm", "--implied", rules, "--fill-implied", "--exclude", tmp_path / "all")
+    second = "--per-label", "--complete", write(tmp_path / "complete.svm", X[1000:], Y[1000:])
+    assert listed(tmp_path / "a.filled")
+    assert c_of(run, tmp_path / "a.svm", *second)["per_label"] == c_of(run, news, *second)["per_label"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{COLUMNS}1\t2\t\n", ":2: instance 1 of {} does not have label 2, which is said to be filled in; remove"),
+        (f"{COLUMNS}3\t1\t\n", ":2: instance 3 of {} does not have label 1,"),
+        (f"{COLUMNS}2\t*\t\n", ":2: instance 2 of {} does not have label *,"),
+        (f"{COLUMNS}2\t1\t\nx\t1\t\n", ":3: instance 'x' is no number of an instance"),
+        ("1\t1\n", ":1: this line should name the columns"),
+        ("", ": it is empty; its first line should name the columns"),
+    ],
+)
+def test_a_list_that_does_not_fit_is_an_error_with_its_line(run, tmp_path, text, said):
+    (tmp_path / "a.svm").write_text("1 1:1\n1,2 2:1\n")
+    (tmp_path / "a.filled").write_text(text)
+    result = run("train", tmp_path / "a.svm", "-q")
+    assert result.exit_code == 1
+    assert f"{tmp_path / 'a.filled'}{said}".format(tmp_path / "a.svm") in result.stderr
+    assert not (tmp_path / "a.mpu").exists()
+
+
+def test_what_a_list_cannot_serve_is_refused_before_reading(run, tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.svm").write_text("no data\n")
+    (tmp_path / "b.filled").write_text(COLUMNS + "1\t1\n")
+    files = tmp_path / "a.svm", tmp_path / "b.svm"
+    for args in ((*files, "-o", tmp_path / "m.mpu"), (files[1], "--cluster", "tcp://nowhere:1")):
+        result = run("train", *args, "-q")
+        assert result.exit_code == 1
+        assert f"{tmp_path / 'b.filled'}: says which labels of {files[1]} were filled in" in result.stderr
+
+
+def test_the_list_goes_where_the_file_goes(run, tmp_path, news):
+    """A list beside standard output or a device there is none of; that of FILE itself is not overwritten."""
+    result = run("complete", news, *QUICK, "--format", "svm", "--top", 5, "-o", "/dev/null")
+    assert result.exit_code == 0
+    assert "count as annotated" in result.stderr
+    result = run("complete", news, *QUICK, "--format", "svm", "--top", 5, "-o", tmp_path / "news.svm.gz")
+    assert result.exit_code == 1
+    assert f"{tmp_path / 'news.filled'}" in result.stderr
+
+
+def test_what_was_filled_in_is_said(run, tmp_path):
+    X, Y = hierarchy(0)
+    write(tmp_path / "a.svm", X, Y)
+    i, k = np.argwhere(Y)[0] + 1
+    (tmp_path / "a.filled").write_text(f"{COLUMNS}{i}\t{k}\n")
+    args = "train", tmp_path / "a.svm", *QUICK[:-1], "--c", 0.5
+    assert "a.filled: 1 label of" in run(*args).stderr
