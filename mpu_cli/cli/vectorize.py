@@ -107,6 +107,7 @@ def vectorize(
     from mpu_cli.runtime import report
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.runtime.run import Run
+    from mpu_cli.text.labels import is_thesaurus
     from mpu_cli.text.sidecars import directory_of
 
     source = command.Source(**of_source)
@@ -114,6 +115,8 @@ def vectorize(
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
         _refuse_with_like({"--labels": labels, "--language": language, "--language-field": source.language_field})
+    elif language is not None and (labels is None or not is_thesaurus(labels)):
+        raise click.UsageError("--language is that of the names in a thesaurus in SKOS or CSV: give one by --labels.")
     elif directory_of(output) is None:
         raise click.UsageError(
             "-o needs a file: the vectoriser, names and ids are written beside it. (With --like, - is possible.)"

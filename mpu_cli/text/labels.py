@@ -1,5 +1,6 @@
 """Labels that are texts, and their numbers: from a file of names, or a thesaurus in SKOS or as a table of Annif."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.names.name_files import read_names, uri_of, without_brackets
+from mpu_cli.names.lines import NOT_UTF8
+from mpu_cli.names.name_files import read_names, refuse_html, uri_of, without_brackets
 from mpu_cli.names.naming import is_kept
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import is_compressed, open_input
@@ -245,7 +247,12 @@ def read_table(source: str | Path) -> Iterator[Concept]:
             yield Concept(uri, names | ({"": fields["label"]} if fields.get("label") else {}))
 
 
-_LONGEST = 200  # characters of a problem
+_LONGEST, _LOOKED_AT = 200, 100  # characters of a problem, and lines
+_FORMS = {"turtle": "Turtle", "xml": "RDF/XML", "nt": "N-Triples", "json-ld": "JSON-LD"}
+# What rdflib's parsers say: of Turtle, of XML with line and column, of N-Triples with the line itself.
+_TURTLE = re.compile(r"at line (?P<line>\d+) of <>:\s*Bad syntax \((?P<problem>.*?)\) at \^", re.DOTALL)
+_XML = re.compile(r"[^:]*:(?P<line>\d+):\d+: (?P<problem>.*)", re.DOTALL)
+_JSON = re.compile(r"(?P<problem>.*): line (?P<line>\d+) column \d+.*", re.DOTALL)
 
 
 def read_skos(data: bytes, form: str, source: str) -> Iterator[Concept]:
@@ -259,6 +266,8 @@ def read_skos(data: bytes, form: str, source: str) -> Iterator[Concept]:
         from rdflib import OWL, RDF, SKOS, Graph, Literal, URIRef
     except ImportError:
         raise MpuError(f"{source}: reading RDF needs rdflib; install it with: pip install rdflib") from None
+    if not data.strip():
+        raise InputError(source, None, f"is empty; expected: a thesaurus in {_FORMS[form]}")
     graph = _parsed(Graph(), data, form, source)
     concepts = {*graph.subjects(SKOS.prefLabel, None)}
     for kind in (SKOS.ConceptScheme, SKOS.Collection, SKOS.OrderedCollection):  # these have names too
@@ -292,7 +301,29 @@ def _parsed(graph: "Graph", data: bytes, form: str, source: str) -> "Graph":
             warnings.simplefilter("ignore")  # of rdflib about itself
             return graph.parse(data=data, format=form)
     except Exception as error:  # rdflib's parsers raise what they like
-        problem = " ".join(str(error).split())[:_LONGEST]
-        raise InputError(source, None, f"cannot be read as {form}: {problem or type(error).__name__}") from None
+        raise _unreadable(str(error) or type(error).__name__, data, form, source) from None
     finally:
         rdflib_log.setLevel(before)
+
+
+def _unreadable(said: str, data: bytes, form: str, source: str) -> InputError:
+    """Return the error of an RDF text that rdflib has refused, with the line where it says one."""
+    lines = data.splitlines()
+    try:
+        for place, line in enumerate(lines[:_LOOKED_AT], 1):
+            refuse_html(line.decode(errors="replace"), source, place)
+        data.decode()
+    except InputError as error:
+        return error
+    except UnicodeDecodeError as error:
+        return InputError(source, data.count(b"\n", 0, error.start) + 1, NOT_UTF8)
+    found = _TURTLE.match(said) or _XML.fullmatch(said) or _JSON.fullmatch(said)
+    problem = found["problem"] if found else said
+    where = min(int(found["line"]), len(lines)) if found else None
+    if form == "nt":
+        text = said.removeprefix("Invalid line: ").encode()
+        where = next((number for number, line in enumerate(lines, 1) if text in line), None)
+    problem = " ".join(problem.split())[:_LONGEST]
+    return InputError(
+        source, where, f"is not {_FORMS[form]}: {problem}; correct it, or give the file the suffix of its format"
+    )

@@ -144,6 +144,13 @@ def test_rdf_is_not_read_as_names(run, vectors, tmp_path, text):
     assert "this is RDF, and not a name" in result.stderr
 
 
+def test_names_that_have_no_language_take_none(run, vectors, tmp_path):
+    (tmp_path / "names.tsv").write_text("<https://x.org/1>\tpear\n")
+    for options in (("--labels", tmp_path / "names.tsv"), ()):
+        result = run("vectorize", vectors / "books.jsonl", *options, "--language", "de", "-o", tmp_path / "new.svm")
+        assert (result.exit_code, "--language is that of the names in a thesaurus" in result.stderr) == (2, True)
+
+
 def test_a_list_of_annif(run, vectors, tmp_path):
     (tmp_path / "names.tsv").write_text("<https://example.org/apple>\tApple\n<https://example.org/pear>\tPear\n")
     options = "--labels", tmp_path / "names.tsv", "-o", tmp_path / "new.svm"

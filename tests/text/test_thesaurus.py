@@ -8,7 +8,7 @@ import pytest
 from rdflib import Graph
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.text.labels import RDF_FORMATS, read_thesaurus
+from mpu_cli.text.labels import RDF_FORMATS, read_labels, read_thesaurus
 
 TURTLE = """
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
@@ -24,6 +24,8 @@ TURTLE = """
 :all a skos:ConceptScheme ; skos:prefLabel "Our subjects"@en ; skos:hasTopConcept :fruit .
 :round a skos:Collection ; skos:prefLabel "Round ones"@en ; skos:member :apple .
 """
+RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description {}/></rdf:RDF>"""
 ENGLISH = [
     ("Apple", "Appel", "https://example.org/apple"),
     ("Fruit", "Fruits", "https://example.org/fruit"),
@@ -71,18 +73,33 @@ def test_a_table_of_annif(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("a.ttl", "@prefix skos: <x", "cannot be read as turtle: "),
-        ("a.rdf", "<rdf", "cannot be read as xml: "),
-        ("a.nt", "<a> <b>", "cannot be read as nt: "),
-        ("a.json", "{", "cannot be read as json-ld: "),
+        ("a.ttl", "@prefix a: <b> .\n\na:b a:c ;; .\n", r"a\.ttl:3: is not Turtle: objectList expected; correct it"),
+        ("a.ttl", "a:b a:c 1 .\n", r'a\.ttl:1: is not Turtle: Prefix "a:" not bound'),
+        ("a.rdf", "<rdf>\n<a>", r"a\.rdf:2: is not RDF/XML: no element found; correct it"),
+        ("a.rdf", RDF.format("rdf:ID='1 2'"), r"a\.rdf:2: is not RDF/XML: rdf:ID value is not a valid NCName: 1 2"),
+        ("a.nt", "<a:b> <a:b> <a:b> .\n<a> <b>", r"a\.nt:2: is not N-Triples: "),
+        ("a.json", "[\n{", r"a\.json:2: is not JSON-LD: Expecting property name"),
+        ("a.rdf", " \n", r"a\.rdf: is empty; expected: a thesaurus in RDF/XML"),
+        ("a.ttl", b'# 1\n<a:b> <a:b> "\xe4" .', r"a\.ttl:2: this is not UTF-8 text; save the file as UTF-8"),
+        ("a.ttl", "<!DOCTYPE html>\n<html><body>", r"a\.ttl:1: this is a web page \(HTML\)"),
         ("a.ttl", "<https://a.org/x> <https://a.org/y> 1 .", "has no concept; expected: what is a skos:Concept"),
     ],
 )
 def test_what_is_no_thesaurus_is_refused(tmp_path, name, text, problem):
     path = tmp_path / name
-    path.write_text(text)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(InputError, match=problem):
         read_thesaurus(path)
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.txt"])
+@pytest.mark.parametrize("page", ["<!doctype html>\n<p>", "\n\n<html lang='en'>", '<?xml version="1.0"?>\n<html>'])
+def test_a_web_page_is_no_file_of_names(tmp_path, name, page):
+    (tmp_path / name).write_text(page)
+    with pytest.raises(InputError, match=r"a\.t\w+:\d: this is (a web page \(HTML\)|RDF), and no"):
+        read_labels(tmp_path / name)
+    (tmp_path / name).write_text("html\n<headline>\n<i>body</i>\n")
+    assert len(read_labels(tmp_path / name)) == 3
 
 
 def test_without_rdflib_its_package_is_named(tmp_path, monkeypatch):
