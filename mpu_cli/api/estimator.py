@@ -110,11 +110,11 @@ class LabelSetsMixin(ClassifierMixin):
         return best
 
     def _margins(self, p: np.ndarray) -> np.ndarray:
-        """Return log-odds less the threshold's; of several classes in one dimension the log-odds: float64."""
+        """Return log-odds less the threshold's; of several classes in one dimension the log-odds: float32, as exact as p."""
         log_odds = _finite_log_odds(p)
         if self._has_one_dimension and p.shape[1] > 1:
-            return log_odds
-        margins: np.ndarray = log_odds - _finite_log_odds(self.thresholds_)
+            return log_odds.astype(np.float32)
+        margins = (log_odds - _finite_log_odds(self.thresholds_)).astype(np.float32)
         return margins[:, 0] if self._has_one_dimension else margins
 
     def __sklearn_tags__(self) -> Any:
@@ -364,7 +364,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of float64, shape (n, q)
+        ndarray of float32, shape (n, q)
             Finite: a probability of 0 or 1 counts as the number next to it. Where y had one dimension in `fit`: of two
             classes, of the second one, shape (n,); of more, the log-odds of each.
 
@@ -374,7 +374,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             As for `predict_proba`.
         """
         if cluster_learning.is_lazy(X):
-            return cast(np.ndarray, cluster_learning.predicted(self, "decision_function", X, np.float64))
+            return cast(np.ndarray, cluster_learning.predicted(self, "decision_function", X, np.float32))
         return self._margins(self._probabilities(X))
 
     def predict_top(self, X: Any, k: int = 5) -> csr_array:
