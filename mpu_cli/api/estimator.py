@@ -110,11 +110,11 @@ class LabelSetsMixin(ClassifierMixin):
         return best
 
     def _margins(self, p: np.ndarray) -> np.ndarray:
-        """Return log-odds less the threshold's; of several classes in one dimension the log-odds: float32, as exact as p."""
+        """Return log-odds less the threshold's; of several classes in one dimension the log-odds: float32."""
         log_odds = _finite_log_odds(p)
         if self._has_one_dimension and p.shape[1] > 1:
             return log_odds.astype(np.float32)
-        margins = (log_odds - _finite_log_odds(self.thresholds_)).astype(np.float32)
+        margins: np.ndarray = (log_odds - _finite_log_odds(self.thresholds_)).astype(np.float32)
         return margins[:, 0] if self._has_one_dimension else margins
 
     def __sklearn_tags__(self) -> Any:
