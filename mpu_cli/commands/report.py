@@ -57,12 +57,13 @@ class MissingLabelsReport:
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label.
 
-        Where c is unknown, what is missing is the empty string.
+        Where c is unknown, what is missing is the empty string; so it is of a label that is never annotated, of which c
+        says nothing.
         """
         found, c = self.missing, self.frequency
 
-        def numbers(*numbers: float) -> tuple[float | str, ...]:
-            return ("",) * len(numbers) if c.c is None else numbers
+        def numbers(*numbers: float, estimated: bool = True) -> tuple[float | str, ...]:
+            return numbers if estimated and c.c is not None else ("",) * len(numbers)
 
         total = numbers(found.missing, found.missing_low, found.missing_high)
         yield "all", "", "", int(found.annotations.sum()), *total
@@ -71,7 +72,8 @@ class MissingLabelsReport:
             yield "group", "", cell(group["group"]), group["annotations"], group["missing"], low, high
         for (label, of), annotations in zip(found.per_label.items(), found.annotations.tolist(), strict=True):
             name = "" if of.name is None else cell(of.name)
-            yield "label", label, name, annotations, *numbers(of.missing, of.low, of.high)
+            estimated = bool(annotations or of.missing)
+            yield "label", label, name, annotations, *numbers(of.missing, of.low, of.high, estimated=estimated)
 
 
 def report(
@@ -123,7 +125,8 @@ def page(source: str, report: dict[str, Any], rows: Sequence[tuple[Any, ...]], w
     from jinja2 import Environment, PackageLoader, StrictUndefined  # which nothing else needs
 
     groups = sorted((row for row in rows if row[0] == "group"), key=lambda row: -row[4] / max(row[3] + row[4], 1))
-    labels = sorted((row for row in rows if row[0] == "label"), key=lambda row: -row[3])[:_MOST_LABELS]
+    estimated = (row for row in rows if row[0] == "label" and row[4] != "")
+    labels = sorted(estimated, key=lambda row: -row[3])[:_MOST_LABELS]
     style, c = asset("report.css"), report["frequency"]
     environment = Environment(
         loader=PackageLoader("mpu_cli.review", "assets"), autoescape=True, undefined=StrictUndefined, trim_blocks=True

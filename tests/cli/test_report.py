@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 TAGS = ["fruit", "<b>car</b>", "sea & sky"]
+NEVER = "ice"  # no record has this tag
 TEXTS = ["red apple sweet", "blue car fast", "wide sea deep"]
 
 
@@ -23,7 +24,9 @@ def report_on_records(run, folder):
         for i, of_record in enumerate(topics)
     ]
     (folder / "books.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert run("vectorize", folder / "books.jsonl", "-o", folder / "books.svm").exit_code == 0
+    (folder / "names.txt").write_text("".join(f"{name}\n" for name in [*TAGS, NEVER]))
+    vectorized = run("vectorize", folder / "books.jsonl", "-o", folder / "books.svm", "--labels", folder / "names.txt")
+    assert vectorized.exit_code == 0
     (folder / "groups.txt").write_text("".join(f"house {i % 2}\n" for i in range(240)))
     (folder / "checked.tsv").write_text(
         "id\tlabel\tverdict\n" + "b0\tfruit\tyes\nb0\tsea & sky\tno\nb4\t<b>car</b>\tyes\nb8\tfruit\tno\n"
@@ -70,9 +73,9 @@ def reported(made):
 
 def test_the_numbers_are_those_of_the_table(reported):
     kinds = [row["of"] for row in reported.rows]
-    assert kinds == ["all", "group", "group", "label", "label", "label"]
+    assert kinds == ["all", "group", "group", "label", "label", "label", "label"]
     total, *others = reported.rows
-    labels = others[2:]
+    labels = [row for row in others[2:] if row["name"] != NEVER]
     assert {row["name"] for row in labels} == set(TAGS)
     assert sum(int(row["annotations"]) for row in labels) == int(total["annotations"]) == 212  # 210, and two yes
     assert float(total["missing"]) == pytest.approx(reported.json["missing"]["missing"])
@@ -81,6 +84,14 @@ def test_the_numbers_are_those_of_the_table(reported):
     for row in labels:
         assert row["name"] in reported.page.cells
         assert f"{float(row['missing']):,.1f}" in reported.page.cells
+
+
+def test_nothing_is_claimed_of_a_label_that_is_never_annotated(reported):
+    """0 missing, from 0 to 0, would say that no record lacks it."""
+    (never,) = (row for row in reported.rows if row["name"] == NEVER)
+    assert never["annotations"] == "0"
+    assert never["missing"] == never["low"] == never["high"] == ""
+    assert NEVER not in reported.page.cells
 
 
 def test_what_is_missing_is_near_the_truth(reported):
