@@ -217,7 +217,7 @@ def read(
         reviewer,
     )
     files = every.files
-    return _each_once(every if on_conflict == "error" or len(files) < 2 else _undisputed(every, ids))
+    return _each_once(every if on_conflict == "error" or len(files) < 2 else _undisputed(every, ids), ids)
 
 
 def _undisputed(every: Decisions, ids: RecordIds | None) -> Decisions:
@@ -229,7 +229,7 @@ def _undisputed(every: Decisions, ids: RecordIds | None) -> Decisions:
     written: list[dict[tuple[int, int], str]] = []  # where each decision stands, and what it says
     by: list[dict[tuple[int, int], str]] = []  # who decided
     for file in range(len(every.files)):
-        one = _each_once(_part(every, every.file == file))
+        one = _each_once(_part(every, every.file == file), ids)
         cells = zip(one.instance.tolist(), one.label.tolist(), strict=True)
         verdicts.append(dict(zip(cells, one.verdict.tolist(), strict=True)))
         lines = dict(zip(verdicts[-1], one.line.tolist(), strict=True))
@@ -363,7 +363,7 @@ def _translate(
     return np.fromiter((translated[value] for value in values), np.dtype(kind), len(values))
 
 
-def _each_once(every: Decisions) -> Decisions:
+def _each_once(every: Decisions, ids: RecordIds | None) -> Decisions:
     """Sort decisions, and keep the first of those that agree; a sample if one of them is, with the largest origin.
 
     Chance and claim come from the last one that has them.
@@ -379,7 +379,7 @@ def _each_once(every: Decisions) -> Decisions:
         words = [YES if every.verdict[i] else NO for i in (here, before)]
         raise every.error(
             here,
-            f"label {every.label_text(here)} of instance {instance[other[0]] + 1} is {words[0]} "
+            f"label {every.label_text(here)} of {_record(int(instance[other[0]]), ids)} is {words[0]} "
             f"here and {words[1]} in {every.place(before)}; remove one of the lines",
         )
     is_sample = np.zeros(len(first), bool)

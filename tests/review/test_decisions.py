@@ -284,8 +284,11 @@ def test_what_two_files_contradict_each_other_about_is_left_undecided(file, capl
     assert warning.endswith(f"left undecided: label 5 of instance 3: {first}:7 yes and {second}:7 no")
     caplog.clear()
     names = LabelNames.of({5: ("Topology",), 6: ("Rock",)})
-    read([first, second], names, RecordIds([f"rec{i + 1}" for i in range(4)]), on_conflict="undecided")
+    ids = RecordIds([f"rec{i + 1}" for i in range(4)])
+    read([first, second], names, ids, on_conflict="undecided")
     assert f"left undecided: label Topology of rec3: {first}:7 yes and {second}:7 no" in caplog.text
+    with pytest.raises(InputError, match="label Topology of rec3 is no here and yes in"):
+        read([first, second], names, ids)
 
 
 def test_what_both_files_have_of_one_person_is_no_agreement_of_two(file, caplog):
@@ -303,7 +306,7 @@ def test_what_both_files_have_of_one_person_is_no_agreement_of_two(file, caplog)
 
 def test_a_file_that_contradicts_itself_is_refused_on_any_conflict(file):
     path = file(HEADER + "1\t5\tyes\t\n1\t5\tno\t\n")
-    with pytest.raises(InputError, match="remove one of the lines"):
+    with pytest.raises(InputError, match="of instance 1 is .*; remove one of the lines"):
         read([path], on_conflict="undecided")
 
 
