@@ -252,27 +252,29 @@ EVERY_LABEL = Suggestible()
 
 
 def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> "np.ndarray":
-    """Read labels; those that are not in use are counted in a message."""
+    """Read labels; a warning counts those that are not in use."""
     import numpy as np
 
-    labels: list[int] = []
-    lines = 0
+    numbers: list[int] = []  # -1: of none
+    texts: list[str] = []
 
     def read(line: str) -> None:
-        nonlocal lines
         text = without_brackets(line.partition("\t")[0].strip())
         if text:
-            lines += 1
             number = as_number(text) if names is None else names.find(text)
-            labels.extend([] if number is None else [number])
+            numbers.append(-1 if number is None else number)
+            texts.append(text)
 
     read_each(text_lines(source), source, read)
-    used = np.isin(labels, ids)
+    used = np.isin(numbers, ids)
     if not used.any():
         raise InputError(str(source), None, "no line of it is the number or a name of a label; each should be one")
-    if absent := lines - int(used.sum()):
-        _log.info(f"{shown(source)}: {counted(absent, 'line')} of {lines:,} on labels that are not in use")
-    return np.array(labels)
+    if absent := len(texts) - int(used.sum()):
+        _log.warning(
+            f"{shown(source)}: {counted(absent, 'line')} of {len(texts):,} on labels that are not in use, such as "
+            f"{quoted(texts[int(np.argmin(used))])}"
+        )
+    return np.array(numbers)[used]
 
 
 _HEADER = ["narrower", "broader"]

@@ -63,6 +63,12 @@ def test_predictions_are_those_of_the_labels(run, data, file, case, k):
     assert only == [{name: p for name, p in row.items() if name in named} for row in thresholds]
 
 
+def test_lines_that_name_no_label_are_counted(run, data, file):
+    result = run("predict", data.model, data.path, "--only", file("news\nopera\n99\n"), "-q")
+    assert result.exit_code == 0
+    assert "2 lines of 3 on labels that are not in use, such as 'opera'" in result.stderr
+
+
 def test_both_together(run, data, file):
     exclude = data.folder / "exclude.txt"
     exclude.write_text("news\n")
