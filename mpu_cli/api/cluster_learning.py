@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mpu_cli.api import arrays, learning
 from mpu_cli.bundle import TrainedModel, provenance
-from mpu_cli.cluster.address import OnCluster, connection
+from mpu_cli.cluster.on_cluster import OnCluster, connection
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.core.options import Options
 from mpu_cli.errors import DataError, MpuWarning

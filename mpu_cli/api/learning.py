@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli import methods
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
-from mpu_cli.cluster.address import OnCluster
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.complete import suggestions
 from mpu_cli.core.complete.by_answers import Corrections
 from mpu_cli.core.complete.other_labels import given_other_labels

@@ -14,7 +14,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from mpu_cli import methods
-from mpu_cli.cluster.address import OnCluster
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import Kind, Option, RunOptions, Threads, Whole, options_of
 from mpu_cli.runtime.options import checked as checked_as

@@ -28,7 +28,7 @@ from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Whole
 from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
-    from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.cluster.on_cluster import OnCluster
     from mpu_cli.commands.complete import CompletionReport
     from mpu_cli.commands.estimate_c import Asked
     from mpu_cli.inputs.training_data import Sources

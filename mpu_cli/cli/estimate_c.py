@@ -21,7 +21,7 @@ from mpu_cli.core.options import RBF, FrequencyOptions
 from mpu_cli.errors import counted
 
 if TYPE_CHECKING:
-    from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.cluster.on_cluster import OnCluster
     from mpu_cli.commands.estimate_c import FrequencyReport, LabelFrequencyReport
     from mpu_cli.inputs.training_data import Sources
     from mpu_cli.runtime.report import Interval

@@ -36,7 +36,7 @@ from mpu_cli.runtime.options import (
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
-    from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.cluster.on_cluster import OnCluster
     from mpu_cli.commands.evaluate import ComparisonReport, EvaluationReport, Quality
     from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run

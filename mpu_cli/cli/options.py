@@ -11,7 +11,8 @@ import click
 from click.core import ParameterSource
 
 from mpu_cli.cli.progress import progress
-from mpu_cli.cluster.address import EXPECTED, Address, OnCluster
+from mpu_cli.cluster.address import EXPECTED, Address
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.options import AIMS
 from mpu_cli.errors import STANDARD_STREAM
 from mpu_cli.runtime.options import (

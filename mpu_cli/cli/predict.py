@@ -28,7 +28,7 @@ from mpu_cli.text.records import FORMATS, format_of
 
 if TYPE_CHECKING:
     from mpu_cli.bundle import TrainedModel
-    from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.cluster.on_cluster import OnCluster
     from mpu_cli.commands.predict import Output, PredictionReport
     from mpu_cli.runtime.run import Run
 

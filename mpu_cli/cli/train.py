@@ -33,7 +33,7 @@ from mpu_cli.errors import STANDARD_STREAM, RejectedError
 from mpu_cli.runtime.options import options_of
 
 if TYPE_CHECKING:
-    from mpu_cli.cluster.address import OnCluster
+    from mpu_cli.cluster.on_cluster import OnCluster
     from mpu_cli.inputs.training_data import Sources
     from mpu_cli.runtime.run import Run
 

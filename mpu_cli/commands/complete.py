@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle import provenance
-from mpu_cli.cluster.address import OnCluster
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.commands import estimate_c
 from mpu_cli.commands.predict import write_out_of_fold
 from mpu_cli.core.complete import suggestions

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli.cluster.address import OnCluster
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency import estimators, questions

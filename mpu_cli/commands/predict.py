@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.manifest import parse_origin
-from mpu_cli.cluster.address import OnCluster
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.prediction_files import RECORD_FORMS, Ids, Texts, header, record_writer
 from mpu_cli.core.complete.suggestions import Cells

@@ -12,7 +12,7 @@ import numpy as np
 
 from mpu_cli import bundle, methods
 from mpu_cli.bundle import TrainedModel, Versions, provenance
-from mpu_cli.cluster.address import OnCluster
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.commands.acceptance import Acceptance
 from mpu_cli.commands.gate import Gate, Outcome
 from mpu_cli.commands.predict import write_out_of_fold

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import methods
-from mpu_cli.cluster.address import OnCluster
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.cluster_data import ClusterData

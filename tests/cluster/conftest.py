@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpu_cli.cluster.address import Address, OnCluster
+from mpu_cli.cluster.address import Address
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.options import Options
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.runtime.run import Run

@@ -12,7 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 from mpu_cli import bundle
-from mpu_cli.cluster.address import Address, OnCluster
+from mpu_cli.cluster.address import Address
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.commands.train import train
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
