@@ -306,7 +306,7 @@ def test_what_both_files_have_of_one_person_is_no_agreement_of_two(file, caplog)
 
 def test_a_file_that_contradicts_itself_is_refused_on_any_conflict(file):
     path = file(HEADER + "1\t5\tyes\t\n1\t5\tno\t\n")
-    with pytest.raises(InputError, match="of instance 1 is .*; remove one of the lines"):
+    with pytest.raises(InputError, match=r"of instance 1 is .*; remove one of the lines"):
         read([path], on_conflict="undecided")
 
 
