@@ -37,10 +37,10 @@ class Kind:
     numbers: Callable[[Any], dict[str, Any]]  # returns the JSON values of a predictor that are not in its arrays
     parts: Callable[[Any], Parts]  # returns the arrays of a predictor, by part and name
     # Yields name and layout of each part, from the numbers, the number of features that occurred in training, D and q
-    layouts: Callable[[dict, int, int, int], Iterator[tuple[str, Layout]]]
+    layouts: Callable[[dict[str, Any], int, int, int], Iterator[tuple[str, Layout]]]
     # Restores the predictor from the numbers, the arrays, the features that occurred in training, and the thresholds.
     # Raises ValueError if they do not make one.
-    predictor: Callable[[dict, Parts, Columns, np.ndarray], "Model"]
+    predictor: Callable[[dict[str, Any], Parts, Columns, np.ndarray], "Model"]
 
 
 def kind_of(predictor: "Model") -> str:
@@ -52,19 +52,19 @@ def kind_of(predictor: "Model") -> str:
     raise MpuError(f"a model of the type {of_type} cannot be saved: that of a method should be a StackedModel")
 
 
-def whole(number, least: int = 0) -> int:
+def whole(number: Any, least: int = 0) -> int:
     """Return a JSON value that is a whole number; ValueError if it is none, or less than `least`."""
     expect(type(number) is int and number >= least, f"a number is missing that is whole and at least {least}")
     return number
 
 
-def real(number) -> float:
+def real(number: Any) -> float:
     """Return a JSON value that is a number; ValueError if it is none."""
     expect(type(number) in (int, float), "a number is missing")
     return float(number)
 
 
-def number_list(values, name: str, dtype: type) -> np.ndarray:
+def number_list(values: Any, name: str, dtype: type) -> np.ndarray:
     """Return a JSON value that is a list of numbers, whole ones for an integer dtype, as an array.
 
     Types are checked first, since NumPy would give every text of a list the length of the longest. ValueError or
@@ -85,7 +85,7 @@ _LARGEST_LOG_ODDS = 1e4
 _IN_FIRST_PART = "level0"
 
 
-def _stacked_numbers(model: StackedModel) -> dict:
+def _stacked_numbers(model: StackedModel) -> dict[str, Any]:
     top = model.top
     entries = [level.weights.nnz if isinstance(level.weights, csr_array) else None for level in model.levels]
     return {
@@ -101,7 +101,7 @@ def _stacked_numbers(model: StackedModel) -> dict:
     }
 
 
-def _calibration_numbers(calibration: AnyCalibration | None) -> dict | list | None:
+def _calibration_numbers(calibration: AnyCalibration | None) -> dict[str, Any] | list[Any] | None:
     if isinstance(calibration, StratifiedCalibration):
         return [_calibration_numbers(of_stratum) for of_stratum in calibration.maps]
     return None if calibration is None else {name: getattr(calibration, name).tolist() for name in _LOG_ODDS}
@@ -130,7 +130,7 @@ def _csr_layout(entries: int, rows: int) -> Layout:
     return {"data": (np.float32, (entries,)), "indices": (np.int32, (entries,)), "indptr": (np.int64, (rows + 1,))}
 
 
-def _stacked_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
+def _stacked_layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
     n_levels, entries = whole(numbers["levels"], 1), numbers["entries"]
     expect(entries is None or (type(entries) is list and len(entries) == n_levels), "entries are not a list")
     expect(type(numbers["compact"]) is bool, "compact is not true or false")
@@ -149,7 +149,7 @@ def _stacked_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tu
         yield f"level{i}", layout
 
 
-def _stacked(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndarray) -> StackedModel:
+def _stacked(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresholds: np.ndarray) -> StackedModel:
     scale = real(numbers["scale"])
     expect(0 <= scale <= float(np.finfo(np.float32).max), "scale out of range")
     frequencies = numbers["frequencies"]
@@ -185,7 +185,7 @@ def _sparse(arrays: dict[str, np.ndarray], n_columns: int) -> csr_array:
     return matrix
 
 
-def _top(values: dict | None) -> Top | None:
+def _top(values: dict[str, Any] | None) -> Top | None:
     if values is None:
         return None
     expect(isinstance(values, dict), "top has no names")
@@ -199,7 +199,7 @@ def _in_strata(calibrations: Any) -> bool:
     return type(calibrations) is list and bool(calibrations) and type(calibrations[-1]) is list
 
 
-def _calibration(values: dict | None) -> Calibration | None:
+def _calibration(values: dict[str, Any] | None) -> Calibration | None:
     if values is None:
         return None
     expect(isinstance(values, dict), "calibration has no names")
@@ -216,7 +216,7 @@ def _calibration(values: dict | None) -> Calibration | None:
 _FEATURES = "features"
 
 
-def _rbf_numbers(model: RbfModel) -> dict:
+def _rbf_numbers(model: RbfModel) -> dict[str, Any]:
     return _stacked_numbers(model.stacked) | {"gamma": model.features.gamma, "landmarks": len(model.features)}
 
 
@@ -225,14 +225,14 @@ def _rbf_parts(model: RbfModel) -> Parts:
     return _stacked_parts(model.stacked) | {_FEATURES: {name: getattr(model.features, name) for name in names}}
 
 
-def _rbf_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
+def _rbf_layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
     m = whole(numbers["landmarks"], 1)
     yield from _stacked_layouts(numbers, m, m, q)
     of_features: Layout = {"mean": (np.float64, (D,)), "deviation": (np.float64, (D,))}
     yield _FEATURES, of_features | {"landmarks": (np.float32, (m, D)), "normalization": (np.float32, (m, m))}
 
 
-def _rbf(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndarray) -> RbfModel:
+def _rbf(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresholds: np.ndarray) -> RbfModel:
     expect(not numbers["compact"], "a kernel has all of its features")
     arrays, gamma = parts.pop(_FEATURES), real(numbers["gamma"])
     expect(0 < gamma < math.inf, "gamma out of range")
@@ -257,13 +257,13 @@ def _kernel_parts(model: "KernelModel") -> Parts:
     return {"kernel": {"coefficients": model.coefficients} | _weights(model.support)}
 
 
-def _kernel_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
+def _kernel_layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
     m, entries = whole(numbers["support"], 1), whole(numbers["entries"])
     coefficients: Layout = {"coefficients": (np.float32, (m, q))}
     yield "kernel", coefficients | _csr_layout(entries, m)
 
 
-def _kernel(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndarray) -> "Model":
+def _kernel(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresholds: np.ndarray) -> "Model":
     from mpu_cli.methods.baselines.rbf import KernelModel
 
     gamma = real(numbers["gamma"])
@@ -285,11 +285,11 @@ def _classifiers_parts(model: "CalibratedClassifiers") -> Parts:
     return {"classifiers": {"skops": np.frombuffer(model.packed, np.uint8)}}
 
 
-def _classifiers_layouts(numbers: dict, n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
+def _classifiers_layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
     yield "classifiers", {"skops": (np.uint8, (whole(numbers["bytes"]),))}
 
 
-def _classifiers(numbers: dict, parts: Parts, occurring: Columns, thresholds: np.ndarray) -> "Model":
+def _classifiers(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresholds: np.ndarray) -> "Model":
     from mpu_cli.methods.scikit_learn.classifiers import CalibratedClassifiers, unpacked
 
     calibration = _calibration(numbers["calibration"])

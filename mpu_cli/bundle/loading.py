@@ -4,7 +4,7 @@ import io
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -68,7 +68,7 @@ class TrainedModel:
     label_ids: np.ndarray
     c: np.ndarray
     occurring: "Columns"
-    options: dict
+    options: dict[str, Any]
     names: LabelNames | None = None
     packed_vectorizer: bytes | None = None
     top_k: TopK | None = None

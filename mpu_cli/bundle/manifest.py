@@ -61,12 +61,12 @@ class Manifest:
 
     method: str
     kind: str
-    options: dict
+    options: dict[str, Any]
     n_features: int
     n_labels: int
     # Number of features that occurred in training; None: an earlier format has a boolean for each feature
     n_known: int | None
-    numbers: dict  # the numbers of the predictor (see `kinds`)
+    numbers: dict[str, Any]  # the numbers of the predictor (see `kinds`)
     files: list[tuple[str, str]]  # name and SHA-256 of the file of each part
     names: tuple[str, str] | None = None  # name and SHA-256 of the file of label names, if there is one
     vectorizer: tuple[str, str] | None = None  # name and SHA-256 of the vectoriser, if there is one
@@ -109,7 +109,7 @@ def _entry(name: str, checksum: str) -> dict[str, str]:
     return {"file": name, "sha256": checksum}
 
 
-def digest(values: dict) -> str:
+def digest(values: dict[str, Any]) -> str:
     """Return the checksum of a manifest's values."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
@@ -145,7 +145,7 @@ def parse(path: Path, text: bytes) -> Manifest:
         raise ModelError(f"{path}: manifest.json is damaged ({problem}); train the model again") from error
 
 
-def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict:
+def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict[str, Any]:
     """Return the values of a JSON object, in which only lists of numbers are long; ValueError otherwise.
 
     It has at most `most_marks` brackets, quotation marks and colons.
@@ -156,7 +156,7 @@ def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict:
     return values
 
 
-def _from_version_1(values: dict) -> dict:
+def _from_version_1(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values in the present format: version 1 had no methods, kinds, checksum and calibration."""
     expect(type(values["levels"]) is list, "levels are no list")
     numbers = {"levels": len(values["levels"]), "scale": values["scale"], "frequencies": None}
@@ -164,7 +164,7 @@ def _from_version_1(values: dict) -> dict:
     return _from_version_2(values)
 
 
-def _from_version_2(values: dict) -> dict:
+def _from_version_2(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values in the present format: version 2 had no calibration, and had lists of labels."""
     numbers = values["predictor"]
     expect(isinstance(numbers, dict), "numbers are not named")
@@ -183,7 +183,7 @@ def _from_version_2(values: dict) -> dict:
     )
 
 
-def _from_version_3(values: dict) -> dict:
+def _from_version_3(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values in the present format: version 3 had the calibration of the last level alone."""
     numbers = values["predictor"]
     expect(isinstance(numbers, dict), "numbers are not named")
@@ -194,7 +194,7 @@ def _from_version_3(values: dict) -> dict:
     return values | {"predictor": numbers | {"calibrations": [None] * (n_levels - 1) + [numbers["calibration"]]}}
 
 
-def _manifest(values: dict) -> Manifest:
+def _manifest(values: dict[str, Any]) -> Manifest:
     method, kind, numbers, options = (values[name] for name in ("method", "kind", "predictor", "options"))
     expect(type(method) is str and type(kind) is str, "method or kind is no text")
     expect(kind in KINDS, f"no kind can be {kind[:40]!r}")
@@ -221,7 +221,7 @@ def _manifest(values: dict) -> Manifest:
     return Manifest(method, kind, options, n_features, n_labels, n_known, numbers, files, *kept)
 
 
-def _file(entry: dict, pattern: re.Pattern) -> tuple[str, str]:
+def _file(entry: dict[str, Any], pattern: re.Pattern[str]) -> tuple[str, str]:
     name, checksum = entry["file"], entry["sha256"]
     expect(type(name) is str and type(checksum) is str, "a file's name or checksum is no text")
     expect(bool(pattern.fullmatch(name)), f"no file can be named {name[:80]!r}")

@@ -6,7 +6,7 @@ Modules here import nothing heavy at the top: ``mpu --help`` must not wait for N
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -40,7 +40,7 @@ class CleanErrors(click.Group):
     (129, 130, 143).
     """
 
-    def main(self, *args, **kwargs):
+    def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as click does. What comes before the command (help, completion) can fail too."""
         try:
             with _reported_failures([]):
@@ -48,7 +48,7 @@ class CleanErrors(click.Group):
         except click.exceptions.Exit as end:  # click itself has done with those of commands
             sys.exit(end.exit_code)
 
-    def make_context(self, info_name, args, *rest, **kwargs) -> click.Context:
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> click.Context:
         """Read the options of the group. Click itself would exit with status 1 if the reader of the help has gone."""
         messages.reset()
         with _reported_failures(args):
@@ -58,7 +58,7 @@ class CleanErrors(click.Group):
         """Read ``mpu help train`` as ``mpu train --help``."""
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
-    def invoke(self, ctx: click.Context):
+    def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand. Turn errors that a user can mend into a message and an exit status."""
         with _reported_failures(ctx.args):
             return super().invoke(ctx)

@@ -103,7 +103,7 @@ def _steps(first: float, second: float, last: float) -> list[float]:
     return [round(first + i * (second - first), 10) for i in range(count + 1)]
 
 
-def sizes_of(text: str) -> tuple:
+def sizes_of(text: str) -> tuple[Any, ...]:
     """Read ascending whole numbers, separated by commas; dots at the end go on by the last factor: Ellipsis."""
     words = text.split(",")
     open_ended = words[-1] == _DOTS

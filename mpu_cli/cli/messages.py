@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
@@ -101,7 +101,7 @@ def reset() -> None:
     _manner = _Manner()
 
 
-def log_format_option(function: Callable) -> Callable:
+def log_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """``--log-format``: text or JSON lines on standard error. The command does not get it as a parameter."""
 
     def remember(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
@@ -121,17 +121,17 @@ def log_format_option(function: Callable) -> Callable:
     )(function)
 
 
-def verbosity_options(function: Callable) -> Callable:
+def verbosity_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """``-q``, ``-v`` and ``--log-format``. The command does not get them as parameters."""
 
-    def level(verbosity: int) -> Callable:
+    def level(verbosity: int) -> Callable[..., Any]:
         def remember(_ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
             if is_set:
                 _manner.verbosity = verbosity
 
         return remember
 
-    def flag(short: str, long: str, verbosity: int, text: str) -> Callable[[Callable], Callable]:
+    def flag(short: str, long: str, verbosity: int, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return click.option(short, long, is_flag=True, expose_value=False, callback=level(verbosity), help=text)
 
     quiet = flag("-q", "--quiet", _QUIET, "Print only errors and warnings, which ask for something to be done.")
@@ -184,7 +184,7 @@ def finished(step: str, ticks: int, seconds: float) -> None:
     _say("info", f"{step}: {seconds:.1f} s", step=step, ticks=ticks, seconds=round(seconds, 3))
 
 
-def report(values: dict) -> None:
+def report(values: dict[str, Any]) -> None:
     """Print a report as a JSON line. Among messages for people it has no place."""
     if _manner.as_json and _manner.verbosity >= _NORMAL:
         _say("info", "", report=values)
@@ -200,14 +200,14 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
     _say("error", f"error: {sentence}{more}", message=text)
 
 
-def _say(level: str, text: str, **fields: str | float | dict) -> None:
+def _say(level: str, text: str, **fields: str | float | dict[str, Any]) -> None:
     if "message" in fields:  # of people and packages, who may quote a URL
         fields["message"] = without_secrets(str(fields["message"]))
     with status_line.removed():
         click.echo(_json_line(level, fields) if _manner.as_json else one_line(without_secrets(text)), err=True)
 
 
-def _json_line(level: str, fields: dict) -> str:
+def _json_line(level: str, fields: dict[str, Any]) -> str:
     return json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, **fields})
 
 
@@ -252,7 +252,7 @@ class _StandardOutput(io.RawIOBase):
     def isatty(self) -> bool:
         return os.isatty(self._descriptor)
 
-    def write(self, data) -> int:
+    def write(self, data: Any) -> int:
         try:
             return os.write(self._descriptor, data)
         except OSError as error:

@@ -42,7 +42,7 @@ PATH = click.Path(path_type=Path)
 
 def option(
     written: str, kind: Any, help: str, *, name: str | None = None, default: Any = None, **how: Any
-) -> Callable[[Callable], Callable]:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add an option that is written as in the help, ``-o, --output FILE``, whose default is shown.
 
     `kind`: the kind or type of its values, the words that it takes, or bool for a flag.
@@ -60,10 +60,10 @@ def option(
     return click.option(*names, help=help, **how)
 
 
-def top_k_options(of_k: str, of_aim: str) -> Callable[[Callable], Callable]:
+def top_k_options(of_k: str, of_aim: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add ``--top-k`` and ``--for`` with these helps; the command gets `top_k` and `aim`."""
 
-    def options(function: Callable) -> Callable:
+    def options(function: Callable[..., Any]) -> Callable[..., Any]:
         k = option("--top-k", Whole(1, MAX_ID + 1), of_k)
         return k(option("--for", AIMS, of_aim, name="aim")(function))
 
@@ -139,7 +139,7 @@ def click_type(kind: Any) -> Any:
     return Value(kind)
 
 
-def click_option(declared: Option) -> Callable[[Callable], Callable]:
+def click_option(declared: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the decorator that adds an option to a command."""
     short, long = f"-{declared.letter}, " if declared.letter else "", f"--{declared.name.replace('_', '-')}"
     return option(short + long, declared.kind, declared.help, name=declared.name, default=declared.written_default)
@@ -150,7 +150,9 @@ def is_set(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
-def as_one(name: str, make: Callable[..., Any], *options: Callable[[Callable], Callable]) -> Callable:
+def as_one(
+    name: str, make: Callable[..., Any], *options: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> Callable[..., Any]:
     """Add options that are one argument of the command: what `make` returns for their values, by their names."""
 
     def probe() -> None:
@@ -160,7 +162,7 @@ def as_one(name: str, make: Callable[..., Any], *options: Callable[[Callable], C
         add(probe)
     names = [param.name for param in probe.__click_params__]  # type: ignore[attr-defined]
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def command(*args: Any, **kwargs: Any) -> Any:
             made = make(**{of: kwargs.pop(of) for of in names})
@@ -173,7 +175,7 @@ def as_one(name: str, make: Callable[..., Any], *options: Callable[[Callable], C
     return decorate
 
 
-def options_as_one(declaration: type) -> Callable:
+def options_as_one(declaration: type) -> Callable[..., Any]:
     """Add the options that a dataclass declares; the command gets them as `options`, an instance of it."""
     return as_one("options", declaration, *map(click_option, options_of(declaration).values()))
 
@@ -209,7 +211,7 @@ _MEMORY_OPTION = option(
 )
 
 
-def run_options(*names: str, **helps: str) -> Callable:
+def run_options(*names: str, **helps: str) -> Callable[..., Any]:
     """Add some of ``--seed``, ``--jobs``, ``--kernel`` and ``--memory``; the command gets `run`, a `Run`.
 
     `helps`: of an option that means something else here.
@@ -253,7 +255,7 @@ cluster_options = as_one(
 )
 
 
-def shards_option(function: Callable) -> Callable:
+def shards_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--shards`` to a command with `cluster_options`; it becomes part of its `on`."""
     declared = options_of(OnCluster)["shards"]
 
@@ -311,7 +313,7 @@ reading_options = as_one(
 )
 
 
-def names_options(*older: str) -> Callable:
+def names_options(*older: str) -> Callable[..., Any]:
     """Add ``--labels``, perhaps with older names, and ``--zero-based``; the command gets a `Naming` as `naming`."""
     return as_one(
         "naming",
@@ -354,10 +356,10 @@ suggestible_options = as_one(
 )
 
 
-def reviewed_options(purpose: str) -> Callable:
+def reviewed_options(purpose: str) -> Callable[..., Any]:
     """Add ``--reviewed`` with this help, and ``--on-conflict``."""
 
-    def options(function: Callable) -> Callable:
+    def options(function: Callable[..., Any]) -> Callable[..., Any]:
         files = option(
             "--reviewed CHECKED.tsv", FILE, f"{purpose} Can be repeated, as for the files of two people.", multiple=True
         )
@@ -372,7 +374,7 @@ def reviewed_options(purpose: str) -> Callable:
     return options
 
 
-def training_files(function: Callable) -> Callable:
+def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add FILE, the files that say more of its labels, ``--cache``, and the options of names and reading.
 
     The command gets them as `sources`, with other options that fill a field of `Sources`.
@@ -425,7 +427,7 @@ def training_files(function: Callable) -> Callable:
             "Keep the parsed data in DIR. Next time they are loaded from there, unless FILE has changed.",
         ),
     )
-    command: Callable = with_sources
+    command: Callable[..., Any] = with_sources
     for add in reversed(options):
         command = add(command)
     return command

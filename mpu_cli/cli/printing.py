@@ -41,7 +41,7 @@ def _whole(report: Any) -> dict[str, Any]:
     return as_json(report) | {"warnings": messages.warnings()}
 
 
-def print_table(rows: list[list]) -> None:
+def print_table(rows: list[list[Any]]) -> None:
     """Print rows of equal length in aligned columns. The first column is aligned left, the others right."""
     cells = [[f"{cell:.4f}" if isinstance(cell, float) else one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -124,7 +124,7 @@ def print_report(report: "TrainingReport") -> None:
     print_groups(report.findings.get("c_by_group"))
 
 
-def top_k_line(rest: dict) -> dict[str, str]:
+def top_k_line(rest: dict[str, Any]) -> dict[str, str]:
     """Remove decisions of k labels from the values left to print, and describe them, if there are any."""
     if not isinstance(decided := rest.get("top_k"), dict):
         return {}
@@ -135,7 +135,7 @@ def top_k_line(rest: dict) -> dict[str, str]:
     return {f"top {k}": f"for {decided['for']}; expected {ours}; of the most probable labels {others}"}
 
 
-def prior_line(rest: dict) -> dict[str, str]:
+def prior_line(rest: dict[str, Any]) -> dict[str, str]:
     """Remove the weight of label features from the values left to print, and describe it, if there is one."""
     if not isinstance(rest.get("prior"), float | int):
         return {}
@@ -192,7 +192,7 @@ def _review(counts: dict[str, int]) -> str:
     return f"{decided}{complete}{counts['sampled']:,} of them drawn at random"
 
 
-def by_people(estimate: dict) -> str:
+def by_people(estimate: dict[str, Any]) -> str:
     """Describe c of each label, estimated from answers to questions or reviewed instances.
 
     `estimate`: as `mpu train --json` has it under ``c_by_people``.

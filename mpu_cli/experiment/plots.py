@@ -120,7 +120,7 @@ def _time_figure(seconds: dict[str, dict[int, float]], dataset: str) -> Figure:
     return _with_key(figure, axes)
 
 
-def _figure(methods: int, **labels) -> tuple[Figure, Axes]:
+def _figure(methods: int, **labels: Any) -> tuple[Figure, Axes]:
     """Return a figure of one column's width, with room for a key of two columns."""
     figure = new_figure(_WIDTH, _HEIGHT + _ROW * ((methods + 1) // 2))
     axes = figure.add_subplot(**labels)
@@ -134,7 +134,7 @@ def _with_key(figure: Figure, axes: Axes) -> Figure:
     return figure
 
 
-def _every_kth(values: np.ndarray, most: int = _MOST_TICKS) -> list:
+def _every_kth(values: np.ndarray, most: int = _MOST_TICKS) -> list[Any]:
     """Return every k-th value, so that ticks do not overlap."""
     return list(values[:: -(-len(values) // most)])
 

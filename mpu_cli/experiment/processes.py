@@ -31,7 +31,7 @@ class Failure:
     message: str
 
 
-def run(function: Callable[[Any], Any], tasks: Iterable, jobs: int) -> Iterator[tuple[Any, Any]]:
+def run(function: Callable[[Any], Any], tasks: Iterable[Any], jobs: int) -> Iterator[tuple[Any, Any]]:
     """Call a function with each task, each in its own process, and yield tasks with their outcomes as they arrive.
 
     An outcome is the result of the function, or a `Failure`. The function is defined in a module, since the processes
@@ -72,7 +72,7 @@ def _start(process: BaseProcess) -> None:
         ) from error
 
 
-def _serve(sender: Connection, function: Callable, task: Any) -> None:
+def _serve(sender: Connection, function: Callable[..., Any], task: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the main one decides
     threading.Thread(target=_end_with_the_main_process, daemon=True).start()
     with suppress(OSError):

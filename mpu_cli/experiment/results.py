@@ -86,7 +86,7 @@ class Row:
     error: str = ""  # empty if the cell did not fail
 
     @classmethod
-    def of(cls, cell: Cell, dataset: str, rule: str, **values) -> "Row":
+    def of(cls, cell: Cell, dataset: str, rule: str, **values: Any) -> "Row":
         """Make a row of a cell with these values."""
         return cls(dataset, cell.method, rule, cell.missing_rate, cell.fold, cell.instances, **values)
 
@@ -139,7 +139,7 @@ def append(path: Path, rows: Iterable[Row]) -> None:
         os.fsync(stream.fileno())
 
 
-def _values(row: Row) -> list:
+def _values(row: Row) -> list[Any]:
     return [row.metrics.get(name) if name in _NAMES else getattr(row, name) for name in HEADER]
 
 
@@ -150,7 +150,7 @@ def _row(values: list[str]) -> Row:
     return Row(**values_of, metrics={name: value for name, value in metrics.items() if value is not None})
 
 
-def _lines(rows: Iterable[Sequence]) -> bytes:
+def _lines(rows: Iterable[Sequence[Any]]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().encode()
@@ -184,7 +184,7 @@ def _value(name: str, text: str) -> Any:
     return int(text) if name in _INTEGERS else float(text)
 
 
-def keep_settings(path: Path, settings: dict) -> None:
+def keep_settings(path: Path, settings: dict[str, Any]) -> None:
     """Write the settings of an experiment to a JSON file, or compare them with those that it has.
 
     MpuError, which names them, where these are others.
@@ -209,5 +209,5 @@ def keep_settings(path: Path, settings: dict) -> None:
         )
 
 
-def _shown(value) -> str:
+def _shown(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)

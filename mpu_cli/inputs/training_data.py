@@ -26,7 +26,7 @@ from mpu_cli.methods import Fitted
 from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
 from mpu_cli.names.naming import find_broader, find_filled, read_implications
 from mpu_cli.review import decisions, matching
-from mpu_cli.review.tables import checksum
+from mpu_cli.review.tables import checksum, label_text
 from mpu_cli.runtime.report import Count
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read
@@ -431,7 +431,7 @@ def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | No
     inside = (rows < len(file)) & (labels < file.labels.shape[1]) & (labels >= 0)
     inside[inside] = matching.stored(file.labels, rows[inside], labels[inside])
     if len(wrong := np.flatnonzero(~inside)):
-        row, label = rows[wrong[0]] + 1, decisions.label_text(int(labels[wrong[0]]))
+        row, label = rows[wrong[0]] + 1, label_text(int(labels[wrong[0]]))
         raise InputError(
             str(path),
             cells.table.lines[wrong[0]],

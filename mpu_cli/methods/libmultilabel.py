@@ -84,11 +84,11 @@ def _labels(labels: "csr_array") -> "csr_matrix":
     from scipy.sparse import csc_matrix, csr_matrix
 
     class Columns(csc_matrix):
-        def sum(self, axis=None, **options):
+        def sum(self, axis: int | None = None, **options: Any) -> Any:
             return super().sum(axis=0 if axis == 2 else axis, **options)
 
     class Rows(csr_matrix):
-        def tocsc(self, copy=False):
+        def tocsc(self, copy: bool = False) -> Any:
             return Columns(super().tocsc(copy))
 
     return Rows(labels, dtype="int64")

@@ -177,7 +177,7 @@ def _of_kind(kind: type[T], value: object) -> T:
     return value
 
 
-def _that_count(annotations: list[dict]) -> list[dict]:
+def _that_count(annotations: list[dict[str, Any]]) -> list[dict[str, Any]]:
     finished = [one for one in annotations if not one.get("was_cancelled")]
     return [one for one in finished if one.get("ground_truth")] or finished
 
@@ -195,7 +195,7 @@ class _Data:
     id: str | None = None
 
 
-def _data(data: dict) -> _Data:
+def _data(data: dict[str, Any]) -> _Data:
     """Parse and check the data of a task, whose values are as in review files."""
     labels = [_of_kind(int, label) for label in data["labels"]]
     options = {_of_kind(str, option["value"]): label for option, label in zip(data["options"], labels, strict=False)}
@@ -215,7 +215,7 @@ def _data(data: dict) -> _Data:
         raise _ForeignTaskError(str(error)) from None
 
 
-def _rows(data: _Data, annotations: list[dict], names: LabelNames | None) -> Iterator[Row]:
+def _rows(data: _Data, annotations: list[dict[str, Any]], names: LabelNames | None) -> Iterator[Row]:
     """Yield the decisions of a task."""
     decided: dict[int, str] = {}
     for annotation in annotations:
@@ -231,7 +231,9 @@ def _rows(data: _Data, annotations: list[dict], names: LabelNames | None) -> Ite
         yield Row(data.instance, label, verdict, source, data.claimed.get(label, math.nan))
 
 
-def _decisions(annotation: dict, options: Mapping[str, int], names: LabelNames | None) -> Iterator[tuple[int, str]]:
+def _decisions(
+    annotation: dict[str, Any], options: Mapping[str, int], names: LabelNames | None
+) -> Iterator[tuple[int, str]]:
     """Yield labels with verdicts."""
     chosen: set[int] = set()
     for result in annotation["result"]:

@@ -12,6 +12,7 @@ from base64 import b64encode
 from importlib.resources import files
 from os.path import commonprefix
 from pathlib import Path
+from typing import Any
 
 from mpu_cli.errors import shown
 from mpu_cli.names import RecordIds
@@ -63,12 +64,12 @@ def digest(text: str) -> str:
     return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _json(data: dict) -> str:
+def _json(data: dict[str, Any]) -> str:
     """Return JSON for a ``script`` element: without ``<``, it contains no end tag and no comment."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _data(work: Worklist) -> dict:
+def _data(work: Worklist) -> dict[str, Any]:
     place = {number: i for i, number in enumerate(work.labels.numbers)}
     items = [_item(item, place) for item in work.items]
     decided = {} if work.decided is None else {"decided": _decided(work.decided, work.ids)}
@@ -107,7 +108,7 @@ def _cells(labels: Labels) -> dict[int, str]:
     return {i: text for i, text in enumerate(cells) if text != labels.names[i]}
 
 
-def _uris(labels: Labels) -> dict:
+def _uris(labels: Labels) -> dict[str, Any]:
     """Return the beginning that all URIs share, up to a slash or a hash, and the rest of each, null without a URI."""
     shared = commonprefix(list(labels.uris.values()))  # noqa: RUF071  # character by character, until the next line
     shared = shared[: max(shared.rfind("/"), shared.rfind("#")) + 1]
@@ -115,17 +116,17 @@ def _uris(labels: Labels) -> dict:
     return {"shared": shared, "rest": [uri and uri[len(shared) :] for uri in uris]}
 
 
-def _suggested(one: Suggested, place: dict[int, int]) -> list:
+def _suggested(one: Suggested, place: dict[int, int]) -> list[Any]:
     """Return a label, its probability, and of a question the one with which it was drawn."""
     return [place[one.label], one.probability, *([] if one.drawn is None else [one.drawn])]
 
 
-def _item(item: Item, place: dict[int, int]) -> dict:
+def _item(item: Item, place: dict[int, int]) -> dict[str, Any]:
     """Return an instance by short names.
 
     n number, i id, a annotated, s suggested, w what speaks for these by their places, h title, t text, f features
     """
-    shown: dict = {
+    shown: dict[str, Any] = {
         "n": item.instance + 1,
         "a": [place[label] for label in item.annotated],
         "s": [_suggested(one, place) for one in item.suggested],

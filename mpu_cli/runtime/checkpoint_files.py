@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy
@@ -32,7 +33,7 @@ def folder_of(model: Path) -> Path:
     return model.with_name(f"{model.name}.resume")
 
 
-def fingerprint(run: Run, *inputs) -> str:
+def fingerprint(run: Run, *inputs: Any) -> str:
     """Return a checksum of everything that the result of a training depends on.
 
     `run`: only its seed and kernels enter.
@@ -44,7 +45,7 @@ def fingerprint(run: Run, *inputs) -> str:
     return digest.hexdigest()
 
 
-def _feed(update: Callable[[bytes | memoryview], None], value) -> None:
+def _feed(update: Callable[[bytes | memoryview], None], value: Any) -> None:
     match value:
         case np.ndarray():
             update(f"{value.dtype.str}{value.shape}".encode())
@@ -122,7 +123,7 @@ def open_checkpoints(folder: Path, key: str) -> Iterator[CheckpointFiles]:
         yield steps
 
 
-def _steps(folder: Path) -> Iterator[tuple[Path, re.Match]]:
+def _steps(folder: Path) -> Iterator[tuple[Path, re.Match[str]]]:
     for path in sorted(folder.iterdir()):
         if name := _STEP_NAME.fullmatch(path.name):
             yield path, name

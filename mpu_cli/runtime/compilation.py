@@ -18,26 +18,27 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numba
 
 from mpu_cli.version import __version__
 
 _log = logging.getLogger(__name__)
-_announced: set[Callable] = set()
+_announced: set[Callable[..., Any]] = set()
 _announcing = Lock()  # kernels run in threads
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
-def compiled(*, fused: bool = False) -> Callable[[Callable], Callable]:
+def compiled(*, fused: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a function that Python code calls, and keep its machine code.
 
     `fused`: whether a product and a sum may become one operation, which is faster and rounds once instead of twice.
     Returns: the decorator. It returns a numba dispatcher, or the function itself if ``NUMBA_DISABLE_JIT`` is set.
     """
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         dispatcher = numba.njit(fastmath={"contract"} if fused else False, **_OPTIONS)(function)
         if hasattr(dispatcher, "_cache"):
             dispatcher._cache = _Cache(dispatcher)
@@ -54,7 +55,7 @@ fused_inlined = numba.njit(forceinline=True, fastmath={"contract"}, **_OPTIONS)
 class _Cache:
     """The cache that a dispatcher asks before compiling: numba's, or none if that fails."""
 
-    def __init__(self, dispatcher) -> None:
+    def __init__(self, dispatcher: Any) -> None:
         try:
             dispatcher.enable_caching()
             self._kept = _checked(dispatcher._cache, Path(inspect.getfile(dispatcher.py_func)))
@@ -68,7 +69,7 @@ class _Cache:
         """The directory, if there is one."""
         return self._kept and self._kept.cache_path
 
-    def load_overload(self, signature, target):
+    def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the code compiled for the types of the arguments, or None, and numba compiles it."""
         overload = None
         if self._kept:
@@ -81,7 +82,7 @@ class _Cache:
             announce_compilation(kept=self._kept is not None)
         return overload
 
-    def save_overload(self, signature, result) -> None:
+    def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the code compiled for the types of the arguments."""
         if self._kept:
             try:
@@ -106,16 +107,16 @@ class _Sealed:
     if two processes or a full disk left an index and data that do not belong together.
     """
 
-    def __init__(self, files, source_stamp) -> None:
+    def __init__(self, files: Any, source_stamp: Any) -> None:
         self._files = files
         self._source_stamp = source_stamp
         self.flush = files.flush
 
-    def save(self, key, data) -> None:
+    def save(self, key: Any, data: Any) -> None:
         code = self._files._dump(data)
         self._files.save(key, (self._seal(key, code), code))
 
-    def load(self, key):
+    def load(self, key: Any) -> Any:
         sealed = self._files.load(key)
         if sealed is None:
             return None
@@ -124,11 +125,11 @@ class _Sealed:
             raise ValueError("not what was saved")
         return pickle.loads(code)
 
-    def _seal(self, key, code: bytes) -> bytes:
+    def _seal(self, key: Any, code: bytes) -> bytes:
         return hashlib.sha256(repr((__version__, key, self._source_stamp)).encode() + code).digest()
 
 
-def _checked(cache, source: Path):
+def _checked(cache: Any, source: Path) -> Any:
     """Return numba's cache with checksums. Refuse a directory into which other users can write.
 
     The files are unpickled, so a user who can write them controls this process. The owner of the code of the package
@@ -161,7 +162,7 @@ def announce_no_cache(reason: Exception | str) -> None:
         )
 
 
-def _first(announcement: Callable) -> bool:
+def _first(announcement: Callable[..., Any]) -> bool:
     """Whether an announcement has not been made before in this process."""
     with _announcing:
         new = announcement not in _announced

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from mpu_cli.errors import STANDARD_STREAM, OverlapError, TargetError, shown
 from mpu_cli.runtime import signals
@@ -47,19 +47,19 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
     """
     refuse_urls(outputs)
     inputs, outputs = _given(inputs), _given(outputs)
-    streams: dict[tuple | str, str] = {}
+    streams: dict[tuple[Any, ...] | str, str] = {}
     for name, path in inputs.items():
         if (stream := _stream(path)) is not None and (other := streams.setdefault(stream, name)) != name:
             first = shown(inputs[other], "input")
             raise OverlapError(f"{other} and {name} are both {first}, which can be read only once")
-    written: dict[tuple | str, str] = {}
+    written: dict[tuple[Any, ...] | str, str] = {}
     for name, path in outputs.items():
         for key in (path, _identity(path, _STDOUT) or path):
             if (other := written.setdefault(key, name)) != name:
                 raise OverlapError(
                     f"{other} and {name} are both {shown(outputs[other], 'output')}; give one of them another name"
                 )
-    read: dict[tuple, str] = {}
+    read: dict[tuple[Any, ...], str] = {}
     for name, path in inputs.items():
         if _is_there(path) and (identity := _identity(path, _STDIN)) is not None:
             read.setdefault(identity, name)  # the command itself says what is missing
@@ -94,7 +94,7 @@ def refuse_repeated(name: str, paths: Sequence[str]) -> None:
 
     `name` is what each of them is called in messages.
     """
-    seen: dict[tuple | str, str] = {}
+    seen: dict[tuple[Any, ...] | str, str] = {}
     for path in paths:
         identity = _identity(path, _STDIN) or path
         if (other := seen.get(identity)) is not None:
@@ -103,7 +103,7 @@ def refuse_repeated(name: str, paths: Sequence[str]) -> None:
         seen[identity] = path
 
 
-def _stream(path: str) -> tuple | str | None:
+def _stream(path: str) -> tuple[Any, ...] | str | None:
     """Identify a pipe or standard input, where each reader gets only a part; None for other files."""
     if path in _STANDARD_INPUT:
         return _identity(STANDARD_STREAM, _STDIN) or STANDARD_STREAM
@@ -114,7 +114,7 @@ def _is_there(path: str) -> bool:
     return path == STANDARD_STREAM or Path(path).exists()
 
 
-def _identity(path: str, stream: int) -> tuple | None:
+def _identity(path: str, stream: int) -> tuple[Any, ...] | None:
     """Return an identity of a file, even if it does not exist yet.
 
     None for terminals and other devices, and for sockets: they can be used twice.
@@ -127,7 +127,7 @@ def _identity(path: str, stream: int) -> tuple | None:
     return (status.st_dev, status.st_ino) if any(is_kind(status.st_mode) for is_kind in kept) else None
 
 
-def _place(path: str) -> tuple | None:
+def _place(path: str) -> tuple[Any, ...] | None:
     """Return directory and name of a new file. Names that are the same to some file systems are the same here."""
     real = Path(os.path.realpath(path))
     try:

@@ -27,9 +27,9 @@ def threads(jobs: int) -> int:
     return (os.cpu_count() or 1) if jobs == -1 else jobs
 
 
-def in_background(function: Callable, *arguments: Any) -> Future:
+def in_background(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     """Call a function in a daemon thread: the process does not wait for it when it ends."""
-    future: Future = Future()
+    future: Future[Any] = Future()
 
     def call() -> None:
         try:
@@ -46,7 +46,9 @@ def within(seconds: float, function: Callable[[], Any]) -> Any:
     return in_background(function).result(seconds)
 
 
-def run(function: Callable, argument_tuples: Iterable[tuple], jobs: int) -> Generator:
+def run(
+    function: Callable[..., Any], argument_tuples: Iterable[tuple[Any, ...]], jobs: int
+) -> Generator[Any, None, None]:
     """Yield ``function(*arguments)``, a plain function of arrays, for each tuple, in order.
 
     Threads share the arrays, and the kernels, NumPy and SciPy release the GIL in their loops. BLAS gets one thread per
@@ -78,7 +80,7 @@ def _libraries(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:
+def map_ahead(function: Callable[..., Any], pieces: Iterable[Any], jobs: int) -> Iterator[Any]:
     """Yield ``function(piece)`` for each piece, in order; the function runs in `jobs` threads, -1 for one per core.
 
     The calling thread takes the pieces from their source, at most two per thread ahead. So memory stays bounded however
@@ -98,13 +100,13 @@ def map_ahead(function: Callable, pieces: Iterable, jobs: int) -> Iterator:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _submitted(pool: ThreadPoolExecutor, function: Callable, pieces: Iterable) -> Iterator[Future]:
+def _submitted(pool: ThreadPoolExecutor, function: Callable[..., Any], pieces: Iterable[Any]) -> Iterator[Future[Any]]:
     """Take a piece and submit it whenever the next future is asked for."""
     try:
         for piece in pieces:
             yield pool.submit(function, piece)
     except Exception as error:
-        failed: Future = Future()
+        failed: Future[Any] = Future()
         failed.set_exception(error)
         yield failed
 
@@ -124,10 +126,10 @@ class Executor(Protocol):
     def threads_of_one(self) -> int:
         """How many threads a unit can have while no other runs."""
 
-    def submit(self, function: Callable, *arguments: Any) -> Handle:
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
         """Have a unit run. Arguments may be handles, or lists of them, in place of what they stand for."""
 
-    def spread(self, function: Callable, argument_tuples: Sequence[tuple]) -> list[Handle]:
+    def spread(self, function: Callable[..., Any], argument_tuples: Sequence[tuple[Any, ...]]) -> list[Handle]:
         """Have a unit run for each tuple, and neighbours in one process, where others need their results together."""
 
     def keep(self, value: Any) -> Handle:
@@ -140,7 +142,7 @@ class Executor(Protocol):
         """Wait for units, and return their results in the same order."""
 
 
-def run_unit(function: Callable, *arguments: Any) -> Any:
+def run_unit(function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a unit in this process. BLAS gets one thread, so that the order of its sums is the same in all processes."""
     with blas_on_one_thread():
         return function(*arguments)
@@ -151,11 +153,11 @@ class InProcess:
 
     threads = threads_of_one = 1
 
-    def submit(self, function: Callable, *arguments: Any) -> Handle:
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
         """Run a unit."""
         return run_unit(function, *arguments)
 
-    def spread(self, function: Callable, argument_tuples: Sequence[tuple]) -> list[Handle]:
+    def spread(self, function: Callable[..., Any], argument_tuples: Sequence[tuple[Any, ...]]) -> list[Handle]:
         """Run the units."""
         return [self.submit(function, *arguments) for arguments in argument_tuples]
 

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 _WORDS = {int(signal.SIGHUP): "hung up", int(signal.SIGINT): "interrupted", int(signal.SIGTERM): "terminated"}
 # Held for good by the thread that ends the process, so that nothing comes after it.
@@ -59,7 +60,7 @@ def too_late() -> None:
         _lock.acquire()
 
 
-def unbroken() -> AbstractContextManager:
+def unbroken() -> AbstractContextManager[Any]:
     """Delay signals until the end of a ``with`` block, such as one in which several files get their final names."""
     return _lock
 

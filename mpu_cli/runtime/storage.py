@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -72,7 +72,7 @@ def _reserve(descriptor: int, n_bytes: int) -> None:
 
 
 def mapped(
-    file, dtype: type, shape: int | tuple[int, ...], *, mode: Literal["r", "r+", "c"], offset: int = 0
+    file: Any, dtype: type, shape: int | tuple[int, ...], *, mode: Literal["r", "r+", "c"], offset: int = 0
 ) -> np.ndarray:
     """Return part of an open file, from an offset in bytes on, as an array; the file may be closed.
 

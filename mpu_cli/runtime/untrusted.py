@@ -25,7 +25,7 @@ def json_value(text: str | bytes, unique: bool = False) -> Any:
         raise
     except ValueError:  # also of numbers with thousands of digits, which are none for Python
         raise ValueError("this is not JSON") from None
-    level: list[dict | list] = [[value]]
+    level: list[dict[str, Any] | list[Any]] = [[value]]
     for _ in range(MOST_LEVELS + 1):
         level = [
             inner
@@ -42,7 +42,7 @@ class _TwiceError(ValueError):
     pass
 
 
-def _unique(pairs: list[tuple]) -> dict:
+def _unique(pairs: list[tuple[Any, ...]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
         raise _TwiceError("a key is there twice")

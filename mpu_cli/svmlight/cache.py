@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def _read_file(
     return data if kept is None else kept[0]
 
 
-def _key(source: str | Path, reading: Reading) -> dict | None:
+def _key(source: str | Path, reading: Reading) -> dict[str, Any] | None:
     """Return the key of a file: its name, version and options of reading; None if it is not a regular file."""
     try:
         if not Path(source).is_file():
@@ -107,7 +108,7 @@ def _key(source: str | Path, reading: Reading) -> dict | None:
     }
 
 
-def _entry(directory: Path, key: dict) -> Path:
+def _entry(directory: Path, key: dict[str, Any]) -> Path:
     """Return the path of an entry. It depends on the path of the source, so a new version replaces the old one."""
     place = hashlib.sha256(json.dumps([key["path"], key["reading"]]).encode()).hexdigest()
     return directory / f"{place[:32]}.mpu-cache"
@@ -120,7 +121,7 @@ def _make(directory: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _save(data: Dataset, entry: Path, key: dict, of_source: Content | None = None) -> None:
+def _save(data: Dataset, entry: Path, key: dict[str, Any], of_source: Content | None = None) -> None:
     labels, features = data.labels, data.features
     parts = (
         [labels.shape[1], features.shape[1]],
@@ -151,7 +152,7 @@ def _report_unwritable(path: Path) -> Iterator[None]:
         raise MpuError(f"{path}: parsed data cannot be kept there: {error.strerror}") from error
 
 
-def _load(entry: Path, key: dict) -> tuple[Dataset, Content | None] | None:
+def _load(entry: Path, key: dict[str, Any]) -> tuple[Dataset, Content | None] | None:
     """Return the data of an entry, and the content of its source, None if the entry does not have it.
 
     Return None if the entry is missing, damaged, or of another version of the source.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,7 +22,7 @@ class Dataset:
     def __len__(self) -> int:
         return self.features.shape[0]
 
-    def __getitem__(self, rows) -> "Dataset":
+    def __getitem__(self, rows: Any) -> "Dataset":
         """Return the instances selected by a slice or an index array."""
         return Dataset(self.labels[rows], self.features[rows])
 

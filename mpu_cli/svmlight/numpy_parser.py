@@ -12,7 +12,7 @@ combined to pairs, then fours, then eight digits.
 """
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -158,7 +158,7 @@ _RULES = (
 _IMPLICIT_VALUE = ((SPACE,), _END, _DIGITS, INDEX)
 
 
-def _meanings(rules: tuple) -> np.ndarray:
+def _meanings(rules: tuple[Any, ...]) -> np.ndarray:
     """Return the meaning of a run at ``16 * delimiter before + 2 * delimiter after + (whether it has digits)``."""
     table = np.full((8, 8, 2), BAD, np.uint8)
     for before, after, digits, meaning in rules:

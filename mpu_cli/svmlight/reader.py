@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 from threading import Lock
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def _parse_by_line(block: bytes, first_line: int, source: str, implicit_values: 
     )
 
 
-def _flat(lists: list[list], dtype: type) -> np.ndarray:
+def _flat(lists: list[list[Any]], dtype: type) -> np.ndarray:
     return np.array([number for numbers in lists for number in numbers], dtype)
 
 

@@ -34,6 +34,7 @@ Where the paper leaves a choice:
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -148,7 +149,7 @@ def _fit(
     return LinearModel(weights, biases)
 
 
-def _solver(loss: str, cost: float):
+def _solver(loss: str, cost: float) -> Any:
     """Return a linear classifier of two classes, solved by Newton steps in the primal: the same result each time."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
