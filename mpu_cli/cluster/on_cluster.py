@@ -1,4 +1,4 @@
-"""The options of computing on a cluster, and the way to it, which needs Dask: that is imported when it is taken."""
+"""Options of computing on a cluster, and the connection to it: only this imports Dask, when a cluster is used."""
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

@@ -18,13 +18,7 @@ from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.cluster_data import ClusterData
-from mpu_cli.inputs.training_data import (
-    AnnotatedData,
-    AnnotatedDataT,
-    Sources,
-    read_training_data,
-    refuse_filled,
-)
+from mpu_cli.inputs.training_data import AnnotatedData, AnnotatedDataT, Sources, read_training_data, refuse_filled
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
