@@ -85,8 +85,10 @@ def apply(
     if as_json:
         print_json(done)
     else:
+        origins = {"decided": done.decided, "suggested": done.suggested, "implied": done.implied}
+        parts = ", ".join(f"{n:,} {origin}" for origin, n in origins.items() if n)
         info(
-            f"{counted(done.records, 'record')}, {done.changed:,} of them changed: {counted(done.added, 'tag')} added, "
-            f"{done.removed:,} removed",
+            f"{counted(done.records, 'record')}, {done.changed:,} of them changed: {counted(done.added, 'tag')} added"
+            f"{parts and f' ({parts})'}, {done.removed:,} removed",
             **asdict(done),
         )

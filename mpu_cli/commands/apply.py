@@ -3,10 +3,11 @@
 import csv
 import io
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -43,13 +44,14 @@ from mpu_cli.text.sidecars import Sidecars, read_vectorization
 # Of a JSON text, only the places of values count: numbers may have thousands of digits.
 _PLACES = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 _BLANKS = " \t\r\n"
+Origin = Literal["decided", "suggested", "implied"]
 
 
 @dataclass(frozen=True)
 class Retagged:
     """What changes in the tags of a record."""
 
-    added: tuple[str, ...] = ()  # tags that it does not have
+    added: Mapping[str, Origin] = field(default_factory=dict)  # tags that it does not have, and why it gets them
     removed: frozenset[str] = frozenset()  # tags that it has
 
 
@@ -200,6 +202,9 @@ class TaggingReport:
     changed: Count = 0  #: Those with other tags than before.
     #: `added`, `removed`: Tags.
     added: Count = 0
+    decided: Count = 0  #: Of the tags added, those decided ``yes``,
+    suggested: Count = 0  #: those that are probable enough,
+    implied: Count = 0  #: and those that only other tags imply.
     removed: Count = 0
     absent: Count = 0  #: Instances of the data with accepted or rejected labels that no record has the id of.
     warnings: list[str] = field(default_factory=list)
@@ -209,7 +214,7 @@ class TaggingReport:
 class _Changes:
     """Labels to add to an instance, those decided ``no``, and whether nothing else is true."""
 
-    add: list[int] = field(default_factory=list)
+    add: dict[int, Origin] = field(default_factory=dict)
     refused: set[int] = field(default_factory=set)
     closed: bool = False
 
@@ -240,6 +245,7 @@ def apply(
     by_key = _by_key(changes, ids, data)
     used: set[str | int] = set()
     report = TaggingReport()
+    origins: Counter[Origin] = Counter()
     broader = vectorization.labels.broader if accepted.fill_implied else {}
     if accepted.fill_implied and not broader:
         raise InputError(str(folder_of(data)), None, "nothing says which labels imply others, so none can be filled in")
@@ -262,7 +268,7 @@ def apply(
                 raise InputError(str(source), record.line, str(error)) from None
             report.records += 1
             report.changed += bool(change.added or change.removed)
-            report.added += len(change.added)
+            origins.update(change.added.values())
             report.removed += len(change.removed)
         if ids is None and report.records != n:
             raise InputError(
@@ -270,6 +276,8 @@ def apply(
                 None,
                 f"has {counted(report.records, 'record')} without ids, and {shown(data)} has {n:,} instances",
             )
+    report.added = origins.total()
+    report.decided, report.suggested, report.implied = (origins[each] for each in get_args(Origin))
     report.absent = len(by_key.keys() - used)
     if report.absent:
         report.warnings.append(
@@ -313,7 +321,7 @@ def _changes(
     for instance, label, is_true in cells:
         seen.add((instance, label))
         if is_true:
-            changes[instance].add.append(label)
+            changes[instance].add[label] = "decided"
         elif label == NOTHING_ELSE and accepted.fill_implied:
             changes[instance].closed = True
         elif label != NOTHING_ELSE and (accepted.remove or accepted.fill_implied):
@@ -325,7 +333,7 @@ def _changes(
             for one in labels:
                 is_probable = one.shown is not None and one.shown >= (accepted.least or 0.0)
                 if is_probable and (instance, one.label) not in seen:
-                    changes[instance].add.append(one.label)
+                    changes[instance].add[one.label] = "suggested"
     return dict(changes), names, ids, len(dataset)
 
 
@@ -346,16 +354,19 @@ def _retagged(
 ) -> Retagged:
     """Return what changes in the tags of a record; it may have some of them by now."""
     of_label = {tag: labels.number(tag) for tag in record.tags}
-    new = [label for label in change.add if label not in of_label.values()]
+    new = {label: origin for label, origin in change.add.items() if label not in of_label.values()}
     unwanted = change.refused if remove else set()
     if not change.closed:
         there = {label for label in of_label.values() if label is not None} | {*new}
         implied = {wide for label in there - unwanted for wide in rules.broader(label)}
-        new += sorted(implied - there - change.refused)
+        new |= dict.fromkeys(sorted(implied - there - change.refused), "implied")
     if nameless := [label for label in new if label not in names.by_number]:
         raise ValueError(f"label {nameless[0]} is to be added here, and has no name; leave it out of the decisions")
     by_uri |= bool(record.tags) and all(map(is_uri, record.tags))
-    means_another = {label for label in new if labels.number(names.name(label)) != label}
-    added = ((names.uri(label) if by_uri or label in means_another else None) or names.name(label) for label in new)
+    added: dict[str, Origin] = {}
+    for label, origin in new.items():
+        name = names.name(label)
+        means_another = labels.number(name) != label
+        added.setdefault((names.uri(label) if by_uri or means_another else None) or name, origin)
     removed = frozenset(tag for tag, label in of_label.items() if label in unwanted)
-    return Retagged(tuple(tag for tag in added if tag not in record.tags), removed)
+    return Retagged({tag: origin for tag, origin in added.items() if tag not in record.tags}, removed)

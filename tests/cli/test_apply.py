@@ -54,7 +54,7 @@ def test_only_tags_change(run, collection, decided, tmp_path):
     checked = decided("1 car yes", "1 food no", "2 fruit yes", "3 food no", "4 car yes", "4 * no")
     result = run("apply", books, "--reviewed", checked, "-o", new)
     assert result.exit_code == 0
-    assert result.stderr.endswith("4 records, 2 of them changed: 2 tags added, 0 removed\n")
+    assert result.stderr.endswith("4 records, 2 of them changed: 2 tags added (2 decided), 0 removed\n")
     before, after = books.read_text().splitlines(), new.read_text().splitlines()
     assert [old == line for old, line in zip(before, after, strict=True)] == [False, True, True, False]
     assert objects(new)[0] == objects(books)[0] | {"tags": ["fruit", "food", "car"], "added": ["car"]}
@@ -85,6 +85,9 @@ def test_rejected_tags_are_removed_where_that_is_asked(run, collection, decided,
         "records": 4,
         "changed": 1,
         "added": 0,
+        "decided": 0,
+        "suggested": 0,
+        "implied": 0,
         "removed": 1,
         "absent": 0,
         "warnings": [],
@@ -138,7 +141,8 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
         "1\tcar\t0.9\t\n2\tcar\t0.8\t\n3\tfood\t0.7\t\n4\tfood\t0.95\t\n4\tcar\t0.95\tno\n"
     )
     options = "--suggestions", suggestions, "--min-probability", 0.8
-    assert run("apply", books, *options, "--reviewed", decided("4 food no"), "-o", new).exit_code == 0
+    result = run("apply", books, *options, "--reviewed", decided("4 food no", "1 food yes", "1 car yes"), "-o", new)
+    assert result.stderr.endswith("changed: 2 tags added (1 decided, 1 suggested), 0 removed\n")
     assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, None]
 
 

@@ -169,11 +169,13 @@ def test_records_get_the_broader_tags_that_theirs_imply(run, vectors, tmp_path):
         "id\tlabel\tverdict\n1\tFruit\tno\n2\t*\tno\n4\t1\tyes\n7\t1\tno\n7\tNuss\tyes\n"
     )
     args = "apply", vectors / "books.jsonl", "--fill-implied", "-o", tmp_path / "new.jsonl", "-q"
-    assert run(*args, "--reviewed", tmp_path / "checked.tsv", "--remove-rejected").exit_code == 0
+    result = run(*args, "--reviewed", tmp_path / "checked.tsv", "--remove-rejected", "--json")
+    done = json.loads(result.stdout)
     rows = [json.loads(line) for line in (tmp_path / "new.jsonl").read_text().splitlines()]
     added = [row.get("added", []) for row in rows]
     assert added[:8] == [["Fruit"], [], [], ["Fruit"], ["Apple", "Fruit"], [], ["Fruit"], [NUT]]
     assert rows[7]["tags"] == [NUT]  # its own tag was a URI, too
+    assert (done["decided"], done["implied"]) == (2, sum(map(len, added)) - 2)
     assert run(*args).exit_code == 0
     lines = (tmp_path / "new.jsonl").read_text().splitlines()
     assert [sum(fruit in line for line in lines) for fruit in ('"Fruit"', '"https://example.org/fruit"')] == [30, 10]
