@@ -89,7 +89,7 @@ def estimate_c(
     annotated with the same chance. Where chances differ, it gives the frequency of the labels annotated best, and more
     labels are missing than it says; incomplete labels alone cannot show this. The best-bin method needs at least one
     label that the features predict well. If there is none, it also uses labels that are mostly annotated together,
-    and usually prints a warning: c is then probably too low, or, if it is close to 1, unknown. The 90 % interval is a
+    and usually prints a warning: c may then be too low, or, if it is close to 1, unknown. The 90 % interval is a
     bootstrap over instances: it covers their sampling, and no other error.
 
     The estimates of single labels (--per-label) are much less certain than c. They show which labels may be missing

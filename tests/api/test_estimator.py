@@ -294,7 +294,7 @@ def test_another_shape_of_labels_has_no_score(dense):
 def test_warns_where_c_cannot_be_told():
     rng = np.random.default_rng(0)
     X, S = rng.normal(size=(200, 3)), rng.random((200, 2)) < 0.3
-    with pytest.warns(MpuWarning, match="no label can be predicted well"):
+    with pytest.warns(MpuWarning, match="the features tell too little"):
         MPUClassifier(levels=1, C=1.0).fit(X, S)
 
 

@@ -146,8 +146,8 @@ def test_the_file_feeds_train(run, corrupted, tmp_path, per_label):
 
 def test_noise_is_warned_of_also_when_quiet(run, noise):
     result = run("estimate-c", noise, "-q", "--json")
-    assert "is unreliable: no label can be predicted well from the features" in result.stderr
-    assert "it is probably too low" in result.stderr
+    assert "is unreliable: annotations are too few, " in result.stderr
+    assert "it may be too low" in result.stderr
     assert json.loads(result.stdout)["predictable"] is False
     assert "or more" not in run("estimate-c", noise, "-q").stdout  # it may as well be fewer
 
@@ -159,7 +159,8 @@ def test_an_estimate_of_1_is_not_called_too_low(run, tmp_path, command):
     result = run(*command, tmp_path / "all.svm", "-q")
     assert result.exit_code == 0
     assert result.stderr == (
-        "warning: c = 1.000 is unreliable: no label can be predicted well from the features; if you know c, give it\n"
+        "warning: c = 1.000 is unreliable: annotations are too few, labels too frequent, or the features tell too "
+        "little of them; if you know c, give it\n"
     )
 
 

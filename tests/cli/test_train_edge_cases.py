@@ -92,7 +92,7 @@ def test_noise_is_warned_of_and_c_given_is_not(run, tmp_path):
         )
     )
     options = ("--cost", 1, "--epochs", 2, "-q")
-    assert "is unreliable: no label can be predicted well" in run("train", source, *options).stderr
+    assert "is unreliable: annotations are too few, " in run("train", source, *options).stderr
     assert run("train", source, *options, "--c", 0.5).stderr == ""
 
 

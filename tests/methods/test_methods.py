@@ -148,9 +148,7 @@ def test_mpu_warns_where_no_label_is_told_apart():
     labels = csr_array(np.random.default_rng(1).random((500, 3)) < 0.3)
     asked = Options(cost=1.0, epochs=2)
     (warning,) = methods.fit("mpu", Problem(as_features(X), labels), asked).warnings
-    assert re.match(
-        r"c = 0\.\d{3} is unreliable: no label can be predicted well from the features; it is probably too low", warning
-    )
+    assert re.match(r"c = 0\.\d{3} is unreliable: .* the features tell too little of them; it may be too low", warning)
     known = Options(c=0.5, cost=1.0, epochs=2)
     assert methods.fit("mpu", Problem(as_features(X), labels), known).warnings == ()
 

@@ -70,8 +70,8 @@ class FrequencyEstimate:
     labels : ndarray of int
         The columns that the estimate rests on.
     predictable : bool
-        Whether the features predict some label well. If not, the estimate is likely too low, or, near 1, means nothing.
-        If they do, it still rests on `ASSUMPTION`.
+        Whether the annotations show that the features predict some label well. If not, the estimate may be too low, or,
+        near 1, means nothing. If they do, it still rests on `ASSUMPTION`.
     one_label_each : bool
         Whether at least 99 % of the annotated instances have exactly one of several labels. Then c is unknown: where
         one true label of each instance was annotated, all others are missing, and the annotations look as if none
@@ -104,9 +104,12 @@ class FrequencyEstimate:
             )
         if self.predictable:
             return None
-        text = f"c = {self.c:.3f} is unreliable: no label can be predicted well from the features"
+        text = (
+            f"c = {self.c:.3f} is unreliable: annotations are too few, labels too frequent, or the features tell too "
+            "little of them"
+        )
         if self.c < _NEARLY_COMPLETE:  # above, it can hardly be too low
-            text += "; it is probably too low, and the expected micro-F1 too high"
+            text += "; it may be too low, and the expected micro-F1 too high"
         return f"{text}; if you know c, give it"
 
 
@@ -245,7 +248,7 @@ def _one_label_each(labels: csr_array) -> bool:
 
 
 def _is_predictable(statistic: _Statistic, cells: Cells) -> bool:
-    """Whether the features predict the labels that an estimate rests on well."""
+    """Whether it is certain that the features predict the labels that an estimate rests on well."""
     c = statistic.c(np.ones(len(cells.counted)))
     base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
     lowest = c if statistic.lowest is None else statistic.lowest

@@ -122,6 +122,16 @@ def test_weakly_predictable_labels_are_not_trusted(seed):
     assert found.c < 0.5
 
 
+@pytest.mark.parametrize(("n", "c", "share"), [(200, 0.3, 0.2), (2000, 0.6, 0.6)], ids=["few", "frequent"])
+def test_a_caution_does_not_say_that_separable_labels_cannot_be_predicted(n, c, share):
+    """Scores part instances with and without a label well, but no bin is surely twice as rich as the whole."""
+    for seed in range(5):
+        found = estimate(*separable(n, 1, c, seed, share))
+        assert not found.predictable
+        assert found.c == pytest.approx(c, abs=0.2)
+        assert "annotations are too few, labels too frequent, or" in found.caution
+
+
 def test_nearly_always_annotated_labels_are_trusted():
     """Three quarters of the instances have the label: no bin can be twice as rich."""
     assert estimate(*separable(3000, 1, 1.0, share=0.75)).predictable
