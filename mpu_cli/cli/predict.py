@@ -179,13 +179,6 @@ def predict(
     if by_psp:
         what = replace(what, weights=command.psp_weights(trained, model))
     refuse_unreadable([name for name in sources if not name or not Path(name).is_dir()])
-    if (
-        what.form in ("jsonl", "tsv")
-        and not what.by_number
-        and trained.names is not None
-        and (shared := trained.names.shared())
-    ):
-        info(shared)
 
     def has_texts(name: str) -> bool:
         return bool(texts) or text_form is not None or format_of(name) is not None or bool(name and Path(name).is_dir())

@@ -1,6 +1,7 @@
 """Make a data file of texts with tags, reading them for their languages, their features, and to write vectors."""
 
 import hashlib
+import logging
 from array import array
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -51,6 +52,7 @@ from mpu_cli.text.vectorizer import Vectorizer
 
 _CHANGED = "changed while it was being read; try again"
 _MOST_LISTED = 20  # bad records
+_log = logging.getLogger(__name__)
 _MOST_NAMED = 3  # tags in a caution
 _LINES_KEPT = 3  # of tags without a number
 
@@ -133,6 +135,11 @@ def vectorize(
         check_target(directory)
     vectorization = None if like is None else read_vectorization(like)
     names, cautions = _named(labels, language)
+    if names.of_several:
+        first = ", ".join(map(repr, sorted(names.of_several)[:_MOST_NAMED]))
+        more = ", ..." * (len(names.of_several) > _MOST_NAMED)
+        of_several = counted(len(names.of_several), "name")
+        _log.info(f"{shown(labels)}: {of_several} shared by several labels, kept apart by number: {first}{more}")
     n_numbered = len(names if vectorization is None else vectorization.labels)
     fields = source.fields(default if vectorization is None else vectorization.fields)
     reader = _Reader(source, form, fields)

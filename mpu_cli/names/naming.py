@@ -165,7 +165,7 @@ class Naming:
     zero_based: bool = False
 
     def names_of(self, labels: "np.ndarray", source: Source, *, endless: bool = False) -> LabelNames | None:
-        """Read the names of the labels of a data file; log their file, and the names that several labels share.
+        """Read the names of the labels of a data file; log that they are beside it or, of `file`, which names are shared.
 
         `labels`: the labels that occur.
         `source`: the data, as the user named them.
@@ -200,7 +200,7 @@ class Naming:
             _log.info(
                 f"{names.source} names {named:,} of {counted(len(labels), 'label')}", extra={"counts": {"named": named}}
             )
-        if not endless and (shared := names.shared()):
+        elif not endless and (shared := names.shared()):
             _log.info(shared)
         return names
 

@@ -140,9 +140,15 @@ def test_jsonl_by_number(run, folder, model):
     assert records(run("predict", "plain.mpu", "new.svm", *options))[1]["labels"] == ["2"]
 
 
-def test_what_is_shared_is_said_once_where_names_are_written(run, model):
-    for options, times in (((), 0), (("--format", "jsonl"), 1), (("--format", "tsv", "--numbers"), 0)):
-        assert run("predict", model, "new.svm", *options).stderr.count("several labels") == times
+def test_what_is_shared_is_said_where_labels_are_named_and_not_again(run, folder, model):
+    assert "several labels" not in run("predict", model, "new.svm", "--format", "jsonl").stderr
+    (folder / "names.tsv").write_text("".join(f"<http://e.org/{k}>\t{name}\n" for k, name in enumerate("aba")))
+    (folder / "n.jsonl").write_text('{"text": "a word", "tags": ["http://e.org/0", "http://e.org/2", "b"]}\n' * 9)
+    result = run("vectorize", "n.jsonl", "--labels", "names.tsv", "-o", "n.svm")
+    assert "names.tsv: 1 name shared by several labels, kept apart by number: 'a'\n" in result.stderr
+    assert "several labels" not in run("vectorize", "n.jsonl", "--like", "n.svm", "-o", "o.svm").stderr
+    result = run("complete", "n.svm", "-o", "missing.tsv", *QUICK)
+    assert (result.exit_code, "several labels" in result.stderr) == (0, False)
 
 
 def test_tsv_is_harmless_to_spreadsheets(run, folder, model):
