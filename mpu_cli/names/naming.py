@@ -165,7 +165,7 @@ class Naming:
     zero_based: bool = False
 
     def names_of(self, labels: "np.ndarray", source: Source, *, endless: bool = False) -> LabelNames | None:
-        """Read the names of the labels of a data file; log that they are beside it or, of `file`, which names are shared.
+        """Read the names of the labels of a data file; log that they are beside it or, of `file`, shared names.
 
         `labels`: the labels that occur.
         `source`: the data, as the user named them.
