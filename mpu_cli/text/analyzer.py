@@ -17,6 +17,7 @@ from mpu_cli.runtime.options import AUTO, Several, Span, Whole, WordOr, Words, o
 from mpu_cli.text.languages import LANGUAGES, language_of
 
 NO_STEMS = "none"
+LINE, DASH = "line", "dash"
 LONGEST_NGRAM = 10
 
 
@@ -48,11 +49,13 @@ class TextOptions:
         "tfidf: term frequency times inverse document frequency; log-tfidf: the same with 1 + log of the term "
         "frequency; tf: term frequency; binary: 1. Each vector then gets unit length.",
     )
-    lead: int = option(
-        Whole(0),
-        10,
-        "Number of first words that count twice, in texts of at least five times as many words: titles and first "
-        "sentences say what a text is about. 0: none.",
+    lead: str | int | None = option(
+        WordOr((AUTO, LINE, DASH), Whole(0)),
+        None,
+        "The beginning of a text, whose words count more: titles and first sentences say what a text is about. line: "
+        "the first line; dash: what stands before the first dash between blanks; a number: so many words; 0: none. "
+        "auto: line or dash, if nine texts of ten begin with one of at most 25 words, or else 10; 0 where half of the "
+        "texts have fewer than 50 words.",
     )
     min_df: int | None = option(
         WordOr((AUTO,), Whole(1)),
@@ -78,14 +81,17 @@ class TextOptions:
 _WORD = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's own
 _KEPT_STEMS = 1 << 17
 _LONGEST_STEMMED = 200  # Snowball takes time that is quadratic in the length of some words
-_LEADS = 5  # a text of fewer words than this many times the lead has none
+_TITLE_ENDS = {LINE: re.compile(r"\n"), DASH: re.compile(r"\s[-\u2013\u2014]\s")}
+_LONGEST_TITLE, _FIRST_WORDS = 25, 10
+_WITH_TITLE = 0.9  # share of the texts
+_SHORT = 50  # words; the beginning of a text says no more than the rest where it is short
 NGRAMS = {"word": (1, 2), "char": (3, 5)}
 
 Analyzer = Callable[[str], Iterator[str]]
 
 
 def analyzer_of(options: TextOptions) -> Analyzer:
-    """Return the function from a text to its terms, with repetitions; the terms of its first words twice.
+    """Return the function from a text to its terms, with repetitions.
 
     Texts are normalised to Unicode's NFKC and to lower case. Words have two characters at least, and a stem if
     they have no more than 200.
@@ -98,16 +104,14 @@ def analyzer_of(options: TextOptions) -> Analyzer:
     if options.analyzer == "char":
 
         def of_characters(text: str) -> Iterator[str]:
-            words = _folded(text).split()
-            return _ngrams_of_characters(chain(words, _lead(words, options.lead)), lengths)
+            return _ngrams_of_characters(_folded(text).split(), lengths)
 
         return of_characters
     stem_of = _stems_of(options)
 
     def of_words(text: str) -> Iterator[str]:
         words, stem = _WORD.findall(_folded(text)), stem_of(text)
-        words = words if stem is None else [stem(word) for word in words]
-        return chain(_ngrams_of_words(words, lengths), _ngrams_of_words(_lead(words, options.lead), lengths))
+        return _ngrams_of_words(words if stem is None else [stem(word) for word in words], lengths)
 
     return of_words
 
@@ -122,9 +126,30 @@ def _stems_of(options: TextOptions) -> Callable[[str], Callable[[str], str] | No
     return lambda text: stems.get(language_of(text) or first)
 
 
-def _lead(words: list[str], most: int) -> list[str]:
-    """Return the first words of a text, which count twice; none of a short one, which is its own lead."""
-    return words[:most] if len(words) >= _LEADS * most else []
+def lead_of(text: str, lead: str | int) -> str:
+    """Return the beginning of a text: its title, if one ends as `lead` says, or its first words."""
+    if isinstance(lead, str):
+        title = _title(text, lead)
+        if title is not None:
+            return title
+        lead = _FIRST_WORDS
+    return " ".join(text.split(maxsplit=lead)[:lead])
+
+
+def chosen_lead(texts: list[str]) -> str | int:
+    """Return how nine texts of ten end their titles, or the number of first words; 0 where most texts are short."""
+    if sum(len(text.split()) < _SHORT for text in texts) >= len(texts) / 2:
+        return 0
+    for end in _TITLE_ENDS:
+        if sum(_title(text, end) is not None for text in texts) >= _WITH_TITLE * len(texts):
+            return end
+    return _FIRST_WORDS
+
+
+def _title(text: str, end: str) -> str | None:
+    """Return what stands before the first line end, or dash; None if that is too long, or nothing follows it."""
+    title, *rest = _TITLE_ENDS[end].split(text.strip(), maxsplit=1)
+    return title if rest and len(title.split(maxsplit=_LONGEST_TITLE)) <= _LONGEST_TITLE else None
 
 
 def _ngrams_of_words(words: list[str], lengths: range) -> Iterator[str]:

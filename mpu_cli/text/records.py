@@ -230,7 +230,7 @@ class Fields:
     Attributes
     ----------
     text : tuple of str
-        Their values, joined by a blank, are the text. None: the only field of the first record.
+        Their values, one line after another, are the text. None: the only field of the first record.
     tags, id : str
         If the first record lacks the field, no record may have it. Empty: not read.
     separator : str
@@ -368,7 +368,7 @@ class _Reader:
         self._id = fields.id if fields.needs_id or fields.id in first.fields else None
 
     def record(self, row: Row) -> Record:
-        text = " ".join(filter(None, (_text(name, _value(row, name)) for name in self._fields.text)))
+        text = "\n".join(filter(None, (_text(name, _value(row, name)) for name in self._fields.text)))
         if self._fields.language:
             text = TextIn.of(text, _text(self._fields.language, _value(row, self._fields.language)))
         written = [] if self._tags is None else self._written_tags(row, self._tags)

@@ -27,8 +27,8 @@ from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 from mpu_cli.version import __version__
 
 FORMAT = "mpu text"
-# An inverse document frequency of every feature or hash; of the hashes that occur; and first words that count twice.
-VERSIONS = _DENSE, _SPARSE, _LEAD = 1, 2, 3
+# An inverse document frequency of every feature or hash; of the hashes that occur; and a lead, which 3 had otherwise.
+VERSIONS = _DENSE, _SPARSE, _LEAD = 1, 2, 4
 MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
 _LANGUAGE = "language"  # kept only where records name it
@@ -160,7 +160,8 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
     values = json_value(text)
     _expect(isinstance(values, dict) and values.get("format") == FORMAT, "the manifest is not that of a vectoriser")
     if values["format_version"] not in VERSIONS:
-        raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {VERSIONS[-1]}")
+        there = f"is of format {values['format_version']}; this mpu reads {', '.join(map(str, VERSIONS))}"
+        raise InputError(source, None, f"{there}; make it again by mpu vectorize, or take the mpu that wrote it")
     n_features = values["features"]
     _expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is no number of features")
     _expect(isinstance(values["options"], dict), "options are not named")

@@ -21,7 +21,7 @@ def test_the_fields_of_default():
 def test_named_fields_and_several_texts():
     record = {"title": "A", "abstract": None, "note": "B", "subjects": "x| y |x||", "nr": 12}
     (found,) = records(record, text=("title", "abstract", "note"), tags="subjects", id="nr", separator="|")
-    assert found == Record(1, "A B", ("x", "y"), "12", False)
+    assert found == Record(1, "A\nB", ("x", "y"), "12", False)
 
 
 def test_a_table(tmp_path):

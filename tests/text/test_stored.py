@@ -63,8 +63,9 @@ def change_inner(path, name, **values) -> None:
 CONTENT = {"instances": 3, "labels": 0, "bytes": 9, "sha256": "0" * 64}
 
 
-def test_of_an_earlier_format_no_word_counts_twice(kept):
-    text = "digital television " * 30
+def test_of_an_earlier_format_no_text_has_a_lead(kept):
+    text = "radio " + "digital television " * 30
+    Vectorizer(lead=10).fit(TEXTS).save(kept)
     plain = Vectorizer(lead=0).fit(TEXTS).transform([text])
     assert (Vectorizer.load(kept).transform([text]) != plain).nnz
     manifest = json.loads((kept / "manifest.json").read_text())
@@ -80,7 +81,8 @@ DAMAGE = {
     "a manifest of something else": lambda kept: (kept / "manifest.json").write_text('{"format": "mpu model"}'),
     "a list": lambda kept: (kept / "manifest.json").write_text("[" * 100_000),
     "a manifest without end": lambda kept: (kept / "manifest.json").write_bytes(bytes(1 << 21)),
-    "a later format": lambda kept: change(kept / "manifest.json", format_version=4),
+    "a later format": lambda kept: change(kept / "manifest.json", format_version=5),
+    "a format of no release": lambda kept: change(kept / "manifest.json", format_version=3),
     "no features": lambda kept: (kept / "features").unlink(),
     "fewer features": lambda kept: (kept / "features").write_text("digital\n"),
     "more features": lambda kept: change(kept / "manifest.json", features=10**9),

@@ -1,6 +1,5 @@
 """The vectoriser, with scikit-learn's on everything at once as the reference."""
 
-import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -47,18 +46,78 @@ def test_equals_scikit_learn_on_everything_at_once(texts, analyzer, weighting):
 
 
 @given(TEXTS, st.sampled_from(["word", "char"]), st.integers(1, 4), st.sampled_from([None, 24]))
-def test_the_first_words_count_twice(texts, analyzer, lead, hashing):
+def test_the_first_words_count_half_as_much_as_the_text(texts, analyzer, lead, hashing):
     options = {"analyzer": analyzer, "weighting": "tf", "stem": "none", "hashing": hashing}
     found = Vectorizer(**options, lead=lead).fit(texts).transform(texts)
-    words = [re.findall(r"\w\w+" if analyzer == "word" else r"\S+", text.lower()) for text in texts]
     counter = CountVectorizer(
         analyzer="word" if analyzer == "word" else "char_wb", ngram_range=(1, 2) if analyzer == "word" else (3, 5)
     )
-    leads = [" ".join(some[:lead] if len(some) >= 5 * lead else []) for some in words]
-    counts = counter.fit_transform(texts) + counter.transform(leads)
-    expected = normalize(counts.astype(float))
+    whole = normalize(counter.fit_transform(texts).astype(float))
+    leads = normalize(counter.transform([" ".join(text.split()[:lead]) for text in texts]).astype(float))
+    expected = normalize(whole + leads / 2)
     for i in range(len(texts)):
         np.testing.assert_allclose(np.sort(found[[i]].data), np.sort(expected[[i]].data), rtol=1e-5)
+
+
+BODY = " nothing but words of a body that say little" * 6
+
+
+@pytest.mark.parametrize(
+    ("lead", "text", "title"),
+    [
+        ("line", f"  Digital television\n{BODY}", "digital television"),
+        ("line", f"Digital - television\r\n{BODY}", "digital television"),
+        ("dash", f"Digital-television \u2013 {BODY} - and more", "digital television"),
+        (
+            "line",
+            f"one two three four five six seven eight nine ten {BODY}\nmore",
+            "one two three four five six seven eight nine ten",
+        ),  # no title has so many words
+        (
+            "dash",
+            "one two three four five six seven eight nine ten eleven",
+            "one two three four five six seven eight nine ten",
+        ),
+        ("line", "only a title\n", "only a title"),
+        (0, f"Digital television\n{BODY}", ""),
+    ],
+)
+def test_a_title_ends_with_a_line_or_a_dash_and_is_short(lead, text, title):
+    vectorizer = Vectorizer(lead=lead, stem="none").fit([text])
+    plain = Vectorizer(lead=0, stem="none").fit([text])
+    expected = normalize(plain.transform([text]) + plain.transform([title]) / 2)
+    np.testing.assert_allclose(vectorizer.transform([text]).toarray(), expected.toarray(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("texts", "lead"),
+    [
+        ([f"Title\n{BODY}"] * 9 + [BODY], "line"),
+        ([f"Title - sub\n{BODY} - end"] * 10, "line"),
+        ([f"Title - {BODY}"] * 9 + [BODY], "dash"),
+        ([f"Title - {BODY}"] * 8 + [BODY] * 2, 10),
+        ([f"Title - {BODY}"] * 5 + ["Title - too short"] * 5, 0),
+        ([], 0),
+    ],
+)
+def test_how_titles_end_is_read_from_the_texts(texts, lead):
+    assert Vectorizer(hashing=8).fit(texts).options_.lead == lead
+    assert Vectorizer(hashing=8).fit(iter(texts)).options_.lead == lead
+
+
+def test_a_title_has_the_stems_of_its_text():
+    """By itself the language of this title is not clear, and houses would be english."""
+    texts = ["Häusern\n" + "der und die das mit von zu nicht auf ist " * 3, "the houses of the city"]
+    titled, plain = (Vectorizer(stem="english,german", lead=lead).fit(texts) for lead in ("line", 0))
+    stem = titled.features_.index("haus")
+    assert titled.transform(texts)[0, stem] > plain.transform(texts)[0, stem] > 0
+
+
+def test_a_name_has_no_lead():
+    texts, name = ["Title\nand a body", "New York - a city\nof many"], "New York - a city"
+    with_lead, plain = (Vectorizer(lead=lead, stem="none").fit(texts) for lead in ("dash", 0))
+    names = [vectorizer.transform_names([(name,)]).toarray() for vectorizer in (with_lead, plain)]
+    np.testing.assert_array_equal(*names)
 
 
 @pytest.mark.parametrize("n", [1, 999, 1000, 1001, 2500])
