@@ -52,7 +52,8 @@ function render() {
   const rows = rowsOf(item());
   const order = Object.values(rows).flat().map(({ label }) => label);
   if (!order.includes(marked)) {
-    marked = rows.suggested.map(({ label }) => label).find((label) => !reviews.of(item().n).has(label)) ?? null;
+    const suggested = rows.suggested.map(({ label }) => label);
+    marked = suggested.find((label) => !reviews.of(item().n).has(label)) ?? suggested[0] ?? null;
   }
   const entry = marked ?? order[0]; // where the Tab key comes to the rows
   const hadFocus = Boolean(document.activeElement?.closest(".row"));
@@ -125,7 +126,7 @@ function verdictButton(label, word, isPressed, isEntry) {
 function renderInstance() {
   const one = item();
   const others = headings(one).slice(1);
-  $("record").hidden = !others.length;
+  $("record").hidden = !others.length && data.link === undefined;
   $("record").replaceChildren(others.join(" · "), ...(data.link === undefined ? [] : [" ", linkTo(one.i)]));
   $("text").hidden = one.t === undefined;
   $("features").hidden = one.f === undefined;
@@ -145,7 +146,7 @@ function renderInstance() {
 }
 
 function headings(one) {
-  return [one.h, one.i, `Instance ${one.n.toLocaleString("en")}`].filter((text) => text !== undefined);
+  return [one.h, one.i || `Instance ${one.n.toLocaleString("en")}`].filter((text) => text !== undefined);
 }
 
 // Title and text; what speaks most for the marked label is highlighted.
