@@ -33,7 +33,9 @@ def start(folder: Path):
         options.add_argument(flag)
     options.add_experimental_option("prefs", {"download.default_directory": str(folder / "downloads")})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"), env={"PATH": "/usr/bin:/bin", "HOME": str(folder)})
+    # Without UTF-8, Chromium calls a file "download" whose name has other letters than ASCII.
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "LC_ALL": "C.UTF-8"}
+    service = webdriver.ChromeService(shutil.which("chromedriver"), env=env)
     return webdriver.Chrome(options=options, service=service)
 
 

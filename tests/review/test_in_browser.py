@@ -397,6 +397,15 @@ def undo(page) -> None:
     ActionChains(page.driver).key_down(CONTROL).send_keys("z").key_up(CONTROL).perform()
 
 
+@pytest.mark.parametrize(
+    ("reviewer", "name"),
+    [("Böb", "Böb"), ("J. Doe-Łuk, 山田", "J. Doe-Łuk, 山田"), ("O'Neil\u202e/a:b?", "O'Neil-a-b"), ("?", "")],
+)
+def test_the_name_of_the_file_has_that_of_the_reviewer(page, reviewer, name):
+    page.press("y")
+    assert page.export(reviewer).name == (f"checked-{name}.tsv" if name else "checked.tsv")
+
+
 def test_a_record_that_is_decided_has_a_marked_row(page):
     page.press("y", "y", "e")
     page.press(ARROWS["left"])
@@ -469,7 +478,7 @@ def test_who_decides_is_asked_once_and_stands_in_the_file(page):
     assert not page.run("return document.getElementById('who').open")
     assert page.text("#export") == "Export (1 new)"
     path = page.export(" Anna B. ")
-    assert path.name == "checked-Anna-B.tsv"
+    assert path.name == "checked-Anna B.tsv"
     rows = [line.split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
     assert rows[0][-1] == "reviewer"
     assert [row[-1] for row in rows[1:]] == ["Anna B.", "", "", ""]

@@ -270,7 +270,7 @@ function exportDecisions() {
     $("who").showModal();
     return;
   }
-  const by = reviews.reviewer.replace(/[^\p{L}\p{M}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
+  const by = reviews.reviewer.replace(/[\p{C}\\/:*?"<>|]+/gu, "-").replace(/^[-. ]+|[-. ]+$/g, "");
   const link = element("a", {
     href: URL.createObjectURL(new Blob([reviews.toText()], { type: "text/tab-separated-values" })),
     download: by ? `checked-${by}.tsv` : "checked.tsv",
