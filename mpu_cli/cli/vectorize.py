@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @option(
     "--text FIELD",
     str,
-    f"Field that has the text. Can be repeated: the texts of several fields are joined.  [default: {TEXT}]",
+    f"Field that has the text. Can be repeated: each is a line of the text, a title best first.  [default: {TEXT}]",
     multiple=True,
 )
 @option(

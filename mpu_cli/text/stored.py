@@ -27,11 +27,12 @@ from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 from mpu_cli.version import __version__
 
 FORMAT = "mpu text"
-# An inverse document frequency of every feature or hash; of the hashes that occur; and a lead, which 3 had otherwise.
-VERSIONS = _DENSE, _SPARSE, _LEAD = 1, 2, 4
+# An inverse document frequency of every feature or hash; of the hashes that occur; first words that count twice; a lead.
+VERSIONS = _DENSE, _SPARSE, _, _LEAD = 1, 2, 3, 4
 MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
 _LANGUAGE = "language"  # kept only where records name it
+_FIRST_TWICE = "first_twice"  # of format 3 only
 _FIELDS = ("text", "tags", "id", "separator", _LANGUAGE)
 _PLACE = ("file", "form", "skip_bad")
 _HEADER_BYTES = 4096  # of an array, at most
@@ -83,6 +84,7 @@ class Stored:
     content: Content | None = None  # None if it belongs to no data file
     hashes: np.ndarray | None = None  # int32, shape (m,): where features are hashed, those that occur, ascending
     records: Records | None = None  # what the data file was made of
+    twice: int = 0  # first words that count twice, by a vectoriser of format 3
 
     @property
     def width(self) -> int:
@@ -143,6 +145,7 @@ def described(stored: Stored) -> dict[str, Any]:
         "format_version": _LEAD,
         "mpu_version": __version__,
         "options": written(stored.options),
+        **({_FIRST_TWICE: stored.twice} if stored.twice else {}),
         "features": stored.width,
         **({} if stored.hashes is None else {"hashes": len(stored.hashes)}),
         "fields": {name: value for name in _FIELDS if (value := getattr(stored.fields, name)) or name != _LANGUAGE},
@@ -160,12 +163,12 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
     values = json_value(text)
     _expect(isinstance(values, dict) and values.get("format") == FORMAT, "the manifest is not that of a vectoriser")
     if values["format_version"] not in VERSIONS:
-        there = f"is of format {values['format_version']}; this mpu reads {', '.join(map(str, VERSIONS))}"
-        raise InputError(source, None, f"{there}; make it again by mpu vectorize, or take the mpu that wrote it")
+        raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {VERSIONS[-1]}")
     n_features = values["features"]
     _expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is no number of features")
     _expect(isinstance(values["options"], dict), "options are not named")
     if values["format_version"] < _LEAD:
+        values[_FIRST_TWICE] = values["options"].get("lead", 0)
         values["options"]["lead"] = 0
     return values
 
@@ -201,7 +204,9 @@ def made(
     if hashes is not None:
         ascending = np.all(np.diff(hashes, prepend=np.int32(-1)) > 0) and np.all(hashes < count)
         _expect(options.hashing is not None and bool(ascending), f"{HASHES} has no ascending hashes")
-    return Stored(options, names, idf, _fields(values["fields"]), content_of(values), hashes)
+    twice = values.get(_FIRST_TWICE, 0)
+    _expect(type(twice) is int and twice >= 0, f"{twice!r} is no number of words")
+    return Stored(options, names, idf, _fields(values["fields"]), content_of(values), hashes, twice=twice)
 
 
 def content_of(values: Mapping[str, Any]) -> Content | None:
