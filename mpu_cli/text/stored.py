@@ -27,7 +27,7 @@ from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 from mpu_cli.version import __version__
 
 FORMAT = "mpu text"
-# An inverse document frequency of every feature or hash; of the hashes that occur; first words that count twice; a lead.
+# An inverse document frequency of each feature or hash; of hashes that occur; first words that count twice; a lead.
 VERSIONS = _DENSE, _SPARSE, _, _LEAD = 1, 2, 3, 4
 MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
