@@ -36,6 +36,7 @@ from mpu_cli.text.records import (
     Record,
     field_list,
     form_and_fields,
+    no_field,
     open_records,
     read_rows_and_records,
 )
@@ -320,7 +321,9 @@ class _Reader:
                 if len(self.listed) < _MOST_LISTED:
                     self.listed.append(record)
             else:
-                raise InputError(self.name, record.line, f"{record.problem}; --skip-bad leaves bad records out")
+                problems = [] if isinstance(row, Bad) else [no_field(name, row.fields) for name in self.fields.text]
+                hint = "; --text names the one that has the text" * (record.problem in problems)
+                raise InputError(self.name, record.line, f"{record.problem}{hint}; --skip-bad leaves bad records out")
         self.content = counted.content()
 
 

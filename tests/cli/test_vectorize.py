@@ -143,7 +143,8 @@ def test_wrong_usage(run, news, tmp_path, monkeypatch, name):
     [
         ("a.txt", "x", "--format"),
         ("a.jsonl", "", "no records"),
-        ("a.csv", "id,title\n1,x\n", "a.csv:2: there is no field 'text' here; there are 'id', 'title'"),
+        ("a.csv", "id,title\n1,x\n", "a.csv:2: there is no field 'text' here; there are 'id', 'title'; --text "),
+        ("a.jsonl", '{"id": 1, "body": "x"}\n', "there are 'id', 'body'; --text names the one that has the text"),
         ("a.tsv", "", "empty"),
         ("a.jsonl", '{"text": "?"}\n', "no word"),
         ("a.jsonl", '[{"text": "x"}]\n', "a.jsonl:1: this is not a JSON object"),
