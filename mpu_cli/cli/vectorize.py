@@ -149,7 +149,8 @@ def vectorize(
     else:
         info(
             f"{counted(done.instances, 'instance')} with {counted(done.annotations, 'label')}, "
-            f"{done.labels:,} different; {counted(done.features, 'feature')}; stems: {_stems(done)}",
+            f"{done.labels:,} different; {counted(done.features, 'feature')}; stems: {_stems(done)}"
+            + f"; lead: {done.lead}" * (done.lead != "0"),
             **report.as_json(done),
         )
 

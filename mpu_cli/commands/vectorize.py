@@ -99,6 +99,7 @@ class VectorizationReport:
     labels: Count
     features: Count
     stem: str  #: The languages of the stems, with commas between them, or "none".
+    lead: str  #: The beginning of a text that counts more: "line", "dash", or a number of words.
     languages: dict[str, Count]  #: How many texts are in each language, of those whose language is clear.
     empty: Count  #: Texts that are empty.
     unknown: Count  #: Other texts without a feature.
@@ -366,6 +367,7 @@ def _report(
         labels=sum(map(bool, vectorization.labels.names)),
         features=vectorizer.width,
         stem=vectorizer.options_.stem or NO_STEMS,
+        lead=str(vectorizer.options_.lead),
         languages=dict(writer.languages.most_common()),
         empty=writer.empty,
         unknown=writer.unknown,

@@ -71,6 +71,16 @@ def test_the_report(run, news, tmp_path):
     assert (report["instances"], report["labels"], report["stem"], report["bad"]) == (80, 2, "english", 0)
 
 
+def test_the_first_of_several_fields_is_the_title(run, tmp_path):
+    body = "the minister spoke in parliament about a law and the next one " * 5
+    records = [{"title": f"A law - number {i}", "body": body, "tags": ["Politics"]} for i in range(5)]
+    path = tmp_path / "titles.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    command = ["vectorize", path, "--text", "title", "--text", "body", "-o", tmp_path / "news.svm"]
+    assert run(*command).stderr.splitlines()[-1].endswith("; lead: line")
+    assert json.loads(run(*command, "--json").stdout)["lead"] == "line"
+
+
 def test_records_without_the_field_of_tags(run, news, tmp_path):
     news.write_text(news.read_text().replace('"tags"', '"subjects"'))
     result = run("vectorize", news, "-o", tmp_path / "news.svm")
