@@ -150,7 +150,8 @@ def vectorize(
         info(
             f"{counted(done.instances, 'instance')} with {counted(done.annotations, 'label')}, "
             f"{done.labels:,} different; {counted(done.features, 'feature')}; stems: {_stems(done)}"
-            + f"; lead: {done.lead}" * (done.lead != "0"),
+            + f"; lead: {done.lead}"
+            * (done.lead != "0"),
             **report.as_json(done),
         )
 
