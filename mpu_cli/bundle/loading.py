@@ -22,12 +22,13 @@ from mpu_cli.bundle.manifest import (
     origin_name,
     parse,
 )
-from mpu_cli.bundle.model_files import Layout, ascending, expect, read_arrays, read_kept, read_label_names
+from mpu_cli.bundle.model_files import Layout, ascending, read_arrays, read_kept, read_label_names
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.model.top_k import TopK
 from mpu_cli.errors import ModelError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.untrusted import expect
 
 if TYPE_CHECKING:
     from mpu_cli.methods import Model

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, TypedDict, get_origin, get_type_hints
 import numpy as np
 
 from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
-from mpu_cli.bundle.model_files import ascending, expect
+from mpu_cli.bundle.model_files import ascending
 from mpu_cli.core.options import AIMS
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.report import HIDDEN, NULL, Count
-from mpu_cli.runtime.untrusted import json_value
+from mpu_cli.runtime.untrusted import expect, json_value
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.version import __version__
 

@@ -23,7 +23,7 @@ from mpu_cli.errors import ModelError, TooLargeError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.storage import available_memory
-from mpu_cli.runtime.untrusted import read_npy
+from mpu_cli.runtime.untrusted import expect, read_npy
 
 # The dtype and the shape of each array of a file.
 Layout = dict[str, tuple[type, tuple[int, ...]]]
@@ -31,12 +31,6 @@ Layout = dict[str, tuple[type, tuple[int, ...]]]
 # Headers and directory of an .npz, an array; NumPy uses about 400.
 _OVERHEAD = 4096
 _LONGEST_READ = 1 << 20
-
-
-def expect(condition: bool, otherwise: str) -> None:
-    """Raise ValueError with this message if a condition does not hold."""
-    if not condition:
-        raise ValueError(otherwise)
 
 
 def ascending(array: np.ndarray) -> bool:

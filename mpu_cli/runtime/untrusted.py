@@ -10,6 +10,12 @@ if TYPE_CHECKING:
 MOST_LEVELS = 100
 
 
+def expect(condition: bool, otherwise: str) -> None:
+    """Raise ValueError with this message if a condition does not hold."""
+    if not condition:
+        raise ValueError(otherwise)
+
+
 def json_value(text: str | bytes, unique: bool = False) -> Any:
     """Return the value of a JSON text.
 

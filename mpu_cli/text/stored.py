@@ -19,7 +19,7 @@ import numpy as np
 from mpu_cli.errors import DataError, InputError
 from mpu_cli.runtime.files import checksum, open_regular
 from mpu_cli.runtime.options import AUTO, options_of
-from mpu_cli.runtime.untrusted import json_value, read_npy
+from mpu_cli.runtime.untrusted import expect, json_value, read_npy
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.analyzer import TextOptions
@@ -116,7 +116,7 @@ def load(path: Path) -> Stored:
         manifest = read_manifest(path)
         is_hashed, n_hashes = bool(manifest["options"]["hashing"]), number_of_hashes(manifest)
         for name in (IDF, *([] if is_hashed else [FEATURES]), *([] if n_hashes is None else [HASHES])):
-            _expect(checksum(path / name) == manifest["checksums"][name], f"the checksum of {name} is another")
+            expect(checksum(path / name) == manifest["checksums"][name], f"the checksum of {name} is another")
         idf = _read_array(path / IDF, manifest["features"] if n_hashes is None else n_hashes + 1, np.float64)
         hashes = None if n_hashes is None else _read_array(path / HASHES, n_hashes, np.int32)
         if is_hashed:
@@ -159,14 +159,14 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
 
     Raises InputError (it is of a newer version), ValueError, KeyError (it is damaged; `made` checks the values).
     """
-    _expect(len(text) < MOST_BYTES, "the manifest is too long")
+    expect(len(text) < MOST_BYTES, "the manifest is too long")
     values = json_value(text)
-    _expect(isinstance(values, dict) and values.get("format") == FORMAT, "the manifest is not that of a vectoriser")
+    expect(isinstance(values, dict) and values.get("format") == FORMAT, "the manifest is not that of a vectoriser")
     if values["format_version"] not in VERSIONS:
         raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {VERSIONS[-1]}")
     n_features = values["features"]
-    _expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is no number of features")
-    _expect(isinstance(values["options"], dict), "options are not named")
+    expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is no number of features")
+    expect(isinstance(values["options"], dict), "options are not named")
     if values["format_version"] < _LEAD:
         values[_FIRST_TWICE] = values["options"].get("lead", 0)
         values["options"]["lead"] = 0
@@ -181,7 +181,7 @@ def number_of_hashes(values: Mapping[str, Any]) -> int | None:
     if values["format_version"] == _DENSE or values["options"]["hashing"] is None:
         return None
     count = values["hashes"]
-    _expect(type(count) is int and 0 <= count <= values["features"], f"{count!r} is no number of hashes")
+    expect(type(count) is int and 0 <= count <= values["features"], f"{count!r} is no number of hashes")
     return count
 
 
@@ -193,19 +193,19 @@ def made(
     Raises DataError, KeyError, TypeError, ValueError (it is damaged).
     """
     options, count = checked(values["options"]), values["features"]
-    _expect(options.hashing is None or count == 2**options.hashing, "features are not as many as hashes")
-    _expect(len(idf) == (count if hashes is None else len(hashes) + 1), f"{IDF} has another number of them")
-    _expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has numbers that no number of texts gives")
+    expect(options.hashing is None or count == 2**options.hashing, "features are not as many as hashes")
+    expect(len(idf) == (count if hashes is None else len(hashes) + 1), f"{IDF} has another number of them")
+    expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has numbers that no number of texts gives")
     names = None if features is None else _features(features, count)
-    _expect((names is None) == (options.hashing is not None), "features have no names")
+    expect((names is None) == (options.hashing is not None), "features have no names")
     if options.hashing is not None and hashes is None:  # format 1, where absent hashes have the largest one
         hashes = np.flatnonzero(idf < idf.max()).astype(np.int32)
         idf = np.append(idf[hashes], idf.max())
     if hashes is not None:
         ascending = np.all(np.diff(hashes, prepend=np.int32(-1)) > 0) and np.all(hashes < count)
-        _expect(options.hashing is not None and bool(ascending), f"{HASHES} has no ascending hashes")
+        expect(options.hashing is not None and bool(ascending), f"{HASHES} has no ascending hashes")
     twice = values.get(_FIRST_TWICE, 0)
-    _expect(type(twice) is int and twice >= 0, f"{twice!r} is no number of words")
+    expect(type(twice) is int and twice >= 0, f"{twice!r} is no number of words")
     return Stored(options, names, idf, _fields(values["fields"]), content_of(values), hashes, twice=twice)
 
 
@@ -215,8 +215,8 @@ def content_of(values: Mapping[str, Any]) -> Content | None:
         return None
     content = Content(**values["content"])
     counts = content.instances, content.labels, content.bytes
-    _expect(all(type(count) is int and count >= 0 for count in counts), "its content is not counted in whole numbers")
-    _expect(isinstance(content.sha256, str) and bool(_SHA256.fullmatch(content.sha256)), "its content has no checksum")
+    expect(all(type(count) is int and count >= 0 for count in counts), "its content is not counted in whole numbers")
+    expect(isinstance(content.sha256, str) and bool(_SHA256.fullmatch(content.sha256)), "its content has no checksum")
     return content
 
 
@@ -249,32 +249,27 @@ def checked(values: Mapping[str, Any]) -> TextOptions:
     return options
 
 
-def _expect(condition: bool, otherwise: str) -> None:
-    if not condition:
-        raise ValueError(otherwise)
-
-
 def _fields(values: Mapping[str, Any]) -> Fields:
-    _expect(isinstance(values["text"], list), "its fields are no names")
+    expect(isinstance(values["text"], list), "its fields are no names")
     language = values.get(_LANGUAGE, "")
     fields = Fields(tuple(values["text"]), values["tags"], values["id"], values["separator"], language=language)
     texts = (*fields.text, fields.tags, fields.id, fields.separator, fields.language)
-    _expect(bool(fields.text) and all(isinstance(text, str) for text in texts), "its fields are no names")
-    _expect(bool(fields.separator), "nothing is between its tags")
+    expect(bool(fields.text) and all(isinstance(text, str) for text in texts), "its fields are no names")
+    expect(bool(fields.separator), "nothing is between its tags")
     return fields
 
 
 def _features(data: bytes, count: int) -> list[str]:
     features = data.decode().split("\n")
-    _expect(features.pop() == "" and len(features) == count, f"names of features are not {count:,} lines")
-    _expect(len(set(features)) == count, "the name of a feature is there twice")
+    expect(features.pop() == "" and len(features) == count, f"names of features are not {count:,} lines")
+    expect(len(set(features)) == count, "the name of a feature is there twice")
     return features
 
 
 def _read_array(path: Path, count: int, dtype: type) -> np.ndarray:
     with open_regular(path) as file:
         most = np.dtype(dtype).itemsize * count + _HEADER_BYTES
-        _expect(os.fstat(file.fileno()).st_size <= most, f"{path.name} is too long")
+        expect(os.fstat(file.fileno()).st_size <= most, f"{path.name} is too long")
         return read_npy(file, path.name, dtype, (count,))
 
 
