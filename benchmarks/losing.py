@@ -1,15 +1,20 @@
 """Ways in which labels go missing, those of `mpu corrupt`, and the sets they are tried on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
+import click
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.commands.corrupt import SCHEMES, annotated
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 
-__all__ = ["SCHEMES", "SETS", "Collection", "collection", "lose"]
+__all__ = ["SCHEMES", "SETS", "Collection", "collection", "lose", "on_sets"]
 
 DIGITS = Path(__file__).parents[1] / "data"
 SETS = ("reuters-topics", "bibtex", "yeast", "rcv1-small", "digits")
@@ -48,3 +53,20 @@ def collection(name: str, data: Path) -> Collection | None:
 def lose(scheme: str, collection: Collection, kept: float, seed: int) -> np.ndarray:
     """Draw annotations from the true labels: bool, shape (n, q)."""
     return annotated(scheme, collection.X, collection.Y, kept, seed).toarray()
+
+
+def on_sets(main: Callable[..., None]) -> click.Command:
+    """Make a command of a function of sets by name, a run, and its own options; the sets whose files are there."""
+
+    @click.command()
+    @click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of NAME-train.svm.gz, -test.")
+    @click.option("--sets", default=",".join(SETS), show_default=True)
+    @click.option("--jobs", default=-1, show_default=True, help="Threads.")
+    @wraps(main)
+    def command(data: Path, sets: str, jobs: int, **options: Any) -> None:
+        found = {name: collection(name, data) for name in sets.split(",")}
+        for name in [name for name, of in found.items() if of is None]:
+            click.echo(f"{name}: its files are not in {data}; left out", err=True)
+        main({name: of for name, of in found.items() if of is not None}, Run(jobs=jobs), **options)
+
+    return command

@@ -7,13 +7,11 @@ their labels and half 20 %, so that an annotation says how well its instance is 
 python -m benchmarks.other_labels --data DIR
 """
 
-from pathlib import Path
-
 import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
+from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.complete.suggestions import Cells, Choice, suggest
 from mpu_cli.core.data.problem import Problem
@@ -40,20 +38,15 @@ def right(missing: np.ndarray, listed: Cells) -> float:
     return float(missing[listed.rows, listed.columns].mean())
 
 
-@click.command()
-@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of NAME-train.svm.gz and -test.")
-@click.option("--sets", default=",".join(SETS), show_default=True)
+@on_sets
 @click.option("--seeds", default=1, show_default=True)
-def main(data: Path, sets: str, seeds: int) -> None:
+def main(sets: dict[str, Collection], run: Run, seeds: int) -> None:
     """Print a table in Markdown."""
     click.echo("| set | lost | features: at R | at R/10 | mean | other labels too: at R | at R/10 | mean |")
     click.echo("|---|---|" + "---:|" * 6)
-    for name in sets.split(","):
-        if (of := collection(name, data)) is None:
-            click.echo(f"{name}: its files are not in {data}; left out", err=True)
-            continue
+    for name, of in sets.items():
         for way in SCHEMES:
-            of_seeds = np.mean([one(of, way, seed, Run()) for seed in range(seeds)], axis=0)
+            of_seeds = np.mean([one(of, way, seed, run) for seed in range(seeds)], axis=0)
             click.echo(f"| {name} | {way} | " + " | ".join(f"{value:.3f}" for value in of_seeds.ravel()) + " |")
 
 

@@ -6,13 +6,12 @@ Labels are lost in the training files, half of them and more; their answers come
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
+from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Answers, Rows
 from mpu_cli.core.frequency.estimators import estimate
@@ -51,24 +50,17 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[i
         yield size, (abs(automatic - share), abs(c - share), low <= share <= high, by_label, of_these)
 
 
-@click.command()
-@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of NAME-train.svm.gz and -test.")
-@click.option("--sets", default=",".join(SETS), show_default=True)
+@on_sets
 @click.option("--seeds", default=5, show_default=True)
-@click.option("--jobs", default=-1, show_default=True, help="Threads.")
-def main(data: Path, sets: str, seeds: int, jobs: int) -> None:
+def main(sets: dict[str, Collection], run: Run, seeds: int) -> None:
     """Print a table in Markdown."""
-    found = {name: collection(name, data) for name in sets.split(",")}
     click.echo("| set | lost | automatic | " + " | ".join(map(str, SIZES)) + " | covered | labels | covered |")
     click.echo("|---|---|---:|" + "---:|" * (len(SIZES) + 3))
-    for name, of in found.items():
-        if of is None:
-            click.echo(f"{name}: its files are not in {data}; left out", err=True)
-            continue
+    for name, of in sets.items():
         for scheme in SCHEMES:
             by_size: dict[int, list[tuple[float, ...]]] = {size: [] for size in SIZES}
             for seed in range(seeds):
-                for size, values in errors(of, scheme, seed, Run(jobs=jobs)):
+                for size, values in errors(of, scheme, seed, run):
                     by_size[size].append(values)
             means = {size: np.mean(values, axis=0) for size, values in by_size.items()}
             cells = " | ".join(f"{means[size][1]:.3f}" for size in SIZES)

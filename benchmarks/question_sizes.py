@@ -7,14 +7,13 @@ answers, and c known for each label. `docs/choices/reviews.md` has the table.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
+from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from benchmarks.review_sizes import micro_f1
 from mpu_cli.core.data.problem import Answers, Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
@@ -48,24 +47,17 @@ def row(of: Collection, scheme: str, draw: int, run: Run) -> list[float]:
     return [micro_f1(of, S, options, run, **more)[0] for options, more in tried]
 
 
-@click.command()
-@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of NAME-train.svm.gz and -test.")
-@click.option("--sets", default=",".join(SETS), show_default=True)
+@on_sets
 @click.option("--schemes", default=",".join(SCHEMES), show_default=True)
 @click.option("--draws", default="40,41,42,43,44", show_default=True, help="Seeds by which labels are lost.")
-@click.option("--jobs", default=-1, show_default=True, help="Threads.")
-def main(data: Path, sets: str, schemes: str, draws: str, jobs: int) -> None:
+def main(sets: dict[str, Collection], run: Run, schemes: str, draws: str) -> None:
     """Print a table in Markdown, with a row for each draw."""
     click.echo("| set | lost | draw | none | " + " | ".join(map(str, SIZES)) + " | known |")
     click.echo("|---|---|" + "---:|" * (len(SIZES) + 3))
-    found = {name: collection(name, data) for name in sets.split(",")}
     for seed in map(int, draws.split(",")):
-        for name, of in found.items():
-            if of is None:
-                click.echo(f"{name}: its files are not in {data}; left out", err=True)
-                continue
+        for name, of in sets.items():
             for scheme in schemes.split(","):
-                scores = row(of, scheme, seed, Run(jobs=jobs))
+                scores = row(of, scheme, seed, run)
                 click.echo(f"| {name} | {scheme} | {seed} | " + " | ".join(f"{score:.3f}" for score in scores) + " |")
 
 

@@ -6,14 +6,13 @@ The error is the mean of |log(estimate / truth)| over labels, weighted by their 
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from unittest.mock import patch
 
 import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
+from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from benchmarks.review_sizes import SIZES, reviewed
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Rows
@@ -53,23 +52,17 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[s
                 yield name, size, error(from_review(labels, *verified, automatic).rates)
 
 
-@click.command()
-@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of NAME-train.svm.gz and -test.")
-@click.option("--sets", default=",".join(SETS), show_default=True)
+@on_sets
 @click.option("--seeds", default=3, show_default=True)
-@click.option("--jobs", default=-1, show_default=True, help="Threads.")
-def main(data: Path, sets: str, seeds: int, jobs: int) -> None:
+def main(sets: dict[str, Collection], run: Run, seeds: int) -> None:
     """Print a table in Markdown."""
-    found = {name: collection(name, data) for name in sets.split(",")}
-    for name in [name for name, of in found.items() if of is None]:
-        click.echo(f"{name}: its files are not in {data}; left out", err=True)
     click.echo("| lost | estimate | " + " | ".join(map(str, SIZES)) + " |")
     click.echo("|---|---|" + "---:|" * len(SIZES))
     for scheme in SCHEMES:
         by_way: dict[tuple[str, int], list[float]] = {}
-        for of in filter(None, found.values()):
+        for of in sets.values():
             for seed in range(seeds):
-                for name, size, value in errors(of, scheme, seed, Run(jobs=jobs)):
+                for name, size, value in errors(of, scheme, seed, run):
                     by_way.setdefault((name, size), []).append(value)
         for name in NAMES:
             cells = " | ".join(f"{np.mean(by_way[name, size]):.2f}" for size in SIZES)

@@ -6,14 +6,13 @@ review, and c known for each label. `docs/choices/reviews.md` has the table.
     python -m benchmarks.review_sizes --data DIR
 """
 
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmarks.losing import SCHEMES, SETS, Collection, collection, lose
+from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.train.algorithm import Options, TrainingResult, train
@@ -53,22 +52,16 @@ def row(of: Collection, scheme: str, draws: int, run: Run) -> list[float]:
     return np.mean(scores, axis=0).tolist()
 
 
-@click.command()
-@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of NAME-train.svm.gz and -test.")
-@click.option("--sets", default=",".join(SETS), show_default=True)
+@on_sets
 @click.option("--schemes", default=",".join(SCHEMES), show_default=True)
 @click.option("--draws", default=1, show_default=True, help="How often labels are lost and instances drawn.")
-@click.option("--jobs", default=-1, show_default=True, help="Threads.")
-def main(data: Path, sets: str, schemes: str, draws: int, jobs: int) -> None:
+def main(sets: dict[str, Collection], run: Run, schemes: str, draws: int) -> None:
     """Print a table in Markdown."""
     click.echo("| set | lost | no review | " + " | ".join(map(str, SIZES)) + " | c known |")
     click.echo("|---|---|" + "---:|" * (len(SIZES) + 2))
-    for name in sets.split(","):
-        if (of := collection(name, data)) is None:
-            click.echo(f"{name}: its files are not in {data}; left out", err=True)
-            continue
+    for name, of in sets.items():
         for scheme in schemes.split(","):
-            scores = row(of, scheme, draws, Run(jobs=jobs))
+            scores = row(of, scheme, draws, run)
             click.echo(f"| {name} | {scheme} | " + " | ".join(f"{score:.3f}" for score in scores) + " |")
 
 
