@@ -81,6 +81,11 @@ def test_scripts_can_be_run(script):
     assert os.access(script, os.X_OK)
 
 
+def test_core_names_no_option_of_the_command_line():
+    files = (ROOT / "mpu_cli" / "core").rglob("*.py")
+    assert [(file.name, option) for file in files for option in re.findall(r"--[a-z]+", file.read_text())] == []
+
+
 def test_sections_of_the_documentation_that_the_code_names_are_there():
     for module in (ROOT / "mpu_cli").rglob("*.py"):
         for page, section in re.findall(r'(docs/[\w/-]+\.md), "([^"]+)"', module.read_text()):

@@ -16,7 +16,7 @@ from mpu_cli.cli.options import (
     scores_option,
     training_files,
 )
-from mpu_cli.cli.printing import give, json_option, print_groups, print_table
+from mpu_cli.cli.printing import QUESTIONS, give, json_option, print_groups, print_table
 from mpu_cli.core.options import RBF, FrequencyOptions
 from mpu_cli.errors import counted
 
@@ -138,7 +138,7 @@ def _print_report(report: "FrequencyReport") -> None:
         click.echo("label frequency c  unknown: (nearly) every annotated instance has exactly one label")
         click.echo(f"                   it is {report.c_if_one_label_each:.3f} if {report.assumption}")
         click.echo("missing labels     unknown")
-        click.echo("to find out        answer 40 questions, or what --plan says: mpu complete FILE --questions 40")
+        click.echo(f"to find out        answer 40 questions, or what --plan says: {QUESTIONS}")
     else:
         _print_frequency(report, report.c, report.missing, report.interval)
     if report.plan:
@@ -169,7 +169,7 @@ def _print_frequency(report: "FrequencyReport", c: float, missing: float, interv
         )
         click.echo(f"rests on           {used}{distinguished} (method {report.method})")
         click.echo(f"assumes            {report.assumption}")
-        click.echo("to check it        answer 40 questions, or what --plan says: mpu complete FILE --questions 40")
+        click.echo(f"to check it        answer 40 questions, or what --plan says: {QUESTIONS}")
         return
     click.echo(f"rests on           {'; '.join(by_people)}")
     click.echo("assumes            that these were drawn at random and are right")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from mpu_cli.core.frequency.estimators import GroupRow
 
 
+# The command by which answers tell c.
+QUESTIONS = "mpu complete FILE --questions 40"
+
 json_option = option("--json", bool, "Print the report as one JSON object.", name="as_json")
 
 
@@ -163,7 +166,8 @@ def frequency(
         return f"{min(c):.3f} to {max(c):.3f}, one for each label"
     if not is_known:
         return (
-            f"unknown: annotated instances have one label each; {c:.3f}, and what follows, if each truly has only one"
+            f"unknown: annotated instances have one label each; {c:.3f}, and what follows, if each truly has only one; "
+            f"to find out: {QUESTIONS}"
         )
     ends = "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
     missing = f"{1 - c:.1%} of the true labels are missing"

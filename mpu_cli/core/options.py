@@ -58,7 +58,7 @@ class FrequencyOptions(Validation):
         None,
         "Features that are learned from. linear: of the data. rbf: of an RBF kernel, approximated "
         "by Nyström's method, of standardised features. auto: rbf if its expected F1 is higher, which is estimated for "
-        "dense data of up to 500 features and of 500 instances up to --sample, if C is chosen too; else linear.",
+        "dense data of up to 500 features and at least 500 instances, if C is chosen, and on all of them; else linear.",
     )
 
 
@@ -92,7 +92,7 @@ class Options(Descent, FrequencyOptions):
         WordOr((AUTO,), Words(LOSSES)),
         None,
         "Loss of a level. auto chooses it with C, by the same criterion; it is pu-logistic with more than 500 labels, "
-        "with more instances than --sample, if C or eta0 is set, or in a warm start.",
+        "with more instances than C is chosen on, if C or eta0 is set, or in a warm start.",
     )
     eta0: float | None = option(
         WordOr((AUTO,), WEIGHT),

@@ -277,7 +277,9 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     trained = json.loads(run("train", one_each, "-o", model, "--levels", 1, "--json").stdout)
     assert trained["c_known"] is False
     assert trained["c_assumption"].startswith("each instance truly has one label only")
-    assert "unknown: annotated instances have one label each" in run("info", model).stdout
+    told = run("info", model).stdout
+    assert "unknown: annotated instances have one label each" in told
+    assert "to find out: mpu complete FILE --questions 40" in told
     completed = run("complete", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv")
     assert "how many labels are missing is unknown; if each instance truly has one label only" in completed.stderr
     page, table = tmp_path / "one.html", tmp_path / "one.csv"

@@ -100,7 +100,7 @@ class FrequencyEstimate:
             return (
                 "c cannot be estimated: (nearly) every annotated instance has exactly one label, and such annotations "
                 f"do not show whether others are missing; it is {self.c:.3f} if each truly has one only; answer 40 "
-                "questions to find out: mpu complete FILE --questions 40, or questions(X, y, 40)"
+                "questions to find out"
             )
         if self.predictable:
             return None
