@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import expit, log_expit, logit
+from scipy.special import expit, log_expit, logit, softmax
 
 from mpu_cli.core.complete.posterior import posterior_at, posterior_blocks
 from mpu_cli.core.data.predictions import Predictions, values_at
@@ -26,13 +26,8 @@ from mpu_cli.runtime.report import HIDDEN
 
 # Constants of `ByDecisions` (docs/method.md, "Missing labels"); docs/choices/reviews.md has the measurements, at
 # "Decisions of people on suggestions".
-# Before anything is decided: the probability that claims hold but for one factor of their odds, and the mean and
-# deviation of its logarithm.
-_PRIOR_OF_HOLDING, _PRIOR_OF_FACTOR = 0.05, (0.0, 2.0)
-# Where they do not hold: the line a + b z of log odds z; grids of a, which is also that of factors, and b, and the mean
-# and deviation of their priors.
-_INTERCEPTS, _PRIOR_OF_INTERCEPT = np.arange(-7.0, 7.1, 0.25), (1.0, 2.0)
-_SLOPES, _PRIOR_OF_SLOPE = np.append(0.05, np.arange(0.1, 1.01, 0.1)), (0.15, 0.2)
+# Of the line a + b z of log odds z: a grid of a, the mean and deviation of its prior, and b.
+_INTERCEPTS, _PRIOR_OF_INTERCEPT, _SLOPE = np.arange(-7.0, 7.1, 0.25)[:, None], (0.5, 1.6), 0.1
 # Above this z, claims are so sure that their differences say little: there, z rises by this factor only.
 _SURE_LOG_ODDS, _RISE_OF_SURE = 3.0, 0.05
 # The line is used down to this far below the lowest z decided on, and fades to the claims over this distance.
@@ -41,7 +36,6 @@ _SHARE_IN_ORDER = 0.95  # of the fading, at most, so that claims stay in order
 # Log odds of claims end here, and are tabulated.
 _LARGEST = 12.0
 _TABULATED = np.linspace(-_LARGEST, _LARGEST, 481)
-_LEAST_DOUBT = 0.005  # no claim is taken for surely right, or surely wrong
 # Of the normal distribution, outside which 5 % lie.
 _Z = 1.96
 
@@ -56,8 +50,6 @@ class ByDecisions:
         The mean probability of those decided, as it was claimed.
     interval : tuple of two floats
         95 % interval of the share that is true, if those decided are a sample (Wilson, JASA 1927).
-    hold : float
-        How probably claims hold but for one factor of their odds, by what was decided.
     log_odds : ndarray of float64
         Corrected log odds, at log odds of claims from -12 to 12 in equal steps.
     """
@@ -66,7 +58,6 @@ class ByDecisions:
     yes: int
     claimed: float
     interval: tuple[float, float]
-    hold: float
     log_odds: np.ndarray = field(metadata=HIDDEN)
 
     @classmethod
@@ -81,30 +72,21 @@ class ByDecisions:
         """
         z = _bent(_log_odds(claimed))
         centre, least = z.mean(), z.min() - _LINE_REACHES
-        intercept, slope = (values.reshape(-1, 1) for values in np.meshgrid(_INTERCEPTS, _SLOPES, indexing="ij"))
-        factor, line = _INTERCEPTS.reshape(-1, 1), intercept + slope * (z - centre)  # (factors, 1), (lines, m)
-        of_lines = _normal(intercept, *_PRIOR_OF_INTERCEPT) * _normal(slope, *_PRIOR_OF_SLOPE)
-        of_factors = _normal(factor, *_PRIOR_OF_FACTOR)
-        prior = np.concatenate(
-            [_PRIOR_OF_HOLDING * of_factors / of_factors.sum(), (1 - _PRIOR_OF_HOLDING) * of_lines / of_lines.sum()]
-        )
-        doubted = logit(np.clip(claimed.astype(float), _LEAST_DOUBT, 1 - _LEAST_DOUBT))
-        supposed = np.concatenate([factor + doubted, line])
-        log_weight = np.log(prior[:, 0]) + np.where(true, log_expit(supposed), log_expit(-supposed)).sum(axis=1)
-        weight = np.exp(log_weight - log_weight.max())
-        weight /= weight.sum()
+        line = _INTERCEPTS + _SLOPE * (z - centre)  # (intercepts, m)
+        mean, deviation = _PRIOR_OF_INTERCEPT
+        log_weight = np.where(true, log_expit(line), log_expit(-line)).sum(axis=1, keepdims=True)
+        log_weight -= ((_INTERCEPTS - mean) / deviation) ** 2 / 2
         at = _bent(_TABULATED)
-        lines = intercept + slope * (np.maximum(at, least) - centre)
-        off = intercept + slope * (least - centre) - least  # that fades below, as far as claims stay in order
+        lines = _INTERCEPTS + _SLOPE * (np.maximum(at, least) - centre)
+        off = _INTERCEPTS + _SLOPE * (least - centre) - least  # that fades below, as far as claims stay in order
         fading = (1 - (least - at) / np.maximum(_LINE_FADES, -off / _SHARE_IN_ORDER)).clip(0, 1)
         lines = np.where(at < least, at + off * fading, lines)
-        log_odds = logit(weight @ expit(np.concatenate([factor + _TABULATED, lines])))
+        log_odds = logit((softmax(log_weight, axis=0) * expit(lines)).sum(axis=0))
 
         n, share = len(true), float(true.mean())
         middle, width = share + _Z**2 / (2 * n), _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
         low, high = np.clip(np.array([middle - width, middle + width]) / (1 + _Z**2 / n), 0, 1).tolist()
-        hold = float(weight[: len(factor)].sum())
-        return cls(n, int(true.sum()), float(claimed.mean()), (low, high), hold, log_odds)
+        return cls(n, int(true.sum()), float(claimed.mean()), (low, high), log_odds)
 
     def corrected(self, claimed: np.ndarray) -> np.ndarray:
         """Return corrected probabilities, in the precision of those claimed; 0 stays 0."""
@@ -113,11 +95,6 @@ class ByDecisions:
             below = np.minimum(logit(claimed.astype(float)) - z, 0)  # the table
         corrected: np.ndarray = expit(np.interp(z, _TABULATED, self.log_odds) + below).astype(claimed.dtype)
         return corrected
-
-
-def _normal(x: np.ndarray, mean: float, deviation: float) -> np.ndarray:
-    """Return the density of a normal distribution, times any number."""
-    return np.exp(-(((x - mean) / deviation) ** 2) / 2)
 
 
 def _bent(log_odds: np.ndarray) -> np.ndarray:
