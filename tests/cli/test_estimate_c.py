@@ -87,7 +87,7 @@ def test_the_readable_report(run, digits):
     assert re.match(r"rests on           \d+ of 18 labels( that features distinguish best)? \(method bbe\)$", rests)
     names, *steps = result.stderr.splitlines()
     assert names.endswith("digits.labels names 18 of 18 labels")
-    assert [line.partition(":")[0] for line in steps] == [
+    assert [line.partition(":")[0] for line in steps if not line.startswith("compiling")] == [
         *("reading data", "estimating c", "choosing settings", "choosing features"),  # as `mpu train` does
         *("predicting out of fold", "estimating c"),
     ]
