@@ -85,8 +85,7 @@ def apply(
     if as_json:
         print_json(done)
     else:
-        origins = {"decided": done.decided, "suggested": done.suggested, "implied": done.implied}
-        parts = ", ".join(f"{n:,} {origin}" for origin, n in origins.items() if n)
+        parts = ", ".join(f"{n:,} {of}" for of in ("decided", "suggested", "implied") if (n := getattr(done, of)))
         info(
             f"{counted(done.records, 'record')}, {done.changed:,} of them changed: {counted(done.added, 'tag')} added"
             f"{parts and f' ({parts})'}, {done.removed:,} removed",

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from mpu_cli.core.frequency.estimators import GroupRow
 
 
-# The command by which answers tell c.
 QUESTIONS = "mpu complete FILE --questions 40"
 
 json_option = option("--json", bool, "Print the report as one JSON object.", name="as_json")

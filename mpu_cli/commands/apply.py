@@ -200,12 +200,11 @@ class TaggingReport:
 
     records: Count = 0  #: Records written.
     changed: Count = 0  #: Those with other tags than before.
-    #: `added`, `removed`: Tags.
-    added: Count = 0
-    decided: Count = 0  #: Of the tags added, those decided ``yes``,
-    suggested: Count = 0  #: those that are probable enough,
-    implied: Count = 0  #: and those that only other tags imply.
-    removed: Count = 0
+    added: Count = 0  #: Tags added.
+    decided: Count = 0  #: Of the tags added, those decided ``yes``.
+    suggested: Count = 0  #: Of the tags added, those that are probable enough.
+    implied: Count = 0  #: Of the tags added, those that only other tags imply.
+    removed: Count = 0  #: Tags removed.
     absent: Count = 0  #: Instances of the data with accepted or rejected labels that no record has the id of.
     warnings: list[str] = field(default_factory=list)
 
@@ -366,7 +365,7 @@ def _retagged(
     added: dict[str, Origin] = {}
     for label, origin in new.items():
         name = names.name(label)
-        means_another = labels.number(name) != label
-        added.setdefault((names.uri(label) if by_uri or means_another else None) or name, origin)
-    removed = frozenset(tag for tag, label in of_label.items() if label in unwanted)
-    return Retagged({tag: origin for tag, origin in added.items() if tag not in record.tags}, removed)
+        tag = (names.uri(label) if by_uri or labels.number(name) != label else None) or name
+        if tag not in record.tags:
+            added.setdefault(tag, origin)
+    return Retagged(added, frozenset(tag for tag, label in of_label.items() if label in unwanted))

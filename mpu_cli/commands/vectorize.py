@@ -138,10 +138,7 @@ def vectorize(
     vectorization = None if like is None else read_vectorization(like)
     names, cautions = _named(labels, language)
     if names.of_several:
-        listed = ", ".join(map(repr, sorted(names.of_several)[:_MOST_NAMED]))
-        more = ", ..." * (len(names.of_several) > _MOST_NAMED)
-        of_several = counted(len(names.of_several), "name")
-        _log.info(f"{shown(labels)}: {of_several} shared by several labels, kept apart by number: {listed}{more}")
+        _log.info(f"{shown(labels)}: {counted(len(names.of_several), 'name')} of several labels, kept apart by number")
     n_numbered = len(names if vectorization is None else vectorization.labels)
     fields = source.fields(default if vectorization is None else vectorization.fields)
     reader = _Reader(source, form, fields)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
-from mpu_cli.errors import CONTROL, counted
+from mpu_cli.errors import CONTROL
 from mpu_cli.names.lines import cell, meanings, whole
 from mpu_cli.names.name_files import Names, parse_names, uri_of
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -116,16 +116,6 @@ class LabelNames:
             if numbers := self._labels(form):
                 return self._only_one(form, numbers)
         return None
-
-    def shared(self) -> str | None:
-        """Return a message that lists labels with the same name; None without any."""
-        groups = {name: numbers for name, numbers in self._main.items() if len(numbers) > 1}
-        if not groups:
-            return None
-        listed = ", ".join(f"{quoted(name)} ({_listed(numbers)})" for name, numbers in list(groups.items())[:_LISTED])
-        more = ", ..." * (len(groups) > _LISTED)
-        same = counted(len(groups), "name")
-        return f"{self.source}: {same} shared by several labels, kept apart by number: {listed}{more}"
 
     def _similar(self, text: str) -> list[str]:
         """Return the names that may be meant by a text: one that differs by letter case and blanks, or similar ones."""

@@ -165,7 +165,7 @@ class Naming:
     zero_based: bool = False
 
     def names_of(self, labels: "np.ndarray", source: Source, *, endless: bool = False) -> LabelNames | None:
-        """Read the names of the labels of a data file; log that they are beside it or, of `file`, shared names.
+        """Read the names of the labels of a data file; log their file, if it is beside the data.
 
         `labels`: the labels that occur.
         `source`: the data, as the user named them.
@@ -200,8 +200,6 @@ class Naming:
             _log.info(
                 f"{names.source} names {named:,} of {counted(len(labels), 'label')}", extra={"counts": {"named": named}}
             )
-        elif not endless and (shared := names.shared()):
-            _log.info(shared)
         return names
 
 

@@ -128,15 +128,6 @@ def test_a_number_beyond_the_names_is_a_number():
     assert LabelNames.of({1: ["news"]}).number("77") == 77
 
 
-def test_shared_names_are_said():
-    assert LabelNames.of({1: ["a"], 2: ["b", "a"]}).shared() is None
-    labels = LabelNames.of({k: [f"name {k // 2}"] for k in range(14)}, "tags.txt")
-    assert labels.shared().startswith("tags.txt: 7 names shared by several labels")
-    assert labels.shared().endswith(
-        "'name 0' (0, 1), 'name 1' (2, 3), 'name 2' (4, 5), 'name 3' (6, 7), 'name 4' (8, 9), ..."
-    )
-
-
 lines = st.lists(st.lists(odd, min_size=1, max_size=3).map("\t".join), min_size=1, max_size=9)
 
 

@@ -104,13 +104,11 @@ class FrequencyEstimate:
             )
         if self.predictable:
             return None
-        text = (
+        too_low = "; it may be too low, and the expected micro-F1 too high" * (self.c < _NEARLY_COMPLETE)
+        return (
             f"c = {self.c:.3f} is unreliable: annotations are too few, labels too frequent, or the features tell too "
-            "little of them"
+            f"little of them{too_low}; if you know c, give it"
         )
-        if self.c < _NEARLY_COMPLETE:  # above, it can hardly be too low
-            text += "; it may be too low, and the expected micro-F1 too high"
-        return f"{text}; if you know c, give it"
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,6 @@ def _check_labels(names: LabelNames, labels: np.ndarray, query: bytes, folder: P
         assert len(set(texts)) == len(numbers), texts
     assert [names.number(form) for text in written for form in (text, cell(text))] == np.repeat(numbers, 2).tolist()
     assert names.only(numbers).by_number == {number: names.by_number.get(number, ()) for number in numbers}
-    names.shared()
     with (folder / "checked.tsv").open("wb") as out:
         lines = decisions.Lines(np.zeros(len(numbers), int), np.array(numbers), verdict="yes")
         decisions.write(out, lines, names=names)
