@@ -314,14 +314,16 @@ class _Reader:
                 self.good += 1
                 self.names = self.names or list(row.fields)
                 yield record
-            elif self._source.skip_bad:
+                continue
+            problems = [] if isinstance(row, Bad) else [no_field(name, row.fields) for name in self.fields.text]
+            hint = "; --text names the one that has the text" * (record.problem in problems)
+            bad = replace(record, problem=record.problem + hint)
+            if self._source.skip_bad:
                 self.bad += 1
                 if len(self.listed) < _MOST_LISTED:
-                    self.listed.append(record)
+                    self.listed.append(bad)
             else:
-                problems = [] if isinstance(row, Bad) else [no_field(name, row.fields) for name in self.fields.text]
-                hint = "; --text names the one that has the text" * (record.problem in problems)
-                raise InputError(self.name, record.line, f"{record.problem}{hint}; --skip-bad leaves bad records out")
+                raise InputError(self.name, bad.line, f"{bad.problem}; --skip-bad leaves bad records out")
         self.content = counted.content()
 
 
@@ -350,6 +352,9 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
         if reader.good:
             raise InputError(reader.name, None, str(error)) from error
     if not reader.good:
+        if reader.listed:
+            first = reader.listed[0]
+            raise InputError(reader.name, first.line, f"{first.problem}; all {reader.bad:,} records are bad")
         raise InputError(reader.name, None, "there are no records")
     return Vectorization(vectorizer, labels, reader.fields)
 

@@ -166,6 +166,18 @@ def test_bad_input(run, tmp_path, name, text, words):
     assert {path.name for path in tmp_path.iterdir()} == {name}
 
 
+def test_where_no_record_is_good_the_first_problem_is_said(run, tmp_path):
+    path = tmp_path / "news.jsonl"
+    path.write_text('{"body": "a law"}\n{"body": "a match"}\n')
+    result = run("vectorize", path, "--skip-bad", "-o", tmp_path / "news.svm")
+    assert result.exit_code == 1
+    assert message(result) == (
+        f"error: {path}:1: there is no field 'text' here; there are 'body'; --text names the one that has the text; "
+        "all 2 records are bad"
+    )
+    assert [path] == list(tmp_path.iterdir())
+
+
 def test_a_file_that_is_not_there(run, tmp_path):
     assert "No such file" in message(run("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm"))
     (tmp_path / "a.jsonl").write_text('{"text": "word"}\n')
