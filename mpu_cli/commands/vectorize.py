@@ -354,7 +354,7 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
     if not reader.good:
         if reader.listed:
             first = reader.listed[0]
-            raise InputError(reader.name, first.line, f"{first.problem}; all {reader.bad:,} records are bad")
+            raise InputError(reader.name, first.line, f"{first.problem}; no record is good")
         raise InputError(reader.name, None, "there are no records")
     return Vectorization(vectorizer, labels, reader.fields)
 

@@ -237,12 +237,17 @@ def test_bad_records_are_counted_once_and_the_first_are_listed(tmp_path):
     assert (report.bad, len(report.listed), report.instances) == (50, 20, 1)
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", '{"text": 1}\n'])
-def test_no_records(tmp_path, made, text):
+NONE = "there are no records"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"), [("", NONE), ("\n\n", NONE), ('{"text": 1}\n', "'text' is a number.*; no record is good$")]
+)
+def test_no_records(tmp_path, made, text, problem):
     (tmp_path / "a.jsonl").write_text(text)
     (tmp_path / "names").write_text("name\n")
     for names in (None, tmp_path / "names"):
-        with pytest.raises(InputError, match="there are no records"):
+        with pytest.raises(InputError, match=problem):
             vectorize(Source(tmp_path / "a.jsonl", skip_bad=True), tmp_path / "a.svm", labels=names)
     assert not (tmp_path / "a.text").exists()
     assert vectorize(Source(tmp_path / "a.jsonl", skip_bad=True), tmp_path / "a.svm", like=made).instances == 0
