@@ -43,9 +43,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     weighting : {"tfidf", "log-tfidf", "tf", "binary"}
         Weighting of the entries, before each row gets unit length.
     lead : {"auto", "line", "dash"} or int
-        The beginning of a text, half of whose vector is added to that of the text: the first line, what stands before
-        a dash, or a number of first words. ``"auto"``: how nine in ten of the first 1,000 texts end their titles, or
-        10; 0 where half of them have fewer than 50 words.
+        The beginning of a text: the first line, what stands before a dash, or a number of first words. Its vector, of
+        unit length, is added to that of the text with half the weight. ``"auto"``: the end that nine in ten of the
+        first 1,000 texts have within 25 words, or else 10; 0 where half of them have fewer than 50 words.
     min_df : int or "auto"
         Smallest number of texts with a feature that is in no name of a label.
     max_features : int, optional
@@ -189,7 +189,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         if not lead:
             return self._weighed(texts)
         leads = [lead_of(text, lead) for text in texts]
-        if len(self.options_.languages) > 1:  # a title is too short to tell
+        if len(self.options_.languages) > 1:  # a title is too short to tell its own
             leads = [TextIn.of(of, language_of(text) or "") for of, text in zip(leads, texts, strict=True)]
         return _unit_rows(self._weighed(texts) + _LEAD_WEIGHT * self._weighed(leads))
 
