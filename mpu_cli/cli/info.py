@@ -111,21 +111,21 @@ def info(
 
 
 def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
-    from mpu_cli.commands import versions
+    from mpu_cli.commands import history
     from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"--history": path}, {"--plot": plot})
-    entries = versions.read(path)
+    entries = history.read(path)
     if plot is not None:
-        versions.draw(path, entries, plot)
+        history.draw(path, entries, plot)
     if as_json:
         print_json({"trainings": entries})
         return
-    rows = [[entry["time"], *(_number(entry.get(name)) for name in versions.NUMBERS)] for entry in entries]
-    print_table([["trained", *(name.replace("_", " ") for name in versions.NUMBERS)], *rows])
-    if tested := versions.tested(entries):
+    rows = [[entry["time"], *(_number(entry.get(name)) for name in history.NUMBERS)] for entry in entries]
+    print_table([["trained", *(name.replace("_", " ") for name in history.NUMBERS)], *rows])
+    if tested := history.tested(entries):
         click.echo()
-        values = [[_number(entry.get(name)) for name in versions.TESTED] for entry in tested]
+        values = [[_number(entry.get(name)) for name in history.TESTED] for entry in tested]
         print_table([_TESTED, *map(_tested, tested, values)])
 
 

@@ -15,8 +15,8 @@ from mpu_cli.bundle import TrainedModel, Versions, provenance
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.commands.acceptance import Acceptance
 from mpu_cli.commands.gate import Gate, Outcome
+from mpu_cli.commands.history import append, refuse_unappendable
 from mpu_cli.commands.predict import write_out_of_fold
-from mpu_cli.commands.versions import append, refuse_unappendable
 from mpu_cli.core.frequency.estimators import GroupRow
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.stacking import StackedModel
