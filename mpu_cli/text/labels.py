@@ -5,7 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, cast
+from urllib.parse import quote
+from xml.parsers import expat
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names.lines import NOT_UTF8
@@ -15,10 +17,6 @@ from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import is_compressed, open_input
 from mpu_cli.text.languages import TextIn
 from mpu_cli.text.records import Bad, clean, no_field, read_rows
-
-if TYPE_CHECKING:
-    from rdflib import Graph
-
 
 _MOST_NUMBERS = 10**7
 
@@ -98,7 +96,7 @@ def read_labels(source: str | Path) -> Labels:
     `source`: UTF-8 text, plain or compressed; ``-`` is standard input.
     Raises InputError (it cannot be read, or names label 0, or a label far beyond the number of names).
     """
-    names, _ = read_names(source, never_numbered=is_kept(source))
+    names, _ = read_names(source, is_ours=is_kept(source))
     most = max(names)
     if 0 in names or most > _MOST_NUMBERS:
         number = 0 if 0 in names else most
@@ -119,8 +117,15 @@ def confusable(names: Iterable[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-# RDF, by the suffix of the file.
-RDF_FORMATS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt", ".jsonld": "json-ld", ".json": "json-ld"}
+# RDF, by the suffix of the file: the name of the format in pyoxigraph, and in messages.
+RDF_FORMATS = {
+    ".ttl": ("TURTLE", "Turtle"),
+    ".rdf": ("RDF_XML", "RDF/XML"),
+    ".xml": ("RDF_XML", "RDF/XML"),
+    ".nt": ("N_TRIPLES", "N-Triples"),
+    ".jsonld": ("JSON_LD", "JSON-LD"),
+    ".json": ("JSON_LD", "JSON-LD"),
+}
 TABLE = ".csv"
 
 
@@ -180,8 +185,7 @@ def read_concepts(source: str | Path) -> list[Concept]:
         concepts = list(read_table(source))
         expected = "columns uri and label_en, label_de, ..., as Annif writes them"
     else:
-        with open_input(source) as stream:
-            concepts = list(read_skos(stream.read(), RDF_FORMATS[suffix], str(source)))
+        concepts = list(read_skos(source))
         expected = "what is a skos:Concept, or has a skos:prefLabel"
     if not concepts:
         raise InputError(str(source), None, f"has no concept; expected: {expected}")
@@ -247,83 +251,101 @@ def read_table(source: str | Path) -> Iterator[Concept]:
             yield Concept(uri, names | ({"": fields["label"]} if fields.get("label") else {}))
 
 
-_LONGEST, _LOOKED_AT = 200, 100  # characters of a problem, and lines
-_FORMS = {"turtle": "Turtle", "xml": "RDF/XML", "nt": "N-Triples", "json-ld": "JSON-LD"}
-# What rdflib's parsers say: of Turtle, of XML with line and column, of N-Triples with the line itself.
-_TURTLE = re.compile(r"at line (?P<line>\d+) of <>:\s*Bad syntax \((?P<problem>.*?)\) at \^", re.DOTALL)
-_XML = re.compile(r"[^:]*:(?P<line>\d+):\d+: (?P<problem>.*)", re.DOTALL)
-_JSON = re.compile(r"(?P<problem>.*): line (?P<line>\d+) column \d+.*", re.DOTALL)
+_SKOS, _OWL = "http://www.w3.org/2004/02/skos/core#", "http://www.w3.org/2002/07/owl#"
+_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+_NOT_CONCEPTS = ("ConceptScheme", "Collection", "OrderedCollection")  # these have names too
+_LOOKED_AT = 100  # lines
 
 
-def read_skos(data: bytes, form: str, source: str) -> Iterator[Concept]:
-    """Read the concepts of an RDF text: what is a skos:Concept, or has a skos:prefLabel and is no scheme or collection.
+def read_skos(source: str | Path) -> Iterator[Concept]:
+    """Read the concepts of an RDF file: what is a skos:Concept, or has a skos:prefLabel and is no scheme or collection.
 
-    `form`: a format of rdflib.
-    `source`: the file, for errors.
-    Raises InputError (it is no RDF of this format), MpuError (rdflib is not installed).
+    Statements are read one by one, no literal is interpreted, and no other file or address is opened.
+
+    Raises InputError (it is not RDF of the format that its suffix names), MpuError (pyoxigraph is not installed).
     """
     try:
-        from rdflib import OWL, RDF, SKOS, Graph, Literal, URIRef
+        from pyoxigraph import Literal, NamedNode
     except ImportError:
-        raise MpuError(f"{source}: reading RDF needs rdflib; install it with: pip install rdflib") from None
-    if not data.strip():
-        raise InputError(source, None, f"is empty; expected: a thesaurus in {_FORMS[form]}")
-    graph = _parsed(Graph(), data, form, source)
-    concepts = {*graph.subjects(SKOS.prefLabel, None)}
-    for kind in (SKOS.ConceptScheme, SKOS.Collection, SKOS.OrderedCollection):  # these have names too
-        concepts -= {*graph.subjects(RDF.type, kind)}
-    for concept in concepts | {*graph.subjects(RDF.type, SKOS.Concept)}:
-        if not isinstance(concept, URIRef):
+        raise MpuError(f"{source}: reading RDF needs pyoxigraph; install it with: pip install pyoxigraph") from None
+    # By subject: the texts of each kind of name, in each language.
+    names: defaultdict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    others: defaultdict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    broader: defaultdict[str, set[str]] = defaultdict(set)
+    concepts, deprecated = set(), set()
+    not_concepts = set()
+    for subject, predicate, value in _statements(source):
+        if not isinstance(subject, NamedNode):
             continue
-        names: dict[str, str] = {}
-        for name in sorted(graph.objects(concept, SKOS.prefLabel)):
-            if isinstance(name, Literal) and str(name).strip():
-                names.setdefault(name.language or "", str(name))
-        others: defaultdict[str, list[str]] = defaultdict(list)
-        for kind in (SKOS.altLabel, SKOS.hiddenLabel):
-            for name in sorted(graph.objects(concept, kind)):
-                if isinstance(name, Literal) and str(name).strip():
-                    others[name.language or ""].append(str(name))
-        broader = {*graph.objects(concept, SKOS.broader), *graph.subjects(SKOS.narrower, concept)}
-        deprecated = any(str(value).lower() in ("true", "1") for value in graph.objects(concept, OWL.deprecated))
-        yield Concept(str(concept), names, dict(others), tuple(sorted(map(str, broader))), deprecated)
+        uri, kind = _escaped(subject.value), predicate.value.removeprefix(_SKOS)
+        if isinstance(value, Literal):
+            if kind in ("prefLabel", "altLabel", "hiddenLabel") and value.value.strip():
+                (names if kind == "prefLabel" else others)[uri][value.language or ""].append(value.value)
+            elif kind == f"{_OWL}deprecated" and value.value.lower() in ("true", "1"):
+                deprecated.add(uri)
+        elif isinstance(value, NamedNode):
+            if kind == "broader":
+                broader[uri].add(_escaped(value.value))
+            elif kind == "narrower":
+                broader[_escaped(value.value)].add(uri)
+            elif kind == _TYPE and value.value == f"{_SKOS}Concept":
+                concepts.add(uri)
+            elif kind == _TYPE and value.value.removeprefix(_SKOS) in _NOT_CONCEPTS:
+                not_concepts.add(uri)
+    for uri in concepts | (names.keys() - not_concepts):
+        yield Concept(
+            uri,
+            {language: min(texts) for language, texts in names[uri].items()},
+            {language: sorted(texts) for language, texts in others[uri].items()},
+            tuple(sorted(broader[uri])),
+            uri in deprecated,
+        )
 
 
-def _parsed(graph: "Graph", data: bytes, form: str, source: str) -> "Graph":
-    import logging
-    import warnings
+def _escaped(uri: str) -> str:
+    """Return a URI in one line and one cell: white space and control characters as RFC 3986, Section 2.1, has them."""
+    return re.sub(r"[\s\x00-\x1f<>]", lambda character: quote(character[0]), uri)
 
-    rdflib_log = logging.getLogger("rdflib")
-    before = rdflib_log.level
-    rdflib_log.setLevel(logging.CRITICAL)  # it tells of each odd literal
+
+def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the subject, predicate and value of each statement of an RDF file."""
+    import pyoxigraph
+
+    name, form = RDF_FORMATS[suffix_of(source)]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of rdflib about itself
-            return graph.parse(data=data, format=form)
-    except Exception as error:  # rdflib's parsers raise what they like
-        raise _unreadable(str(error) or type(error).__name__, data, form, source) from None
-    finally:
-        rdflib_log.setLevel(before)
+        with open_input(source) as stream:
+            # Lenient: URIs with blanks in them are common.
+            for statement in pyoxigraph.parse(cast(Any, stream), getattr(pyoxigraph.RdfFormat, name), lenient=True):
+                yield statement.subject, statement.predicate, statement.object
+    except SyntaxError as error:
+        with open_input(source) as stream:
+            raise _unreadable(error, stream.read(), form, str(source)) from None
 
 
-def _unreadable(said: str, data: bytes, form: str, source: str) -> InputError:
-    """Return the error of an RDF text that rdflib has refused, with the line where it says one."""
-    lines = data.splitlines()
+def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> InputError:
+    """Return the error of an RDF text that its parser has refused, with the line where it is known."""
     try:
-        for place, line in enumerate(lines[:_LOOKED_AT], 1):
+        for place, line in enumerate(data.splitlines()[:_LOOKED_AT], 1):
             refuse_html(line.decode(errors="replace"), source, place)
         data.decode()
-    except InputError as error:
-        return error
-    except UnicodeDecodeError as error:
-        return InputError(source, data.count(b"\n", 0, error.start) + 1, NOT_UTF8)
-    found = _TURTLE.match(said) or _XML.fullmatch(said) or _JSON.fullmatch(said)
-    problem = found["problem"] if found else said
-    where = min(int(found["line"]), len(lines)) if found else None
-    if form == "nt":
-        text = said.removeprefix("Invalid line: ").encode()
-        where = next((number for number, line in enumerate(lines, 1) if text in line), None)
-    problem = " ".join(problem.split())[:_LONGEST]
-    return InputError(
-        source, where, f"is not {_FORMS[form]}: {problem}; correct it, or give the file the suffix of its format"
-    )
+    except InputError as found:
+        return found
+    except UnicodeDecodeError as found:
+        return InputError(source, data.count(b"\n", 0, found.start) + 1, NOT_UTF8)
+    where = error.lineno
+    problem = _PLACE.sub("", error.msg)
+    if "LoadDocumentCallback" in problem:
+        return InputError(
+            source, None, "refers to a @context at another address; write that context into the file in its place"
+        )
+    if form == "RDF/XML":
+        parser = expat.ParserCreate()
+        try:
+            parser.Parse(data, True)
+        except expat.ExpatError as found:
+            where, problem = found.lineno, expat.ErrorString(found.code)
+    return InputError(source, where, f"is not {form}: {problem}; correct it, or give the file the suffix of its format")
+
+
+# What pyoxigraph says of the place, beside `lineno`.
+_PLACE = re.compile(r"^Parser error at line .*?: | \(line \d+\)$")
