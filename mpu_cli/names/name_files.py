@@ -53,20 +53,20 @@ _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
 
 
 def read_names(
-    source: str | Path, first: int = 1, largest: int | None = None, never_numbered: bool = False
+    source: str | Path, first: int = 1, largest: int | None = None, is_ours: bool = False
 ) -> tuple[Names, bool]:
     """Read a file of names, by label; return also whether lines have numbers.
 
     `first`: {0, 1}: the label that line 1 names, where lines have no numbers.
     `largest`: stop after the name of this label, where lines have no numbers: the file may be endless.
-    `never_numbered`: whether a number at the start of a line is always part of a name.
+    `is_ours`: whether `mpu vectorize` has written the file: each line is a name, whatever it looks like.
     Raises InputError (the file cannot be read, is empty, or a line has neither of these forms).
     """
-    return parse_names(text_lines(source), str(source), first, largest, never_numbered)
+    return parse_names(text_lines(source), str(source), first, largest, is_ours)
 
 
 def parse_names(
-    lines: Iterable[str], source: str, first: int = 1, largest: int | None = None, never_numbered: bool = False
+    lines: Iterable[str], source: str, first: int = 1, largest: int | None = None, is_ours: bool = False
 ) -> tuple[Names, bool]:
     """Read names from lines; as `read_names`."""
     names: Names = {}
@@ -74,17 +74,17 @@ def parse_names(
     for place, line in enumerate(lines, 1):
         if place > _MOST_NAMES:
             raise InputError(source, None, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")
-        if place <= _LOOKED_AT:
+        if place <= _LOOKED_AT and not is_ours:
             refuse_html(line, source, place)
-        if place <= _LOOKED_AT and _RDF.match(line):
-            raise InputError(
-                source,
-                place,
-                "this is RDF, and not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or "
-                ".jsonld",
-            )
+            if _RDF.match(line):
+                raise InputError(
+                    source,
+                    place,
+                    "this is RDF, and not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt "
+                    "or .jsonld",
+                )
         if is_numbered is None and line.strip():
-            is_numbered = not never_numbered and bool(_NUMBERED.match(line))
+            is_numbered = not is_ours and bool(_NUMBERED.match(line))
         if not is_numbered:
             names[place - 1 + first] = _fields(line)
             if place - 1 + first == largest:

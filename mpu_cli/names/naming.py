@@ -180,7 +180,7 @@ class Naming:
             return None
         largest = int(labels.max(initial=0))
         first = 0 if self.zero_based or (len(labels) and labels.min() == 0) else 1
-        by_number, is_numbered = read_names(file, first, largest if endless else None, never_numbered=is_kept(file))
+        by_number, is_numbered = read_names(file, first, largest if endless else None, is_ours=is_kept(file))
         texts = {name for of_label in by_number.values() for name in of_label[:1]}
         # A label without a name whose number is also a name: `LabelNames` must know it to read the number as a label.
         nameless = [number for number in labels.tolist() if number not in by_number and str(number) in texts]

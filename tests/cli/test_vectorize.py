@@ -189,3 +189,14 @@ def test_a_file_that_is_not_there(run, tmp_path):
 
 def test_every_option_of_the_vectoriser_is_one_of_the_command():
     assert set(TextOptions.__dataclass_fields__) < {parameter.name for parameter in mpu.commands["vectorize"].params}
+
+
+@pytest.mark.parametrize("tag", ["<html>", "@prefix x", "<?xml", "7\tx", "<a> <b>"])
+def test_any_tag_is_a_name(run, tmp_path, tag):
+    """In a file of other people, such a line would be a web page, RDF, or a number and a name."""
+    (tmp_path / "a.jsonl").write_text(
+        "".join(json.dumps({"text": f"{word} {i}x", "tags": [word]}) + "\n" for i in range(5) for word in (tag, "b"))
+    )
+    assert run("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm").exit_code == 0
+    result = run("train", tmp_path / "a.svm", *QUICK, "--c", 1)
+    assert result.exit_code == 0, message(result)
