@@ -98,12 +98,12 @@ def _first_words(text: str) -> str:
     return re.split(r"[.:;] ", text, maxsplit=1)[0].removesuffix(".") + "."
 
 
-_COMMON = "output c levels labels reviewed accept_on resume jobs quiet json help"
+_COMMON = "output c levels labels reviewed accept_on jobs quiet json help"
 _GROUPS = {
     "Learning": "method loss features levels cost eta0 epochs folds threshold top_k for stack_scale warm_start seed",
     "Knowledge of the labels": "c reviewed on_conflict reviewed_wins complete implied labels zero_based "
     "label_features prior",
-    "Replacing the model": "accept_on accept_if accept_margin accept_metric accept_above keep resume wait",
+    "Replacing the model": "accept_on accept_if accept_margin accept_metric accept_above keep wait",
     "Large data": "sample prune memory cache jobs kernel",
     "Cluster": "cluster shards cluster_timeout",
     "Input": "implicit_values max_line_bytes",
@@ -130,12 +130,6 @@ file of --label-features. Labels that have a name there, and are never annotated
     PATH,
     "Start from the weights of an earlier model, with its C, step size and prior. Labels and features may have "
     "been added or removed since.",
-)
-@option(
-    "--resume",
-    bool,
-    "Save a checkpoint of each finished step in MODEL.resume until the model is saved, and load those of an "
-    "interrupted training of the same data and options.",
 )
 @wait_option
 @top_k_options(

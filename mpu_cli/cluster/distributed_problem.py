@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -70,11 +69,6 @@ class Collection:
         for fact in self.facts:
             counts[np.searchsorted(ids, fact.ids)] += fact.annotations
         return counts
-
-    @property
-    def content(self) -> Any:
-        """An identity of the instances and their parts, for `runtime.checkpoint_files.fingerprint`."""
-        return [(part.path, part.start, fact.checksum) for part, fact in zip(self.parts, self.facts, strict=True)]
 
     @classmethod
     def of(

@@ -1,5 +1,6 @@
 """Units of work that read parts of files, and the statistics of each part that a training needs."""
 
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,7 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency, count_annotations
 from mpu_cli.core.parts import PartRows
 from mpu_cli.errors import InputError
-from mpu_cli.runtime.checkpoint_files import fingerprint
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
@@ -123,4 +123,8 @@ def label_counts(data: Dataset, ids: np.ndarray, verified: VerifiedLabels | None
 
 
 def _checksum(data: Dataset) -> str:
-    return fingerprint(DEFAULT_RUN, data.labels, data.features)
+    digest = hashlib.sha256()
+    for matrix in (data.labels, data.features):
+        for array in (matrix.indptr, matrix.indices, matrix.data):
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

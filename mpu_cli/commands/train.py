@@ -2,8 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict, cast
@@ -23,11 +22,10 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.model.top_k import TopK, best_top_k
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings
-from mpu_cli.errors import ModelError, MpuError, OverlapError, counted, without_secrets
+from mpu_cli.errors import ModelError, MpuError, OverlapError, without_secrets
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, frequency_file
 from mpu_cli.methods import Fitted
-from mpu_cli.runtime.checkpoint_files import CheckpointFiles, fingerprint, folder_of, open_checkpoints
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.report import HIDDEN, INLINE, Count, Frequency, Interval, Share, as_json
@@ -172,7 +170,6 @@ _log = logging.getLogger(__name__)
 class Saving:
     """How a model is saved, and what is written beside it: options of `mpu train`."""
 
-    resume: bool = False
     wait: float = 0
     # `top_k`, `aim`: both or neither: also find and keep decisions of this many labels for an aim of `core.model.top_k`
     top_k: int | None = None
@@ -226,11 +223,6 @@ def train(
         described = in_background(data.described)  # while models are learned
         asked = data.resolved(options)
         earlier = None if warm_start is None else _start(warm_start, asked.levels, data)
-        steps = None
-        if saving.resume:
-            key = fingerprint(run, method, data.content, asked, earlier, hold_out_all)
-            steps = stack.enter_context(_checkpoints(target, key))
-            run = replace(run, checkpoints=steps)
         fitted = data.fit(method, asked, run, earlier, hold_out_all)
         with run.timed(seconds).step(Step.WRITE):
             if saving.out_of_fold is not None:
@@ -251,8 +243,6 @@ def train(
         if gate is not None and verdict is not None:
             entry = gate.conclude(save, model, entry)
             report = replace(report, acceptance=AcceptanceReport(version=entry.get("version"), verdict=verdict))
-        if steps is not None:
-            steps.remove()
     if saving.history is not None:
         append(saving.history, entry)
     return report
@@ -275,12 +265,11 @@ def _refuse_files(sources: Sources, target: Path, options: Any, warm_start: Path
     outputs = {
         "--output": target,
         "--cache": sources.cache,
-        "--resume": folder_of(target) if saving.resume else None,
         "--oof": saving.out_of_fold,
         "--history": saving.history,
         "--keep": None if test is None else Versions.of(target).folder,
     }
-    refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--resume", "--keep"))
+    refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--keep"))
     for name, path in sources.by_option().items():
         with suppress(OSError):
             if test is not None and path is not None and Path(path).samefile(test):
@@ -394,13 +383,3 @@ def _settings_of(path: Path, options: dict[str, Any]) -> Settings:
 
 def _refused(path: Path, problem: str) -> ModelError:
     return ModelError(f"{path}: {problem}, so there is nothing to start from; train without --warm-start")
-
-
-@contextmanager
-def _checkpoints(target: Path, key: str) -> Iterator[CheckpointFiles]:
-    """Keep finished steps beside a model, and say how many there were already."""
-    with open_checkpoints(folder_of(target), key) as checkpoints:
-        if checkpoints.n_steps:
-            message = f"{counted(checkpoints.n_steps, 'finished step')} taken over from an interrupted training"
-            _log.info(message, extra={"counts": {"steps": checkpoints.n_steps}})
-        yield checkpoints

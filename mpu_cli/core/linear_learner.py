@@ -29,7 +29,7 @@ from mpu_cli.core.validation import (
     split,
 )
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, packed, unpacked
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
 @dataclass(frozen=True)
@@ -209,34 +209,18 @@ def predict_out_of_fold(
     task: LearningTask,
     fold_rows: list[np.ndarray],
     features_of: Callable[[int], Features],
-    step: str,
     tick: Callable[[], None],
 ) -> HeldOut:
-    """Predict the instances of some folds by models that have not seen them, or take a fold's from its checkpoint.
+    """Predict the instances of some folds by models that have not seen them.
 
-    The predictions of each fold are a checkpoint of the run of the task, called after the step. `features_of` gives the
-    features of all n instances for each fold, by its number. `tick` is called once per fold.
+    `features_of` gives the features of all n instances for each fold, by its number. `tick` is called once per fold.
     """
-    checkpoints, predictions = task.run.checkpoints, collector(task.labels.shape, task.top, task.run.empty)
-    unfinished = []
-    for number, rows in enumerate(fold_rows):
-        if (checkpoint := checkpoints.load(f"{step}, fold {number}")) is None:
-            unfinished.append((number, rows))
-        else:
-            predictions.put_back(rows, unpacked("probabilities", checkpoint))
-            tick()
-    finished = iter(unfinished)
-
-    def keep() -> None:
-        number, rows = next(finished)
-        checkpoints.save(f"{step}, fold {number}", lambda: packed("probabilities", predictions.of_rows(rows)))
-        tick()
-
-    folds = (replace(task, features=features_of(number)).without(rows) for number, rows in unfinished)
+    predictions = collector(task.labels.shape, task.top, task.run.empty)
+    folds = (replace(task, features=features_of(number)).without(rows) for number, rows in enumerate(fold_rows))
     if task.top is None:
-        predict_folds(folds, predictions, task.frequency, task.settings, task.run, keep, task.prune)
+        predict_folds(folds, predictions, task.frequency, task.settings, task.run, tick, task.prune)
     else:
-        predict_top_of_folds(folds, predictions, task.frequency, task.settings, task.top, task.prune, task.run, keep)
+        predict_top_of_folds(folds, predictions, task.frequency, task.settings, task.top, task.prune, task.run, tick)
     probabilities, held_out = predictions.result(), rows_of(fold_rows, len(task))
     if isinstance(held_out, slice):
         return HeldOut(held_out, probabilities)

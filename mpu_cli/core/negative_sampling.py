@@ -24,7 +24,6 @@ from scipy.sparse import csc_array, csr_array, vstack
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS, STACKED_FROM, Block, at_least
 from mpu_cli.core.data.weights import WeightRows
-from mpu_cli.runtime.run import Checkpoint, packed, unpacked
 
 # How many instances, and features, describe a label at most: more change little.
 INSTANCES, _FEATURES = 100, 64
@@ -158,15 +157,6 @@ class NegativeSample:
             (self.group_of[features.indices], rows_of(features)),
         ]
         return NegativeSample(self.group_of, joined_cells(self.instances.shape, cells))
-
-    def to_arrays(self) -> Checkpoint:
-        """Return the arrays that it is made of, by name."""
-        return packed("instances", self.instances) | {"group of": self.group_of}
-
-    @classmethod
-    def from_arrays(cls, arrays: Checkpoint) -> "NegativeSample":
-        """Return the sample that `to_arrays` has taken apart."""
-        return cls(arrays["group of"], unpacked("instances", arrays))
 
 
 def is_worthwhile(n: int, q: int) -> bool:

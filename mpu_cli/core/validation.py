@@ -183,7 +183,7 @@ def predict_top(
 
     parts = ((slice(start, start + _TOP_ROWS),) for start in range(0, len(rows), _TOP_ROWS))
     for part, top_of_part in parallel.run(predict_rows, parts, run.jobs):
-        predictions.put_back(part, top_of_part)
+        predictions.put_rows(part, top_of_part)
 
 
 def predict(

@@ -97,11 +97,6 @@ class ClusterData(AnnotatedData):
         return self.collection.first.annotations(self.ids)
 
     @property
-    def content(self) -> Any:
-        """Checksums of the parts, the information on labels, and the number of shards."""
-        return self.collection.content, self.ids, self.label_information, self.shards
-
-    @property
     def problem(self) -> DistributedProblem:
         """The problem on the cluster."""
         return DistributedProblem(self.collection, self.ids, **vars(self.label_information))

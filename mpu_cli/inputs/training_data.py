@@ -184,11 +184,6 @@ class AnnotatedData(LabelInformation, ABC):
         """The labels that are never annotated, ascending."""
         return self.ids[self.annotations == 0]
 
-    @property
-    @abstractmethod
-    def content(self) -> Any:
-        """The content of the data, for `runtime.checkpoint_files.fingerprint`."""
-
     @abstractmethod
     def widened(self, every: np.ndarray) -> Self:
         """Return the same data with more labels, which are never annotated: these are all, ascending."""
@@ -307,11 +302,6 @@ class TrainingData(AnnotatedData):
     def annotations_of_file(self) -> np.ndarray:
         """The same for the instances of the first file alone."""
         return self.annotations if self.second is None else count_annotations(self.labels[: self.instances_of_file])
-
-    @property
-    def content(self) -> Problem:
-        """Features, annotated labels and verified labels."""
-        return self.problem
 
     def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:
         """Return the problem, and the checksum of the features of the file, or ""."""

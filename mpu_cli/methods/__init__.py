@@ -108,7 +108,7 @@ def fit(
     `name`: one of `METHODS`.
     `problem`: q >= 1 labels. Each is annotated at least once, unless the method takes "label_features".
     `options`: an instance of the method's options. Default: all defaults.
-    `run`: observes every step. For mpu and br, its checkpoints are the finished steps of an interrupted training.
+    `run`: observes every step.
     `unlabeled`: csr_array, shape (m, any), float32: the instances that a transductive method labels.
     `warm_start`: of mpu: as for `core.train.algorithm.train`.
     `hold_out_all`: of mpu and br: predict all instances out of fold.

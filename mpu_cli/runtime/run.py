@@ -1,8 +1,7 @@
-"""The context of a run: seed, threads, kernels, storage of arrays, progress callbacks, checkpoints.
+"""The context of a run: seed, threads, kernels, storage of arrays, progress callbacks.
 
-Kernels are the inner loops: NumPy's, the reference, or compiled by numba (extra ``fast``). Checkpoints are the results
-of finished steps of a training; `checkpoint_files` keeps them in files. One object instead of six parameters. Two runs
-in one process do not affect each other.
+Kernels are the inner loops: NumPy's, the reference, or compiled by numba (extra ``fast``). One
+object instead of five parameters. Two runs in one process do not affect each other.
 """
 
 import importlib.util
@@ -11,55 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.options import RunOptions
-
-# The result of a step: arrays and numbers by name.
-Checkpoint = dict[str, Any]
-
-
-def packed(name: str, matrix: np.ndarray | csr_array) -> Checkpoint:
-    """Return the arrays of a dense or sparse matrix, by name."""
-    if isinstance(matrix, np.ndarray):
-        return {name: matrix}
-    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": np.array(matrix.shape)}
-    return {f"{name} {part}": array for part, array in parts.items()}
-
-
-def unpacked(name: str, checkpoint: Checkpoint) -> np.ndarray | csr_array:
-    """Return the matrix that `packed` has taken apart."""
-    if name in checkpoint:
-        return checkpoint[name]
-    data, indices, indptr, shape = (checkpoint[f"{name} {part}"] for part in ("data", "indices", "indptr", "shape"))
-    return csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-
-
-class Checkpoints:
-    """Checkpoints that are not kept. A subclass that keeps them overrides `load` and `save`."""
-
-    def load(self, step: str) -> Checkpoint | None:
-        """Return the result of a step, or None if there is no checkpoint of it."""
-        return None
-
-    def save(self, step: str, result: Callable[[], Checkpoint]) -> None:
-        """Keep the result of a step. `result` is called only if it is kept, since it may copy much."""
-
-    def load_or_compute(self, step: str, compute: Callable[[], Checkpoint]) -> Checkpoint:
-        """Return the result of a step from its checkpoint, or else compute and save it."""
-        result = self.load(step)
-        if result is None:
-            result = compute()
-            self.save(step, lambda: result)
-        return result
-
-
-NO_CHECKPOINTS = Checkpoints()
-
 
 # Called at the start of every step with its name and its number of ticks (None: unknown). It returns a context manager,
 # which is open during the step. That gives a function to call once per tick.
@@ -90,13 +45,11 @@ class Run(RunOptions):
 
     `empty`: allocates the large arrays: `numpy.empty`, or a function with the same first two parameters.
     `observe`: progress callback, called for every step.
-    `checkpoints`: keeps finished steps, for a later run with the same data and options.
     Raises MpuError (numba was requested and is not installed).
     """
 
     empty: Callable[..., np.ndarray] = np.empty
     observe: Observer = no_observer
-    checkpoints: Checkpoints = NO_CHECKPOINTS
 
     def __post_init__(self) -> None:
         if self.kernel == "numba" and not _numba_installed():

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Step(StrEnum):
-    """A step by its name for checkpoints and the code, what messages and reports call it, and what it counts."""
+    """A step by its name in the code, what messages and reports call it, and what it counts."""
 
     doing: str
     unit: str

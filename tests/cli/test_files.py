@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.core.model import thresholds
 from tests.cli.training import ALONE, QUICK, TINY
 from tests.endurance.commands import contents, model_files
 from tests.slow import slow
@@ -56,7 +55,6 @@ OVERLAPS = {
     "a cache in the model": ("train", "x.svm", *QUICK, "--cache", "x.mpu"),
     "a cache within the model": ("train", "x.svm", "-o", "new.mpu", *QUICK, "--cache", "new.mpu/cache"),
     "a model within the model to start from": ("train", "x.svm", "-o", "x.mpu/y", *QUICK, "--warm-start", "x.mpu"),
-    "a cache in the kept steps": ("train", "x.svm", *QUICK, "--resume", "--cache", "x.mpu.resume"),
     "a history among the versions": ("train", "x.svm", "--accept-on", "y.svm", "--history", "x.mpu.versions/h"),
     "a test set that is learned from": ("train", "x.svm", *QUICK, "--accept-on", "hard.svm"),
     "a page over FILE": ("review", "x.svm", "-o", "soft.svm"),
@@ -73,7 +71,7 @@ NAMED = {
     "estimate-c": {"FILE", "--output"},
     "predict": {"MODEL", "FILE", "--output"},
     "review": {"FILE", "--output", "--suggestions", "--import", "--text"},
-    "train": {"FILE", "--output", "--cache", "--resume", "--warm-start", "--keep", "--accept-on", "--history"},
+    "train": {"FILE", "--output", "--cache", "--warm-start", "--keep", "--accept-on", "--history"},
     "evaluate": {"TRUTH", "PREDICTIONS"},
     "vectorize": {"TEXTS", "--output", "--like", "--labels"},
 }
@@ -189,27 +187,6 @@ def test_kept_data_that_are_no_regular_file_are_read_again(run, folder, kind):
     assert (done.returncode, done.stderr) == (0, "")
     assert model_files(folder / "x.mpu") == expected
     assert (entry.is_file() and not entry.is_symlink()) == (kind != "directory")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["pipe", *slow("directory", "device", "broken link")])
-def test_kept_steps_that_are_no_regular_files_are_taken_again(run, folder, monkeypatch, kind):
-    options = ("--resume", "-q", "--kernel", "numpy", "--c", 0.5, "--cost", 30, "--levels", 2, "--epochs", 2)
-    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr(thresholds, "expected_f1", lambda *_: 1 / 0)
-        run("train", folder / "x.svm", *options)
-    kept = folder / "x.mpu.resume"
-    steps = [path for path in kept.iterdir() if path.suffix == ".npz"]
-    assert steps
-    for path in steps:
-        path.unlink()
-        KINDS[kind](path)
-    foreign = kept / "0123456789abcdef-level-0-".ljust(25 + 64, "0")
-    KINDS[kind](foreign.with_name(foreign.name + ".npz"))
-    command = [sys.executable, "-m", "mpu_cli", "train", "x.svm", *map(str, options)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert kept.exists() == (kind == "directory")  # directories are not ours to remove
 
 
 def test_label_names_are_read_no_further_than_needed(run, folder):

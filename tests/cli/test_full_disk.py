@@ -21,7 +21,6 @@ ROOM = 8 * 1024
 FILES = ("big.svm", "big.jsonl", "model.mpu")  # what is there, with the command's own OUT
 COMMANDS = {
     "train": ("train", "big.svm", "-o", "OUT", *QUICK),
-    "train --resume": ("train", "big.svm", "-o", "OUT", *QUICK, "--resume"),
     "predict": ("predict", "model.mpu", "big.svm", "-o", "OUT", "--format", "scores"),
     "corrupt": ("corrupt", "big.svm", "OUT", "--missing-rate", "0.5"),
     "review": ("review", "big.svm", "-o", "OUT"),
@@ -122,14 +121,3 @@ def test_no_permission(prepared, tmp_path, name):
 def test_a_directory_where_a_file_belongs(prepared, tmp_path, name):
     (tmp_path / "OUT").mkdir()
     fails(name, prepared, tmp_path, "Is a directory")
-
-
-@pytest.mark.parametrize("name", ["train", "train --resume"])
-def test_a_file_where_the_steps_belong(prepared, tmp_path, name):
-    (tmp_path / "OUT.resume").write_text("mine")
-    if name == "train":  # it is none of its business
-        arguments = [str(prepared / word) if word in FILES else word for word in COMMANDS[name]]
-        assert run_in(tmp_path, arguments).exit_code == 0
-        assert (tmp_path / "OUT.resume").read_text() == "mine"
-    else:
-        fails(name, prepared, tmp_path, "File exists")

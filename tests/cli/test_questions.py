@@ -126,21 +126,6 @@ def test_answers_count_with_reviewed_instances_and_suggestions(run, problem, che
     assert "answers and 60 complete instances" in run("train", data, *files, "--cost", 10, "--epochs", 3).stdout
 
 
-def test_an_interrupted_training_takes_c_over(run, problem, checked, tmp_path, monkeypatch):
-    """What answers say is kept with the estimate by annotations."""
-    data = problem[2]
-    once = json.loads(run("train", data, "--reviewed", checked, *FAST, "--json").stdout)
-    monkeypatch.setattr("mpu_cli.core.train.algorithm._scale_of_predictions", lambda *_: 1 / 0)
-    options = ("--cost", 10, "--epochs", 3, "--levels", 1, "--json")
-    command = ("train", data, "--reviewed", checked, "--resume", "-o", tmp_path / "again.mpu", *options)
-    with pytest.raises(ZeroDivisionError):
-        run(*command)
-    monkeypatch.undo()
-    again = run(*command)
-    assert "1 finished step taken over" in again.stderr
-    assert json.loads(again.stdout)["c_by_people"] == once["c_by_people"]
-
-
 def test_disagreement_is_said(run, tmp_path):
     X, Y = linear_problem(1500, 6, 4, slope=20.0)
     S = Y & (np.random.default_rng(1).random(Y.shape) < [1.0, 0.3, 0.3, 0.3])

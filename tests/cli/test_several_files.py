@@ -192,19 +192,6 @@ def test_each_has_its_entry_in_the_cache(run, parts, model, tmp_path):
     assert "part-1.svm:1: the file has no instances" in message(run("train", parts[1], *options))
 
 
-def test_resume_takes_over_steps_of_the_same_files(run, parts, tmp_path, monkeypatch):
-    from mpu_cli.inputs import training_data
-
-    def fail(*_args, **_kwargs):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as context:
-        context.setattr(training_data, "TrainedModel", fail)
-        assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu", "--resume").exit_code == 1
-    result = run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu", "--resume", "--verbose")
-    assert "taken over from an interrupted training" in result.stderr
-
-
 def test_names_beside_one_file_are_those_of_all(run, parts, tmp_path):
     (tmp_path / "part-2.labels").write_text("one\ntwo\nthree\n")
     assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0

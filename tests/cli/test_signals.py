@@ -58,7 +58,7 @@ def test_in_training(run, tiny, tmp_path, number, status, line, jobs):
     """In compiled loops, in the main thread and in others; the old model stays."""
     run("train", tiny, *QUICK)
     before = contents(tmp_path)
-    process = start("train", tiny, "--resume", "-j", jobs, *FOREVER)
+    process = start("train", tiny, "-j", jobs, *FOREVER)
     assert process.stderr.readline().startswith("reading data:")
     time.sleep(0.1)
     process.send_signal(number)
@@ -99,7 +99,7 @@ def test_at_random_moments_from_the_first_import_on(tiny, tmp_path):
     code = ready + "from mpu_cli.__main__ import main; sys.argv[0] = 'mpu'; main()"
     for number, status, line in ENDS * 4:
         process = subprocess.Popen(
-            [sys.executable, "-c", code, "train", str(tiny), "-q", "--resume", *FOREVER],
+            [sys.executable, "-c", code, "train", str(tiny), "-q", *FOREVER],
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -125,7 +125,7 @@ def test_an_ignored_signal_stays_ignored(tiny):
 
 
 def test_the_end_comes_also_where_nobody_reads_what_is_said(tiny, tmp_path):
-    process = start("train", tiny, "--resume", *FOREVER, *ALONE)
+    process = start("train", tiny, *FOREVER, *ALONE)
     assert process.stderr.readline().startswith("reading data:")
     process.stdout.close()
     process.stderr.close()

@@ -385,21 +385,6 @@ def test_texts_of_another_vectoriser_are_refused(run, tmp_path, monkeypatch):
     assert run("train", "like.svm", *options, "test.svm", "--accept-margin", 1).exit_code == 0
 
 
-def test_resume_takes_over_the_steps_of_a_training_that_could_not_be_remembered(three, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", full)  # the version is written, and gets no name
-        assert three.train(0, "--resume").exit_code == 1
-    assert list(three.folder.glob("news.mpu.resume/*.npz"))
-    result = three.train(0, "--resume")
-    assert result.exit_code == 0
-    assert "taken over from an interrupted training" in result.stderr
-    assert not list(three.folder.glob("news.mpu.resume"))
-    assert three.wrong() == 0
-
-
 def test_the_second_waits_or_ends(three):
     with bundle.writer(three.model):
         assert three.train(0).exit_code == 75

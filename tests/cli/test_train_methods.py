@@ -95,7 +95,6 @@ def test_the_same_bytes_on_any_number_of_threads(run, files, tmp_path, method):
         ("m3l-linear", ("--gamma", 1), "--gamma is an option of m3l-rbf,"),
         ("m3l-rbf", ("--epochs", 3), "--epochs is an option of mpu and br and elkan08,"),
         ("br", ("--warm-start", "old.mpu"), "--warm-start is an option of mpu,"),
-        ("elkan08", ("--resume",), "--resume is an option of mpu and br,"),
     ],
 )
 def test_options_of_other_methods_are_wrong_usage(run, files, method, option, owners):

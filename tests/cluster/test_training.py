@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +12,10 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cluster.distributed_problem import DistributedProblem, learn, read_files
-from mpu_cli.commands.train import Saving, train
+from mpu_cli.commands.train import train
 from mpu_cli.errors import ClusterError, InputError
-from mpu_cli.runtime.checkpoint_files import folder_of
 from mpu_cli.runtime.parallel import InProcess
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import DEFAULT_RUN
 from mpu_cli.svmlight.grammar import DEFAULT_READING
 from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import OPTIONS, at, write_parts
@@ -196,33 +194,3 @@ def test_an_interrupted_client_leaves_no_work_behind(tmp_path, processes):
         time.sleep(0.1)
     assert processes.tasks() == 0
     assert not (tmp_path / "a.mpu").exists()
-
-
-def test_a_client_that_died_is_resumed(sources, files, on, processes, tmp_path):
-    class Died(BaseException):
-        pass
-
-    def die():
-        raise Died
-
-    model = tmp_path / "news.mpu"
-    with pytest.raises(Died):
-        train(sources, model, OPTIONS, on=on, saving=Saving(resume=True), run=at("level 1", die))
-    assert list(folder_of(model).iterdir())
-    steps = []
-    train(
-        sources,
-        model,
-        OPTIONS,
-        on=on,
-        saving=Saving(resume=True),
-        run=Run(observe=lambda name, ticks=None: _noted(steps, name)),
-    )
-    assert learned(model) == arrays(expected(files))
-    assert not folder_of(model).exists()
-
-
-@contextmanager
-def _noted(steps, name):
-    steps.append(name)
-    yield lambda: None

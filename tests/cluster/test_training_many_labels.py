@@ -8,11 +8,10 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cluster.distributed_problem import DistributedProblem, learn, read_files
-from mpu_cli.commands.train import Saving, train
+from mpu_cli.commands.train import train
 from mpu_cli.core import negative_sampling
 from mpu_cli.core.options import Options
 from mpu_cli.inputs.training_data import Sources
-from mpu_cli.runtime.checkpoint_files import folder_of
 from mpu_cli.runtime.parallel import InProcess
 from mpu_cli.runtime.run import DEFAULT_RUN
 from mpu_cli.svmlight.grammar import DEFAULT_READING
@@ -74,21 +73,3 @@ def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(files, o
     train(Sources(Files(files)), tmp_path / "cluster.mpu", options, on=on)
     train(Sources(Files(files)), tmp_path / "here.mpu", options=options)
     assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
-
-
-@pytest.mark.slow
-def test_a_client_that_died_is_resumed(files, on, tmp_path):
-    class Died(BaseException):
-        pass
-
-    def die():
-        raise Died
-
-    model, sources = tmp_path / "news.mpu", Sources(Files(files))
-    with pytest.raises(Died):
-        train(sources, model, OPTIONS, on=on, saving=Saving(resume=True), run=at("level 1", die))
-    kept = [path.name for path in folder_of(model).iterdir()]
-    train(sources, model, OPTIONS, on=on, saving=Saving(resume=True))
-    assert kept
-    assert learned(model) == expected(files)
-    assert not folder_of(model).exists()

@@ -2,8 +2,6 @@
 
 from contextlib import contextmanager
 
-from mpu_cli.runtime.run import Checkpoints
-
 
 class Steps:
     """An observer that notes the steps, and counts their ticks."""
@@ -20,16 +18,3 @@ class Steps:
             self.ticks[step] += 1
 
         yield tick
-
-
-class Kept(Checkpoints):
-    """Finished steps, kept in memory."""
-
-    def __init__(self) -> None:
-        self.steps: dict = {}
-
-    def load(self, step):
-        return self.steps.get(step)
-
-    def save(self, step, found):
-        self.steps[step] = found()

@@ -165,11 +165,8 @@ class Collector(Protocol):
     def put(self, rows: np.ndarray, block: Block, probabilities: np.ndarray) -> None:
         """Take the predictions of a subset of the instances (r) and a block of labels (k): float32, shape (r, k)."""
 
-    def of_rows(self, rows: np.ndarray) -> Predictions:
-        """Return the predictions of a subset of the instances (r): shape (r, q)."""
-
-    def put_back(self, rows: np.ndarray, predictions: Predictions) -> None:
-        """Take what `of_rows` has returned."""
+    def put_rows(self, rows: np.ndarray, predictions: Predictions) -> None:
+        """Take all predictions of a subset of the instances (r): float32, shape (r, q)."""
 
     def result(self) -> Predictions:
         """Return all of them: float32, shape (n, q)."""
@@ -189,10 +186,7 @@ class DensePredictions:
     def put(self, rows: np.ndarray, block: Block, probabilities: np.ndarray) -> None:  # noqa: D102
         self.array[rows if isinstance(block, slice) else rows[:, None], block] = probabilities
 
-    def of_rows(self, rows: np.ndarray) -> np.ndarray:  # noqa: D102
-        return self.array[rows]
-
-    def put_back(self, rows: np.ndarray, predictions: Predictions) -> None:  # noqa: D102
+    def put_rows(self, rows: np.ndarray, predictions: Predictions) -> None:  # noqa: D102
         self.array[rows] = predictions
 
     def result(self) -> np.ndarray:  # noqa: D102
@@ -214,10 +208,7 @@ class TopPredictions:
         labels = np.arange(self._shape[1], dtype=np.int32)[block]
         self._add(rows[i], labels[k], probabilities[i, k])
 
-    def of_rows(self, rows: np.ndarray) -> csr_array:  # noqa: D102
-        return self.result()[rows]
-
-    def put_back(self, rows: np.ndarray, predictions: Predictions) -> None:  # noqa: D102
+    def put_rows(self, rows: np.ndarray, predictions: Predictions) -> None:  # noqa: D102
         kept = csr_array(predictions)
         self._add(np.repeat(rows, np.diff(kept.indptr)), kept.indices, kept.data)
 

@@ -5,10 +5,9 @@ population (docs/method.md, "Frequencies from complete label sets"). `frequency_
 probable of c, and `questions` answers on single cells.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -59,21 +58,6 @@ class ReviewedFrequency:
     limits: tuple[float, float]
     answers: int = 0
     yes: int = 0
-
-    def record(self, prefix: str) -> dict[str, Any]:
-        """Return its fields for a checkpoint, by their names after a prefix."""
-        return {f"{prefix}{name}": value for name, value in vars(self).items()}
-
-    @classmethod
-    def of_record(cls, checkpoint: Mapping[str, Any], prefix: str) -> "ReviewedFrequency | None":
-        """Make one of what `record` has returned; None where the checkpoint has none."""
-        if f"{prefix}c" not in checkpoint:
-            return None
-        of = {name: checkpoint[f"{prefix}{name}"] for name in cls.__dataclass_fields__}
-        for name in ("interval", "limits"):
-            low, high = of[name]
-            of[name] = float(low), float(high)
-        return cls(**of | {"c": float(of["c"])} | {name: int(of[name]) for name in ("instances", "answers", "yes")})
 
     @property
     def basis(self) -> str:

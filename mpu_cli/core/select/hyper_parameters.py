@@ -28,11 +28,8 @@ from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
 from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_settings
 from mpu_cli.core.validation import leading, out_of_fold, source_models
 from mpu_cli.errors import DataError, OverflowingError
-from mpu_cli.runtime.run import Checkpoint, Run
+from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
-
-# Before the names of what people say of c, in a checkpoint.
-_REVIEWED, _GROUPS = "reviewed ", "groups "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,32 +224,17 @@ def estimate_frequency(
 
     By out-of-fold scores of any classifier, from 0 to 1 (n x q), or else of a linear one that is learned here.
     """
-
-    def compute() -> Checkpoint:
+    estimated = reviewed = groups = None
+    if not population.is_reviewed or tells(sample.labels, sample.verified):
         probabilities = sample.naive_probabilities(tick) if scores is None else sample.part_of(scores)
         of_sample = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.verified)
         estimated = sample.of_all_labels(of_sample)
-        fields = ("c", "interval", "labels", "predictable", "one_label_each")
-        computed = {name: getattr(estimated, name) for name in fields}
+        if population.answers is not None:
+            answered = sample.answered(probabilities, population.answers)
+            reviewed = population.reviewed_frequency(of_sample.c, answered)
         if sample.groups is not None:
             evidence = probabilities, sample.labels, sample.groups, of_sample, REPLICATES, run.seed, sample.verified
-            computed |= {f"{_GROUPS}{name}": value for name, value in vars(estimate_groups(*evidence)).items()}
-        if population.answers is None:
-            return computed
-        by_people = population.reviewed_frequency(of_sample.c, sample.answered(probabilities, population.answers))
-        return computed | ({} if by_people is None else by_people.record(_REVIEWED))
-
-    estimated = reviewed = groups = None
-    if not population.is_reviewed or tells(sample.labels, sample.verified):
-        checkpoint = run.checkpoints.load_or_compute(Step.ESTIMATE_C, compute)
-        low, high = (float(end) for end in checkpoint["interval"])
-        predictable, one_label_each = (bool(checkpoint[name]) for name in ("predictable", "one_label_each"))
-        estimated = FrequencyEstimate(
-            float(checkpoint["c"]), (low, high), checkpoint["labels"], predictable, one_label_each
-        )
-        reviewed = ReviewedFrequency.of_record(checkpoint, _REVIEWED)
-        if sample.groups is not None:
-            groups = GroupFrequencies(*(checkpoint[f"{_GROUPS}{name}"] for name in ("c", "intervals", "pooled")))
+            groups = estimate_groups(*evidence)
             estimated = groups.combined(estimated, population.group_annotations())
     if reviewed is None:
         reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)
@@ -280,46 +262,28 @@ class _Choice:
 
 def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> _Choice:
     """Choose what is free."""
-
-    def compute() -> Checkpoint:
-        trial = _trial(sample, rates, SELECTION_SIZE)
-        choices = []
-        for which, start in enumerate(climb.starts):
-            try:
-                choices.append((which, choose_settings(trial, start, climb.free, climb.criterion, run, climb.tick)))
-            except OverflowingError:
-                if not which:
-                    raise  # another loss is only left out: its C is among others, of features of the order of 1
-        which, choice = max(choices, key=lambda one: one[1].f1)
-        for_all = sample.transferred(choice.settings) if "step" in climb.free else choice.settings
-        chosen = {"start": which, "cost": for_all.cost, "step": for_all.step, "prior": for_all.prior}
-        chosen["f1"] = choice.f1
-        if not sample.is_all:
-            return chosen
-        probabilities, others = choice.probabilities, sample.folds[len(trial.folds) :]
-        out_of_fold(others, probabilities.shape, trial.frequency, choice.settings, run, into=probabilities)
-        return chosen | {"probabilities": probabilities}
-
-    checkpoint = run.checkpoints.load_or_compute(Step.CHOOSE_C, compute)
-    start = climb.starts[int(checkpoint["start"])]
-    settings = replace(
-        start, cost=float(checkpoint["cost"]), step=float(checkpoint["step"]), prior=float(checkpoint["prior"])
-    )
-    f1, probabilities = float(checkpoint["f1"]), checkpoint.get("probabilities")
-    if probabilities is None:
-        return _Choice(settings, f1, None)
+    trial = _trial(sample, rates, SELECTION_SIZE)
+    choices = []
+    for which, start in enumerate(climb.starts):
+        try:
+            choices.append(choose_settings(trial, start, climb.free, climb.criterion, run, climb.tick))
+        except OverflowingError:
+            if not which:
+                raise  # another loss is only left out: its C is among others, of features of the order of 1
+    choice = max(choices, key=lambda one: one.f1)
+    settings = sample.transferred(choice.settings) if "step" in climb.free else choice.settings
+    if not sample.is_all:
+        return _Choice(settings, choice.f1, None)
+    probabilities, others = choice.probabilities, sample.folds[len(trial.folds) :]
+    out_of_fold(others, probabilities.shape, trial.frequency, choice.settings, run, into=probabilities)
     positives = sample.frequency(rates).positives(sample.labels)
     made_by = source_models(sample.folds, positives) if settings.prior else None
-    return _Choice(settings, f1, HeldOut(slice(None), probabilities, made_by))
+    return _Choice(settings, choice.f1, HeldOut(slice(None), probabilities, made_by))
 
 
 def _choose_pruning(sample: Sample, rates: np.ndarray, settings: Settings, run: Run) -> float:
     """Choose which weights are dropped, on the sample."""
-
-    def compute() -> Checkpoint:
-        return {"prune": choose_pruning(_trial(sample, rates, PRUNING_SIZE), sample.of_sample(settings), run)}
-
-    return float(run.checkpoints.load_or_compute(Step.CHOOSE_WEIGHTS_TO_DROP, compute)["prune"])
+    return choose_pruning(_trial(sample, rates, PRUNING_SIZE), sample.of_sample(settings), run)
 
 
 def _trial(sample: Sample, rates: np.ndarray, size: int) -> Trial:

@@ -19,7 +19,7 @@ from mpu_cli.core.frequency.estimators import FrequencyEstimate, GroupFrequencie
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.instances import Instances
 from mpu_cli.core.model.stacking import AnyModel, LinearModel, StackedModel
-from mpu_cli.core.negative_sampling import NegativeSample, is_worthwhile
+from mpu_cli.core.negative_sampling import is_worthwhile
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.parts import PartRows
 from mpu_cli.core.select.hyper_parameters import Estimates, HyperParameters, choose_hyper_parameters
@@ -32,7 +32,7 @@ from mpu_cli.core.train.levels import Level, OnePart, Stack
 from mpu_cli.core.train.mixing import Shards
 from mpu_cli.core.validation import EVERYTHING
 from mpu_cli.errors import OverflowingError
-from mpu_cli.runtime.run import DEFAULT_RUN, Checkpoint, Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
 
 # The better one of levels 1 to this is taken.
@@ -80,7 +80,7 @@ def train(
     """Learn a stacked model of all labels, on one machine.
 
     `problem`: q >= 1 labels, at least one of them annotated. What is estimated is estimated from those.
-    `run`: observes every step; its checkpoints are of an interrupted training of the same data and options.
+    `run`: observes every step.
     `warm_start`: begin the levels with the weights of an earlier model of as many levels, and take its C (unless given)
     and eta0. Models of folds begin cold with the default epochs: the earlier model may have seen what they hold out.
     `hold_out_all`: predict all instances out of fold at the last level too, and not only as many as its thresholds
@@ -239,9 +239,6 @@ def _side_information(
         prior = prior.sparing(part.features, positives)
     if not is_worthwhile(*part.labels.shape):
         return SideInformation(prior)
-
-    def make() -> Checkpoint:
-        return sample_negatives(part.features, part.labels, frequency, settings, chosen.prune, run, prior).to_arrays()
-
     with run.step(Step.SHORTLIST):
-        return SideInformation(prior, NegativeSample.from_arrays(run.checkpoints.load_or_compute(Step.SHORTLIST, make)))
+        negatives = sample_negatives(part.features, part.labels, frequency, settings, chosen.prune, run, prior)
+    return SideInformation(prior, negatives)

@@ -13,7 +13,7 @@ from mpu_cli.core.select.hyper_parameters import HyperParameters, choose_hyper_p
 from mpu_cli.core.select.trials import climb
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.run import NO_CHECKPOINTS, Run, no_observer
+from mpu_cli.runtime.run import Run, no_observer
 from mpu_cli.runtime.steps import Step
 
 # By the number of features (`RbfFeatures.learned`), and how many landmarks; where the climbs along them start.
@@ -62,7 +62,6 @@ def choose_features(problem: Problem, options: Options, run: Run, warm_start: Wa
     if obstacle is not None or (options.features is None and not can_tell):
         return own
     refuse_large_features(len(problem), max(LANDMARKS))
-    run = replace(run, checkpoints=NO_CHECKPOINTS)  # these steps save checkpoints for the chosen features only
     linear = replace(own, hyper_parameters=choose_hyper_parameters(own.instances, options, run))
     with run.step(Step.CHOOSE_FEATURES) as tick:
         kernel = _best_kernel(problem, options, run, linear, tick)

@@ -43,7 +43,7 @@ from mpu_cli.core.negative_sampling import (
 from mpu_cli.core.parts import PartRows, seed_of
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.side_information import NO_SIDE_INFORMATION, Prior, SideInformation
-from mpu_cli.core.train.mixing import Shards, arrays_of, models_of, pruned_model
+from mpu_cli.core.train.mixing import Shards, pruned_model
 from mpu_cli.core.validation import EVERYTHING, Plan, Selection
 from mpu_cli.runtime.parallel import Handle, reduced
 from mpu_cli.runtime.run import Run
@@ -332,13 +332,10 @@ class GroupedLevel(Shards):
         return cls(**inherited | {"parts": lists, "groups": labels, "prune": prune})
 
     def _models(self, plan: Plan) -> list[Handle]:
-        """Return the models that predict, and the model of all instances; learned, or from a checkpoint."""
+        """Return the models that predict, and the model of all instances."""
         executor, step = self.executor, f"level {self.number}"
         pieces = list(self._pieces())
         with self.run.step(step, len(pieces) + self.passes(plan) * len(self.parts)) as tick:
-            checkpoint = self.run.checkpoints.load(step)
-            if checkpoint is not None:
-                return [executor.keep(model) for model in models_of(checkpoint)]
             # In turn: one chain, of two selections. Else each chain has one.
             selected = [
                 self.instances.count(selection, self.run)
@@ -354,7 +351,6 @@ class GroupedLevel(Shards):
             models = [
                 executor.submit(side_by_side, list(of_model), labels) for of_model in zip(first, *others, strict=True)
             ]
-            self.run.checkpoints.save(step, lambda: arrays_of(executor.gather(models)))
             executor.wait(models)
         return models
 

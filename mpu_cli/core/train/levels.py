@@ -24,7 +24,6 @@ from mpu_cli.core.linear_learner import (
     pairs_of,
     predict_nested,
     predict_out_of_fold,
-    rows_of,
 )
 from mpu_cli.core.model.calibration import (
     AnyCalibration,
@@ -40,10 +39,8 @@ from mpu_cli.core.parts import PartRows
 from mpu_cli.core.select.hyper_parameters import HyperParameters
 from mpu_cli.core.validation import Chain, Plan, Selection, deal, default_folds, leading
 from mpu_cli.runtime.parallel import Executor, Handle, reduced
-from mpu_cli.runtime.run import Checkpoint, Run, packed, unpacked
+from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
-
-_NO_PREDICTIONS = np.empty((0, 0), np.float32)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +50,7 @@ class Level(ABC):
     instances: Instances
     parts: Sequence[Handle]  # of `parts.PartRows`, as the level learns from them
     chosen: HyperParameters
-    run: Run  # observes every step, and saves checkpoints
+    run: Run  # observes every step
     top: Top | None = None  # which predictions are kept, where labels are many; None: all
     number: int = 0
     # Gives the model with which a level begins, by the number of the level; None: levels begin cold
@@ -185,7 +182,7 @@ class OnePart(Level):
         features_of = self.features_of or (lambda _: self.part.features)
         rows = [self.part.rows(chain.predicted, self.run.seed) for chain in plan.folds if chain.predicted is not None]
         with self.run.step(f"{name}, out of fold", len(rows)) as tick:
-            held_out = predict_out_of_fold(self.task, rows, features_of, name, tick)
+            held_out = predict_out_of_fold(self.task, rows, features_of, tick)
         return learned.model, [self._with_source_models(held_out, plan.folds)]
 
     def _with_source_models(self, held_out: HeldOut, chains: Sequence[Chain[Selection]]) -> HeldOut:
@@ -204,18 +201,8 @@ class OnePart(Level):
             start.refuse_overflow(self.part.features)
         task = replace(self.task, settings=self.chosen.level_settings)
         chains = [self.part.chain(chain, self.run.seed) for chain in plan.whole]
-        predicts = plan.whole[0].predicted is not None
-
-        def compute() -> Checkpoint:
-            learned = learn(task, chains, start, plan.larger_steps, tick)
-            arrays = packed("weights", learned.model.weights) | {"bias": learned.model.bias}
-            return arrays | packed("probabilities", learned.held_out.probabilities) if predicts else arrays
-
         with self.run.step(name, len(chains) * len(task.blocks())) as tick:
-            arrays = self.run.checkpoints.load_or_compute(name, compute)
-        model = LinearModel(unpacked("weights", arrays), arrays["bias"])
-        rows = rows_of([chain.predicted for chain in chains if chain.predicted is not None], len(self.part))
-        return Learned(model, HeldOut(rows, unpacked("probabilities", arrays) if predicts else _NO_PREDICTIONS))
+            return learn(task, chains, start, plan.larger_steps, tick)
 
     def above(self, held_out: list[Handle], calibration: Calibration | None, scale: float, enough: int) -> "OnePart":
         """Return the next level; see `Level`."""
@@ -255,13 +242,7 @@ class OnePart(Level):
         """Predict all instances by models without two folds."""
         step = Step.WITHOUT_TWO_FOLDS
         with self.run.step(step, len(pairs_of(len(fold_rows), outer))) as tick:
-
-            def compute() -> Checkpoint:
-                nested = predict_nested(self.task, fold_rows, outer, out_of_fold, tick)
-                return {f"fold {i}": of_fold for i, of_fold in enumerate(nested)}
-
-            predictions = self.run.checkpoints.load_or_compute(step, compute)
-        return [predictions[f"fold {i}"] for i in range(outer)]
+            return predict_nested(self.task, fold_rows, outer, out_of_fold, tick)
 
     def fetch(self, held_out: list[Handle]) -> ComparedCells:
         """Return held-out predictions, and what they are compared with, without a copy."""

@@ -24,7 +24,7 @@ from mpu_cli.core.parts import Pass
 from mpu_cli.core.train.levels import Level
 from mpu_cli.core.validation import Plan
 from mpu_cli.runtime.parallel import Executor, Handle, reduced
-from mpu_cli.runtime.run import Checkpoint, Run, packed, unpacked
+from mpu_cli.runtime.run import Run
 
 # Up to this many shards take two rounds, and more three.
 _SOME_SHARDS = 16
@@ -169,13 +169,10 @@ class Shards(Level):
         return self.executor.gather([whole])[0], held_out
 
     def _models(self, plan: Plan) -> list[Handle]:
-        """Return the models that predict, and the model of all instances; learned, or from a checkpoint."""
+        """Return the models that predict, and the model of all instances."""
         chosen, step = self.chosen, f"level {self.number}"
         blocks = sgd.label_blocks(len(chosen.rates), self.run)
         with self.run.step(step, self.passes(plan) * len(self.parts) * len(blocks)) as tick:
-            checkpoint = self.run.checkpoints.load(step)
-            if checkpoint is not None:
-                return [self.executor.keep(model) for model in models_of(checkpoint)]
             submitted: list[Handle] = []
             start = None if self.start_of is None else self.executor.keep(self.start_of(self.number))
             settings = replace(chosen.settings, step=plan.larger_steps * chosen.settings.step)
@@ -198,27 +195,12 @@ class Shards(Level):
             if chosen.prune is not None:
                 mean = self.executor.submit(pruned_model, mean, chosen.prune)
             self.executor.wait(submitted, tick)
-            self.run.checkpoints.save(step, lambda: arrays_of(self.executor.gather([*predicting, mean])))
         return [*predicting, mean]
 
 
 def pruned_model(model: LinearModel, prune: float) -> LinearModel:
     """Return a model with dense weights without those below this absolute value, sparse."""
     return LinearModel(pruned(model.weights, prune), model.bias)
-
-
-def arrays_of(models: list[LinearModel]) -> Checkpoint:
-    """Return the arrays of models, by name."""
-    arrays: Checkpoint = {}
-    for number, model in enumerate(models):
-        arrays |= packed(f"weights {number}", model.weights) | {f"bias {number}": model.bias}
-    return arrays
-
-
-def models_of(arrays: Checkpoint) -> list[LinearModel]:
-    """Return the models that `arrays_of` has taken apart."""
-    n_models = sum(name.startswith("bias ") for name in arrays)
-    return [LinearModel(unpacked(f"weights {i}", arrays), arrays[f"bias {i}"]) for i in range(n_models)]
 
 
 def _rotated(numbers: Sequence[int], share: float) -> list[int]:

@@ -19,9 +19,8 @@ from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.core.validation import EVERYTHING, Selection
 from mpu_cli.runtime.parallel import InProcess, reduced
-from mpu_cli.runtime.run import Run, packed
+from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, hide, linear_problem
-from tests.core.steps import Kept
 from tests.slow import slow
 
 # One pass and two folds are what large data get by default.
@@ -60,7 +59,10 @@ def in_parts_of(problem: Problem, n_parts: int) -> Instances:
 
 
 def arrays(model) -> list[np.ndarray]:
-    weights = [packed("weights", level.weights).values() for level in model.levels]
+    weights = [
+        [w] if isinstance(w, np.ndarray) else [w.data, w.indices, w.indptr]
+        for w in (level.weights for level in model.levels)
+    ]
     of_levels = [*chain.from_iterable(weights), *(level.bias for level in model.levels)]
     return [*of_levels, model.thresholds, *[part for one in model.calibrations for part in (one.predicted, one.actual)]]
 
@@ -232,20 +234,6 @@ def test_dual_coordinate_descent_makes_all_passes_at_once(problem, n_parts, unit
     train_on_parts(instances, options, Run())
     assert executor.units.count("learn") == 2 * units  # the fold that holds out enough, and all
     assert rounds_of(n_parts, 3, "squared-hinge") == 1
-
-
-def test_finished_steps_are_taken_over(problem):
-    matrix, labels, _ = problem
-    checkpoints = Kept()
-    model, _ = train_on_parts(in_parts(matrix, labels, 4), OPTIONS, Run(checkpoints=checkpoints))
-    assert {"estimate c", "choose C", "level 0", "level 1"} <= set(checkpoints.steps)
-    for lost in ("level 1", "level 0"):
-        del checkpoints.steps[lost]
-        assert same(train_on_parts(in_parts(matrix, labels, 4), OPTIONS, Run(checkpoints=checkpoints))[0], model)
-    executor = Watched()
-    instances = replace(in_parts(matrix, labels, 4), executor=executor)
-    assert same(train_on_parts(instances, OPTIONS, Run(checkpoints=checkpoints))[0], model)
-    assert "learn" not in executor.units
 
 
 def test_shards_without_instances_have_no_share(problem):

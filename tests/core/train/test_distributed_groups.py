@@ -15,7 +15,7 @@ from mpu_cli.core.train import groups as of_groups
 from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
-from tests.core.train.test_distributed import Kept, Watched, in_parts, in_parts_of
+from tests.core.train.test_distributed import Watched, in_parts, in_parts_of
 from tests.core.train.test_many_labels import D, Q, as_arrays, micro_f1, problem
 from tests.slow import slow
 
@@ -179,19 +179,6 @@ def test_passes_that_are_asked_for_are_rounds_of_the_most_annotated_labels(drawn
     train_on_parts(replace(in_parts(*drawn, 4), executor=executor), options, Run())
     # Of the model of groups, of the leading folds, and of all.
     assert executor.units.count("learn") == (1 + 1 + 1) * 4 * 3
-
-
-def test_finished_levels_are_taken_over(drawn):
-    checkpoints = Kept()
-    model, _ = train_on_parts(in_parts(*drawn, 4), OPTIONS, Run(checkpoints=checkpoints))
-    assert {"level 0", "level 1"} <= set(checkpoints.steps)
-    executor = Watched()
-    again, _ = train_on_parts(replace(in_parts(*drawn, 4), executor=executor), OPTIONS, Run(checkpoints=checkpoints))
-    assert same(again, model)
-    assert not any(name.startswith("learn_groups") for name in executor.units)
-    for lost in ("level 1", "level 0"):
-        del checkpoints.steps[lost]
-        assert same(train_on_parts(in_parts(*drawn, 4), OPTIONS, Run(checkpoints=checkpoints))[0], model)
 
 
 def test_all_is_chosen_on_the_sample(drawn):

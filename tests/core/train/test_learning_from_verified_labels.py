@@ -15,8 +15,6 @@ from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.train.algorithm import train
-from mpu_cli.runtime.checkpoint_files import fingerprint
-from mpu_cli.runtime.run import Run
 from tests import kernels
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 from tests.core.train.test_training import as_bytes
@@ -194,12 +192,3 @@ def test_an_ignored_cell_has_no_influence(variant):
     assert (report.expected_f1, report.level_f1) == (of_other.expected_f1, of_other.level_f1)
     without, _ = train(Problem(as_features(X), as_labels(S)), options)
     assert as_bytes(without) != as_bytes(model)
-
-
-def test_checkpoints_tell_verified_labels_apart():
-    X, S, verified, _, _ = mixed(n=20)
-    X, S = as_features(X), as_labels(S)
-    others = (None, verified, verified.left_to_chance(), VerifiedLabels.of(S.shape, complete=[3]))
-    assert len({fingerprint(Run(), Problem(X, S, verified=of_these), quick()) for of_these in others}) == 4
-    one, same = (fingerprint(Run(), Problem(X, S, verified=of_these)) for of_these in (verified, mixed(n=20)[2]))
-    assert one == same

@@ -17,7 +17,7 @@ from mpu_cli.core.select.sample import draw_labels
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train import algorithm
 from mpu_cli.core.train.algorithm import Options, train
-from mpu_cli.runtime.run import Checkpoint, Checkpoints, Run
+from mpu_cli.runtime.run import Run
 
 N, D, Q = 1500, 900, 700
 QUICK = {"c": 0.7, "cost": 100.0, "eta0": 2.0, "epochs": 3, "folds": 3}
@@ -129,33 +129,6 @@ def test_threads_do_not_show(trained):
     (model, _), columns = trained
     matrix, annotated, _ = problem()
     again, _ = train(Problem(matrix, annotated[:, columns]), Options(**QUICK), Run(jobs=2))
-    for one, other in zip(as_arrays(model), as_arrays(again), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-class Kept(Checkpoints):
-    def __init__(self, steps: dict[str, Checkpoint]) -> None:
-        self.steps, self.taken = steps, []
-
-    def load(self, step):
-        found = self.steps.get(step)
-        if found is not None:
-            self.taken.append(step)
-        return found
-
-    def save(self, step, found):
-        self.steps[step] = {name: np.copy(array) for name, array in found().items()}
-
-
-def test_finished_steps_are_taken_over(trained):
-    (model, _), columns = trained
-    matrix, annotated, _ = problem()
-    first = Kept({})
-    train(Problem(matrix, annotated[:, columns]), Options(**QUICK), Run(checkpoints=first))
-    assert {"level 0", "level 0, fold 1", "level 1, fold 0", "choose weights to drop"} <= first.steps.keys()
-    second = Kept({step: found for step, found in first.steps.items() if not step.startswith("level 1")})
-    again, _ = train(Problem(matrix, annotated[:, columns]), Options(**QUICK), Run(checkpoints=second))
-    assert "level 0, fold 2" in second.taken
     for one, other in zip(as_arrays(model), as_arrays(again), strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -10,9 +10,7 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
-from tests.core.steps import Kept
 from tests.slow import slow
 
 QUICK = {"levels": 1, "folds": 3, "epochs": 2, "cost": 10.0}
@@ -125,18 +123,6 @@ def test_a_second_file_that_is_not_complete_or_all_there_is(problem):
     verified = VerifiedLabels.of(S.shape, complete=np.arange(600))
     with pytest.raises(DataError, match="no instances"):
         train(Problem(X, as_labels(S), verified=verified, second=np.arange(600)), Options(**QUICK))
-
-
-def test_a_run_that_goes_on_finds_the_same(problem):
-    X, S, Y = problem
-    given = Problem(X, as_labels(S), **review(Y, np.arange(60)))
-    checkpoints = Kept()
-    first, report = train(given, Options(**QUICK), Run(checkpoints=checkpoints))
-    assert "estimate c" in checkpoints.steps
-    again, report_again = train(given, Options(**QUICK), Run(checkpoints=checkpoints))
-    assert as_bytes(first) == as_bytes(again)
-    assert report.estimate.c == report_again.estimate.c
-    assert_array_equal(report.estimate.labels, report_again.estimate.labels)
 
 
 @pytest.fixture(scope="module")
