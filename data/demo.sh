@@ -34,7 +34,7 @@ step 'Compare' \
     evaluate data/digits-test.svm demo/naive.txt
 
 step 'Which labels are missing? The 1,000 most probable' \
-    complete demo/train.svm --top 1000 -o demo/missing.tsv
+    suggest demo/train.svm --top 1000 -o demo/missing.tsv
 printf '\n== Review 100 instances drawn at random, and the first 200 suggestions, by a script that knows the truth\n'
 "${PYTHON:-python3}" data/review_by_truth.py data/digits-train.svm demo/missing.tsv > demo/checked.tsv
 step 'Learn from the review too' \

@@ -2,7 +2,7 @@
 
 Usage: python data/review_by_truth.py TRUTH.svm SUGGESTIONS.tsv [--sample N] [--suggestions N] [--seed N] > checked
 
-Writes a review file for the data that SUGGESTIONS.tsv, of `mpu complete`, is about. In it are N instances drawn at
+Writes a review file for the data that SUGGESTIONS.tsv, of `mpu suggest`, is about. In it are N instances drawn at
 random, of which every true label is named, and the first N suggestions, each with yes or no.
 """
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from mpu_cli.commands import apply, complete, estimate_c, evaluate, info, train, vectorize, versions
+from mpu_cli.commands import apply, estimate_c, evaluate, info, suggest, train, vectorize, versions
 from mpu_cli.commands import report as reporting
 
 FOLDER = Path(__file__).parent / "schemas"
@@ -20,12 +20,12 @@ FOLDER = Path(__file__).parent / "schemas"
 REPORTS: dict[str, tuple[type, str, dict[str, Any]]] = {
     "apply": (apply.TaggingReport, "`mpu apply --json`", {}),
     "comparison": (evaluate.ComparisonReport, "`mpu evaluate A B --json`", {}),
-    "complete": (complete.CompletionReport, "`mpu complete --json`", {}),
+    "suggest": (suggest.SuggestionReport, "`mpu suggest --json`", {}),
     "estimate-c": (estimate_c.FrequencyReport, "`mpu estimate-c --json`", {}),
     "evaluate": (evaluate.EvaluationReport, "`mpu evaluate --json`, of one file of predictions", {}),
     "history-line": (train.HistoryLine, "A line of `mpu train --history`", {}),
     "info": (info.ModelReport, "`mpu info MODEL --json`", {}),
-    "questions": (estimate_c.Asked, "`mpu complete --questions N --json`", {}),
+    "questions": (estimate_c.Asked, "`mpu suggest --questions N --json`", {}),
     "report": (reporting.MissingLabelsReport, "`mpu report --json`", {}),
     "train": (
         train.TrainingReport,

@@ -14,7 +14,7 @@ mpu estimate-c "$work/noisy.svm" --per-label --quiet --labels "$here/data/digits
 
 echo
 echo 'By 200 instances, drawn at random and completely reviewed:'
-mpu complete "$work/noisy.svm" --top 1 -o "$work/missing.tsv" --quiet
+mpu suggest "$work/noisy.svm" --top 1 -o "$work/missing.tsv" --quiet
 python3 "$here/data/review_by_truth.py" "$here/data/digits-train.svm" "$work/missing.tsv" --sample 200 --suggestions 0 \
     > "$work/checked.tsv"
 mpu estimate-c "$work/noisy.svm" --reviewed "$work/checked.tsv" --per-label --quiet --labels "$here/data/digits.labels"

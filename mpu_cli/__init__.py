@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from mpu_cli.api.estimator import MPUClassifier, load
     from mpu_cli.api.learning import OutOfFold
     from mpu_cli.api.scoring import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
-    from mpu_cli.core.complete.posterior import unannotated_posterior
     from mpu_cli.core.frequency.estimators import FrequencyEstimate
     from mpu_cli.core.frequency.questions import Questions
     from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+    from mpu_cli.core.suggest.posterior import unannotated_posterior
     from mpu_cli.errors import MpuError, MpuWarning
     from mpu_cli.text.vectorizer import Vectorizer
 
@@ -68,7 +68,7 @@ _MODULES = {
         "out_of_fold",
         "questions",
     ),
-    "mpu_cli.core.complete.posterior": ("unannotated_posterior",),
+    "mpu_cli.core.suggest.posterior": ("unannotated_posterior",),
     "mpu_cli.core.frequency.estimators": ("FrequencyEstimate",),
     "mpu_cli.core.frequency.questions": ("Questions",),
     "mpu_cli.core.frequency.review_frequency": ("ReviewedFrequency",),

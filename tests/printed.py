@@ -51,7 +51,7 @@ def _report(command: str, report: dict) -> str:
         return "comparison"
     if command == "info" and "trainings" in report:
         return "history"
-    return "questions" if command == "complete" and "questions" in report else command
+    return "questions" if command == "suggest" and "questions" in report else command
 
 
 def assert_close(one: dict, other: dict) -> None:

@@ -53,4 +53,4 @@ axes.legend()
 plt.show()
 
 # %%
-# At the command line: ``mpu estimate-c --groups``, and ``--groups`` of ``mpu train`` and ``mpu complete``.
+# At the command line: ``mpu estimate-c --groups``, and ``--groups`` of ``mpu train`` and ``mpu suggest``.

@@ -62,4 +62,4 @@ plt.show()
 
 # %%
 # The interval of 40 answers is wide, and that is what 40 answers know. The interval by annotations alone is narrow and
-# wrong. :doc:`/guide/limits` has what c can tell, and what not. At the command line: ``mpu complete --questions 40``.
+# wrong. :doc:`/guide/limits` has what c can tell, and what not. At the command line: ``mpu suggest --questions 40``.

@@ -55,5 +55,5 @@ for axes, (i, k) in zip(several, tagged, strict=False):
 plt.show()
 
 # %%
-# At the command line, ``mpu complete --why`` lists such words beside each suggestion, and the page of ``mpu review``
+# At the command line, ``mpu suggest --why`` lists such words beside each suggestion, and the page of ``mpu review``
 # highlights them in the text.

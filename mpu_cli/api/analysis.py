@@ -12,7 +12,6 @@ from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.api.learning import OutOfFold
-from mpu_cli.core.complete.suggestions import Cells, Choice
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
@@ -20,6 +19,7 @@ from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
 from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.thresholds import chosen_thresholds
 from mpu_cli.core.options import CRITERIA, Validation
+from mpu_cli.core.suggest.suggestions import Cells, Choice
 from mpu_cli.core.train.evidence import Evidence, calibrated_by
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import RunOptions
@@ -29,7 +29,7 @@ class Verified(TypedDict, total=False):
     """What people have verified, in keywords: as for `MPUClassifier.fit`."""
 
     reviewed: Any
-    complete: ArrayLike | None
+    fully_labelled: ArrayLike | None
     ignored: Any
 
 
@@ -86,8 +86,8 @@ def estimate_c(
     method : {"bbe", "e1", "e2", "e3"}
         bbe: best bin. e1, e2, e3: Elkan and Noto 2008.
     **keywords
-        features, folds, sample, random_state and n_jobs, as for `MPUClassifier`; reviewed, complete and ignored, as for
-        its `fit`.
+        features, folds, sample, random_state and n_jobs, as for `MPUClassifier`; reviewed, fully_labelled and
+        ignored, as for its `fit`.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def calibrate(
     c : float or array_like of shape (q,)
         Label frequency, in (0, 1].
     **verified
-        reviewed, complete and ignored, as for `MPUClassifier.fit`.
+        reviewed, fully_labelled and ignored, as for `MPUClassifier.fit`.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def missing_labels(
     top: int | None = None,
     **verified: Unpack[Verified],
 ) -> Cells:
-    """List labels that are probably missing, the most probable first, by the scores of any model: `mpu complete`.
+    """List labels that are probably missing, the most probable first, by the scores of any model: `mpu suggest`.
 
     Scores are calibrated here, and of up to 500 labels the annotations of the other labels are heeded too.
 
@@ -302,7 +302,7 @@ def questions(
     random_state: Any = RunOptions.seed,
     **verified: Unpack[Drawn],
 ) -> Questions:
-    """Draw cells whose label is not annotated, so that a yes or no to each tells most of c: `mpu complete --questions`.
+    """Draw cells whose label is not annotated, so that a yes or no to each tells most of c: `mpu suggest --questions`.
 
     Parameters
     ----------
@@ -317,8 +317,8 @@ def questions(
     random_state : int, RandomState or None
         Draws them.
     **verified
-        reviewed, complete, ignored and sampled, as for `MPUClassifier.fit`: what is reviewed is not asked, and answers
-        so far say where further ones tell most.
+        reviewed, fully_labelled, ignored and sampled, as for `MPUClassifier.fit`: what is reviewed is not asked, and
+        answers so far say where further ones tell most.
 
     Returns
     -------
@@ -375,7 +375,7 @@ def out_of_fold(
     estimator : MPUClassifier, optional
         Its parameters are used, and it is left as it is. It must have the method mpu.
     **verified
-        reviewed, complete, ignored and sampled, as for `MPUClassifier.fit`.
+        reviewed, fully_labelled, ignored and sampled, as for `MPUClassifier.fit`.
 
     Returns
     -------
@@ -458,7 +458,7 @@ def choose_thresholds(
         For this micro-F1, one threshold for all labels, or one for each that has 20 annotations. Or one for each label
         that maximises its own F1, as it is expected of P made probabilities by the annotations of all labels.
     **verified
-        reviewed, complete and ignored, as for `MPUClassifier.fit`.
+        reviewed, fully_labelled and ignored, as for `MPUClassifier.fit`.
 
     Returns
     -------

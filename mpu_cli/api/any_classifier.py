@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
-from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import PER_LABEL
+from mpu_cli.core.suggest.suggestions import Cells
 from mpu_cli.errors import DataError
 from mpu_cli.methods.scikit_learn import NEGATIVE, UNANNOTATED
 from mpu_cli.runtime.options import AUTO, Words, checked
@@ -117,7 +117,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         X: Any,
         y: Any = None,
         reviewed: Any = None,
-        complete: ArrayLike | None = None,
+        fully_labelled: ArrayLike | None = None,
         ignored: Any = None,
         sampled: Any = None,
         groups: ArrayLike | None = None,
@@ -132,7 +132,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             S, the annotated labels, as for `MPUClassifier.fit`. Or, in one dimension, a class of each instance. Of two,
             the second one is annotated and the first one is not: false or missing. Of more, each instance has the one
             that is annotated: c is 1, and the most probable one is predicted.
-        reviewed, complete, ignored, sampled
+        reviewed, fully_labelled, ignored, sampled
             As for `MPUClassifier.fit`. The estimator learns from the annotations, corrected by what is verified. One
             that learns all labels at once takes ignored cells for false.
         groups : array_like, shape (n,), optional
@@ -156,7 +156,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         y, ignored = arrays.without_unknown(y, ignored)
         named = arrays.Named.of(y)
         check_consistent_length(X, named.matrix)
-        verified = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
+        verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         annotations = arrays.Annotations.of(named.matrix, groups=groups, **verified)
         per_label = isinstance(self.c, str) and self.c == PER_LABEL
         as_mpu = MPUClassifier(

@@ -36,7 +36,7 @@ class Checked:
         cls,
         shape: tuple[int, int],
         reviewed: Any = None,
-        complete: Any = None,
+        fully_labelled: Any = None,
         ignored: Any = None,
         sampled: Any = None,
         label_features: csr_array | None = None,
@@ -47,7 +47,7 @@ class Checked:
         verdicts = None if reviewed is None else _matrix(reviewed, "reviewed", shape, (-1, 0, 1))
         left_out = None if ignored is None else _matrix(ignored, "ignored", shape, (0, 1))
         drawn, chances = _sampled(sampled, shape)
-        whole = drawn if complete is None else drawn | _mask(complete, "complete", n)
+        whole = drawn if fully_labelled is None else drawn | _mask(fully_labelled, "fully_labelled", n)
         return cls(verdicts, left_out, whole, drawn, chances, label_features, _groups(groups, n))
 
     def columns(self, occurs: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:

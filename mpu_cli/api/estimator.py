@@ -235,7 +235,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         X: Any,
         y: Any = None,
         reviewed: Any = None,
-        complete: ArrayLike | None = None,
+        fully_labelled: ArrayLike | None = None,
         ignored: Any = None,
         sampled: Any = None,
         label_features: Any = None,
@@ -259,15 +259,15 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         reviewed : array_like or sparse matrix, shape (n, q), optional
             Verified labels, annotated or not: 1 where the label is true, -1 where it is false, 0 where it was not
             verified.
-        complete : array_like of bool, shape (n,), optional
+        fully_labelled : array_like of bool, shape (n,), optional
             Instances whose labels are complete: what is not annotated is false.
         ignored : array_like or sparse matrix, shape (n, q), optional
             1 where a cell must have no influence.
         sampled : array_like of bool, shape (n,); or array_like or sparse matrix of float, shape (n, q); optional
-            Instances that were drawn at random and completely reviewed: they are `complete`, and where c is "auto" it
-            comes from them, for each label. Or the probability with which each cell was drawn as a question, 0 where it
-            was not (see `questions`): c comes from what `reviewed` has on these cells. An instance all of whose cells
-            were drawn is one that was drawn at random.
+            Instances that were drawn at random and completely reviewed: they are `fully_labelled`, and where c is
+            "auto" it comes from them, for each label. Or the probability with which each cell was drawn as a question,
+            0 where it was not (see `questions`): c comes from what `reviewed` has on these cells. An instance all of
+            whose cells were drawn is one that was drawn at random.
         label_features : array_like or sparse matrix, shape (q, D), optional
             Features of each label, such as the vector of its name: the weights of a label are drawn towards them, as
             far as that helps (`prior`). A row of zeros: the label has no features.
@@ -298,7 +298,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         MpuWarning
             Before the model is trusted, such as where the data do not determine c.
         """
-        verified = {"reviewed": reviewed, "complete": complete, "ignored": ignored, "sampled": sampled}
+        verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         if unknown := others.keys() - Others.__optional_keys__:
             raise TypeError(f"{min(unknown)!r} is no argument of fit; there are also groups and client")
         client = others.get("client")

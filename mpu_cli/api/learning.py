@@ -14,10 +14,6 @@ from mpu_cli import methods
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.cluster.on_cluster import OnCluster
-from mpu_cli.core.complete import suggestions
-from mpu_cli.core.complete.by_answers import Corrections
-from mpu_cli.core.complete.other_labels import given_other_labels
-from mpu_cli.core.complete.posterior import unannotated_posterior
 from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.frequency import estimators
@@ -27,6 +23,10 @@ from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimat
 from mpu_cli.core.model import thresholds
 from mpu_cli.core.options import LINEAR, Options, Validation
 from mpu_cli.core.select.sample import Sample, draw_labels, draw_questions, usual_folds
+from mpu_cli.core.suggest import suggestions
+from mpu_cli.core.suggest.by_answers import Corrections
+from mpu_cli.core.suggest.other_labels import given_other_labels
+from mpu_cli.core.suggest.posterior import unannotated_posterior
 from mpu_cli.core.train import algorithm
 from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.core.train.evidence import Evidence
@@ -112,7 +112,7 @@ class OutOfFold:
     posteriors : ndarray of float32, shape (n, q)
         How probably a label is true, were it not annotated: (1-c) g / (1 - c g), where g is Pr(y=1 | x and the
         annotations of the other labels), of up to 500 labels, and p of more. Of interest where it is not annotated:
-        there the highest are the labels that are most probably missing, in the order of `mpu complete`.
+        there the highest are the labels that are most probably missing, in the order of `mpu suggest`.
     """
 
     probabilities: np.ndarray
@@ -146,7 +146,7 @@ def _dense(predictions: Predictions) -> np.ndarray:
 def questions(
     chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, n: int, scores: np.ndarray | None
 ) -> Questions:
-    """Draw questions as `mpu complete --questions` does, by the caller's columns; by scores, where there are some."""
+    """Draw questions as `mpu suggest --questions` does, by the caller's columns; by scores, where there are some."""
     if n < 1:
         raise DataError(f"n is {n}: give the number of questions, 1 or more")
     options = Validation(folds=chosen["folds"], sample=chosen["sample"])
@@ -193,7 +193,7 @@ def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
 
 
 def missing_labels(evidence: Evidence, annotations: Annotations, choice: suggestions.Choice) -> suggestions.Cells:
-    """List what is probably missing as `mpu complete` does, by the caller's columns."""
+    """List what is probably missing as `mpu suggest` does, by the caller's columns."""
     labels, frequency = annotations.labels, evidence.frequency
     probabilities = given_other_labels(evidence.probabilities, labels, frequency)
     answers = annotations.problem(without_features(labels.shape[0])).answers
@@ -284,7 +284,7 @@ def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
     if annotations.label_features is not None and "label_features" not in method.takes:
         raise DataError(f"label_features: the method {method.name} does not use them")
     if annotations.verified is not None and "reviewed" not in method.takes:
-        raise DataError(f"reviewed, complete, ignored and sampled: the method {method.name} does not use them")
+        raise DataError(f"reviewed, fully_labelled, ignored and sampled: the method {method.name} does not use them")
     if annotations.groups is not None and "reviewed" not in method.takes:
         raise DataError(f"groups: the method {method.name} does not use them")
     return method.options(**values_for(chosen, annotations.columns, annotations.width))

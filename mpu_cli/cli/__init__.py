@@ -12,7 +12,6 @@ import click
 
 from mpu_cli.cli import messages
 from mpu_cli.cli.apply import apply
-from mpu_cli.cli.complete import complete
 from mpu_cli.cli.corrupt import corrupt
 from mpu_cli.cli.estimate_c import estimate_c
 from mpu_cli.cli.evaluate import evaluate
@@ -22,6 +21,7 @@ from mpu_cli.cli.predict import predict
 from mpu_cli.cli.report import report
 from mpu_cli.cli.review import review
 from mpu_cli.cli.serve import serve
+from mpu_cli.cli.suggest import suggest
 from mpu_cli.cli.train import train
 from mpu_cli.cli.vectorize import vectorize
 from mpu_cli.cli.versions import versions
@@ -115,7 +115,7 @@ for command in (
     train,
     versions,
     info,
-    complete,
+    suggest,
     review,
     apply,
     report,

@@ -22,7 +22,7 @@ from mpu_cli.text.records import FORMATS
 @option(
     "--suggestions MISSING.tsv",
     FILE,
-    "Also add tags that `mpu complete` suggests with at least --min-probability, unless they are decided.",
+    "Also add tags that `mpu suggest` suggests with at least --min-probability, unless they are decided.",
 )
 @option("--min-probability", PROBABILITY, "Least probability of the suggestions that are added.", name="least")
 @option("--remove-rejected", bool, "Remove the tags that are decided no.", name="remove")

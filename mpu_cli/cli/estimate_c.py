@@ -82,8 +82,8 @@ def estimate_c(
     c is the label frequency of FILE. Several FILEs are read as one.
 
     If some instances were drawn at random and completely reviewed (--reviewed; `mpu review --sample N` draws them), c
-    is estimated from these, for each label. The same holds for a second file with complete label sets (--complete);
-    the instances of both files should then come from the same source.
+    is estimated from these, for each label. The same holds for a second file with complete label sets
+    (--fully-labelled); the instances of both files should then come from the same source.
 
     Otherwise the estimate uses only the incomplete labels, by cross-validation. It assumes that every true label is
     annotated with the same chance. Where chances differ, it gives the frequency of the labels annotated best, and more

@@ -117,7 +117,7 @@ def log_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
         expose_value=False,
         is_eager=True,  # before any option that may be wrong
         help="Format of the messages on standard error: text, or one JSON object per line, with the time in UTC. The "
-        "last message of train, complete and estimate-c has the report.",
+        "last message of train, suggest and estimate-c has the report.",
     )(function)
 
 

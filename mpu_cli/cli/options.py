@@ -288,7 +288,7 @@ def refuse_sources(sources: "Sources", **values: Any) -> None:
     from mpu_cli.svmlight.streams import files_of
 
     values |= {"cache": sources.cache, "groups": sources.groups, "scores": sources.scores}
-    refuse_with_cluster((*files_of(sources.file), str(sources.complete)), **values)
+    refuse_with_cluster((*files_of(sources.file), str(sources.fully_labelled)), **values)
 
 
 MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit numbers
@@ -383,7 +383,7 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
     @names_options()
     @reading_options
     @wraps(function)
-    def with_sources(*args: Any, file: tuple[str, ...], complete: tuple[str, ...], **kwargs: Any) -> Any:
+    def with_sources(*args: Any, file: tuple[str, ...], fully_labelled: tuple[str, ...], **kwargs: Any) -> Any:
         from mpu_cli.inputs.training_data import Sources
         from mpu_cli.runtime.files import refuse_repeated
         from mpu_cli.svmlight.streams import as_one
@@ -391,10 +391,10 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
         refuse_repeated("FILE", file)
         if kwargs["reviewed_wins"] and not kwargs["reviewed"]:
             raise click.UsageError("--reviewed-wins needs --reviewed.")
-        if len(complete) > 1:
-            raise click.UsageError("--complete takes one file: join them.")
+        if len(fully_labelled) > 1:
+            raise click.UsageError("--fully-labelled takes one file: join them.")
         chosen = {field.name: kwargs.pop(field.name) for field in fields(Sources) if field.name in kwargs}
-        sources = Sources(as_one(file), complete=next(iter(complete), None), **chosen)
+        sources = Sources(as_one(file), fully_labelled=next(iter(fully_labelled), None), **chosen)
         return function(*args, sources=sources, **kwargs)
 
     options = (
@@ -406,7 +406,10 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
             "If a review says no to an annotated label, the review wins. Otherwise this is an error.",
         ),
         option(
-            "--complete MORE.svm", FILE, "Learn from these instances too. Their label sets are complete.", multiple=True
+            "--fully-labelled MORE.svm",
+            FILE,
+            "Learn from these instances too. Their label sets are complete.",
+            multiple=True,
         ),
         option(
             "--groups GROUPS",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mpu_cli.core.frequency.estimators import GroupRow
 
 
-QUESTIONS = "mpu complete FILE --questions 40"
+QUESTIONS = "mpu suggest FILE --questions 40"
 
 json_option = option("--json", bool, "Print the report as one JSON object.", name="as_json")
 

@@ -37,7 +37,7 @@ def report(sources: "Sources", output: Path, table: Path | None, top: int, run: 
     For those who decide what to do about it. One HTML file to read or print, without network or scripts: what share of
     the labels is missing and how sure that is, by group (--groups) and by the fifty most frequent labels, the most
     certain suggestions by name and record, what a review has changed (--reviewed), and how all this was computed. The
-    numbers are those of `mpu estimate-c` and `mpu complete` with default settings.
+    numbers are those of `mpu estimate-c` and `mpu suggest` with default settings.
 
     \b
     Example:

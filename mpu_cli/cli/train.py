@@ -101,7 +101,7 @@ def _first_words(text: str) -> str:
 _COMMON = "output c levels labels reviewed accept_on jobs quiet json help"
 _GROUPS = {
     "Learning": "method loss features levels cost eta0 epochs folds threshold top_k for stack_scale warm_start seed",
-    "Knowledge of the labels": "c reviewed on_conflict reviewed_wins complete implied labels zero_based "
+    "Knowledge of the labels": "c reviewed on_conflict reviewed_wins fully_labelled implied labels zero_based "
     "label_features prior",
     "Replacing the model": "accept_on accept_if accept_margin accept_metric accept_above keep wait",
     "Large data": "sample prune memory cache jobs kernel",

@@ -15,10 +15,10 @@ from mpu_cli.bundle.manifest import parse_origin
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.prediction_files import RECORD_FORMS, Ids, Texts, header, record_writer
-from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.model.explanation import named_reasons
 from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.suggest.suggestions import Cells
 from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError, counted
 from mpu_cli.evaluation.compare import with_thresholds
 from mpu_cli.evaluation.propensities import jain_propensities

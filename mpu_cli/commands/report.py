@@ -12,9 +12,9 @@ from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any
 
-from mpu_cli.commands import complete, estimate_c
-from mpu_cli.core.complete.suggestions import Choice
+from mpu_cli.commands import estimate_c, suggest
 from mpu_cli.core.options import Options
+from mpu_cli.core.suggest.suggestions import Choice
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.names.lines import cell
@@ -45,8 +45,8 @@ class MissingLabelsReport:
 
     #: The share that is missing, as `mpu estimate-c` reports it.
     frequency: Annotated[estimate_c.FrequencyReport, ("$ref", "estimate-c.schema.json")]
-    #: How many labels are missing, as `mpu complete` reports it.
-    missing: Annotated[complete.CompletionReport, ("$ref", "complete.schema.json")]
+    #: How many labels are missing, as `mpu suggest` reports it.
+    missing: Annotated[suggest.SuggestionReport, ("$ref", "suggest.schema.json")]
     suggestions: list[Suggestion]  #: The most probable missing labels, the most probable first.
 
     @property
@@ -79,7 +79,7 @@ class MissingLabelsReport:
 def report(
     sources: Sources, target: str | Path, *, table: str | Path | None = None, top: int = 50, run: Run = DEFAULT_RUN
 ) -> MissingLabelsReport:
-    """Estimate what is missing as `complete.complete` does, and write a page about it.
+    """Estimate what is missing as `suggest.suggest` does, and write a page about it.
 
     `target`: the page, which is HTML.
     `table`: where to write `MissingLabelsReport.rows` as CSV.
@@ -90,7 +90,7 @@ def report(
     inputs = sources.by_option()
     refuse_overlaps(inputs, {"--output": target, "--csv": table, "--cache": sources.cache})
     refuse_unwritable(target, table)
-    missing = complete.complete(sources, complete.Outputs(), Options(), Choice(top=top), run=run)
+    missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run=run)
     assert missing.frequency is not None  # the options have none
     made = MissingLabelsReport(frequency=missing.frequency, missing=missing, suggestions=list(_suggestions(missing)))
     with ExitStack() as stack:
@@ -103,7 +103,7 @@ def report(
     return made
 
 
-def _suggestions(missing: complete.CompletionReport) -> Iterator[Suggestion]:
+def _suggestions(missing: suggest.SuggestionReport) -> Iterator[Suggestion]:
     ids, names, cells = missing.record_ids, missing.names, missing.cells
     for row, label, probability in zip(
         cells.rows.tolist(), missing.ids[cells.columns].tolist(), cells.probabilities.tolist(), strict=True
@@ -154,7 +154,7 @@ def page(source: str, report: dict[str, Any], rows: Sequence[tuple[Any, ...]], w
 def _basis(c: dict[str, Any]) -> str:
     """Return the sentence that says what the numbers rest on."""
     if "assumption" in c:
-        return f"This assumes that {c['assumption']}; forty answers check it (mpu complete --questions 40)."
+        return f"This assumes that {c['assumption']}; forty answers check it (mpu suggest --questions 40)."
     answers, sets = c.get("answers"), c.get("complete_instances")
     by = [counted(answers, "answer")] if answers else []
     by += [f"{counted(sets, 'record')} with complete label sets"] if sets else []

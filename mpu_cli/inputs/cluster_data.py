@@ -57,7 +57,7 @@ class ClusterData(AnnotatedData):
         not fit them), ClusterError (the cluster fails).
         """
         files = [absolute(file) for file in files_of(sources.file)]
-        second = None if sources.complete is None else absolute(str(sources.complete))
+        second = None if sources.fully_labelled is None else absolute(str(sources.fully_labelled))
         collection = read_files(executor, files, sources.reading, run, shards, second=second)
         first = collection.first
         data = cls(

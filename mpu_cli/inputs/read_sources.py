@@ -50,7 +50,10 @@ def training_set(
     fit them), ClusterError (the cluster cannot be reached, cannot be used, or has failed).
     """
     if on is not None:
-        for file in (*files_of(sources.file), *([] if sources.complete is None else [str(sources.complete)])):
+        for file in (
+            *files_of(sources.file),
+            *([] if sources.fully_labelled is None else [str(sources.fully_labelled)]),
+        ):
             absolute(file)  # what no worker can read is refused before a cluster is started
         refuse_filled(sources.file, "workers of a cluster take all labels for annotated: learn from it on one machine")
         with on.connected() as executor:

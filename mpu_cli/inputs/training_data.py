@@ -42,12 +42,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Sources:
-    """Files that a training learns from, by the options of `mpu train` and `mpu complete`."""
+    """Files that a training learns from, by the options of `mpu train` and `mpu suggest`."""
 
     file: Source  # annotated instances; of several files, numbered through all of them
     reviewed: Sequence[str | Path] = ()
     reviewed_wins: bool = False
-    complete: str | Path | None = None  # more instances, whose label sets are complete
+    fully_labelled: str | Path | None = None  # more instances, whose label sets are complete
     cache: Path | None = None
     naming: Naming = BESIDE
     reading: Reading = DEFAULT_READING
@@ -71,7 +71,13 @@ class Sources:
         """Return the files beside the data."""
         reviews = {f"--reviewed {path}": path for path in self.reviewed}
         of_labels = {"--labels": self.naming.file, "--label-features": self.label_features, "--scores": self.scores}
-        return {**reviews, "--complete": self.complete, "--groups": self.groups, "--implied": self.implied, **of_labels}
+        return {
+            **reviews,
+            "--fully-labelled": self.fully_labelled,
+            "--groups": self.groups,
+            "--implied": self.implied,
+            **of_labels,
+        }
 
 
 class ClusterWork(TypedDict):
@@ -358,17 +364,19 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
         known = data.verified or VerifiedLabels.of(filled.shape)
         data = replace(data, verified=known.with_filled_in(filled))
     if sources.groups is not None:
-        if sources.complete is not None:
-            raise MpuError("c of groups of instances comes from annotations alone: leave out --groups or --complete")
+        if sources.fully_labelled is not None:
+            raise MpuError(
+                "c of groups of instances comes from annotations alone: leave out --groups or --fully-labelled"
+            )
         data = replace(data, groups=read_groups(sources.groups, len(data)))
-    if sources.complete is not None:
-        data = _with_complete(data, read(str(sources.complete), sources.reading, run, sources.cache))
+    if sources.fully_labelled is not None:
+        data = _with_complete(data, read(str(sources.fully_labelled), sources.reading, run, sources.cache))
     if not len(data.ids):
         raise InputError(str(sources.file), None, "no instance has a label, so there is nothing to learn")
     if sources.scores is None:
         return data
-    if sources.complete is not None:
-        raise MpuError("--scores has scores of FILE alone: leave out --complete")
+    if sources.fully_labelled is not None:
+        raise MpuError("--scores has scores of FILE alone: leave out --fully-labelled")
     expected = len(data), data.ids, data.annotations
     return replace(data, scores=read_scores(sources.scores, *expected, reading=sources.reading, run=run))
 
@@ -410,7 +418,7 @@ def refuse_filled(source: Source, reason: str) -> None:
 def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | None:
     """Read which labels of a file were filled in, if a list beside it says so: bool, shape (n, q); else None.
 
-    The list is as `mpu complete` writes it, a review file; only instances and labels are read.
+    The list is as `mpu suggest` writes it, a review file; only instances and labels are read.
     Raises InputError (a line is not an instance with a label of the data).
     """
     path = None if isinstance(source, Files) else find_filled(source)

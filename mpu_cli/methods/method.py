@@ -122,7 +122,7 @@ class Method:
         A dataclass whose fields are made by `runtime.options.option`.
     fit : callable
     takes : tuple of str
-        Options of `mpu train` that it has beyond its own: "warm_start", "reviewed", "reviewed_wins", "complete",
+        Options of `mpu train` that it has beyond its own: "warm_start", "reviewed", "reviewed_wins", "fully_labelled",
         "label_features", "oof".
     transductive : bool
         Whether it labels only instances that it has during training.

@@ -107,7 +107,7 @@ def _fit_br(task: Task) -> Fitted:
     return fit(replace(task, options=options), calibrated=False)
 
 
-_TAKES = ("warm_start", "reviewed", "reviewed_wins", "complete", "label_features", "oof", "top_k", "aim")
+_TAKES = ("warm_start", "reviewed", "reviewed_wins", "fully_labelled", "label_features", "oof", "top_k", "aim")
 METHODS = (
     Method("mpu", "Kong et al. 2014.", Options, fit, _TAKES),
     Method(

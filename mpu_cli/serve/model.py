@@ -18,7 +18,7 @@ from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.manifest import parse
 from mpu_cli.bundle.writing import Versions, manifest_of
 from mpu_cli.commands.predict import Fitness, implications_of, reaching, select, with_implied
-from mpu_cli.core.complete.suggestions import Cells
+from mpu_cli.core.suggest.suggestions import Cells
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 from mpu_cli.text.languages import languages_of, strangers

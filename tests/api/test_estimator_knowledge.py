@@ -13,7 +13,7 @@ QUICK = {"c": 0.5, "C": 30, "epochs": 2, "levels": 1}
 
 def test_complete_instances_are_as_c_1(dense):
     X, truth, _ = dense
-    known = MPUClassifier(**QUICK).fit(X, truth, complete=np.ones(len(X), bool))
+    known = MPUClassifier(**QUICK).fit(X, truth, fully_labelled=np.ones(len(X), bool))
     plain = MPUClassifier(**QUICK | {"c": 1}).fit(X, truth)
     np.testing.assert_allclose(known.predict_proba(X), plain.predict_proba(X), atol=1e-5)
 
@@ -53,7 +53,7 @@ def test_cross_validation_takes_its_part_of_what_is_known(dense):
     X, truth, S = dense
     reviewed = csr_array(np.where(truth, 1, -1))
     search = GridSearchCV(MPUClassifier(**QUICK), {"C": [1, 30]}, cv=2, error_score="raise")
-    search.fit(X, S, reviewed=reviewed, complete=np.zeros(len(X), bool))
+    search.fit(X, S, reviewed=reviewed, fully_labelled=np.zeros(len(X), bool))
     assert search.best_score_ > 0
 
 
@@ -63,8 +63,8 @@ def test_cross_validation_takes_its_part_of_what_is_known(dense):
         ({"reviewed": np.ones((240, 3))}, r"reviewed has shape \(240, 3\), and y has \(240, 4\)"),
         ({"reviewed": np.full((240, 4), 2)}, "reviewed holds other values than -1, 0, 1"),
         ({"ignored": np.full((240, 4), -1)}, "ignored holds other values than 0, 1"),
-        ({"complete": [True]}, "complete: give True or False for each of the 240 instances"),
-        ({"complete": np.zeros(240)}, "complete: give True or False"),
+        ({"fully_labelled": [True]}, "fully_labelled: give True or False for each of the 240 instances"),
+        ({"fully_labelled": np.zeros(240)}, "fully_labelled: give True or False"),
         ({"reviewed": np.ones((240, 4)), "ignored": np.ones((240, 4))}, "two different verdicts"),
     ],
 )
@@ -76,4 +76,4 @@ def test_knowledge_of_other_shape_or_values_is_refused(dense, known, problem):
 def test_only_mpu_knows_what_was_reviewed(dense):
     X, _, S = dense
     with pytest.raises(ValueError, match="the method br does not use them"):
-        MPUClassifier(method="br").fit(X, S, complete=np.ones(len(X), bool))
+        MPUClassifier(method="br").fit(X, S, fully_labelled=np.ones(len(X), bool))

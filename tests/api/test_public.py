@@ -44,7 +44,7 @@ def test_the_estimator_brings_no_compiler_along():
     assert "numba" not in loaded.split()
 
 
-@pytest.mark.parametrize("command", ["train", "predict", "complete"])
+@pytest.mark.parametrize("command", ["train", "predict", "suggest"])
 def test_commands_on_vectors_do_not_wait_for_scikit_learn(command):
     loaded = run_python(f"import sys, mpu_cli.commands.{command}; print(*sys.modules)")
     assert not {"sklearn", "scipy.stats", "scipy.optimize"} & set(loaded.split())
@@ -103,7 +103,7 @@ def test_estimates_c_as_the_command_does(run, tmp_path, simulated):
 
 def test_a_keyword_that_nobody_knows_is_refused(simulated):
     X, _, S = simulated
-    with pytest.raises(TypeError, match="'review' is not a keyword here; there are complete, features, folds"):
+    with pytest.raises(TypeError, match="'review' is not a keyword here; there are features, folds, fully_labelled"):
         estimate_c(X, S, review=S)
     with pytest.raises(TypeError, match="'sampled' is not a keyword"):
         choose_thresholds(S.astype(float), S, 0.5, sampled=S[:, 0])
@@ -121,7 +121,7 @@ def test_complete_instances_tell_nothing_of_c(simulated):
     X, truth, S = simulated
     complete = np.arange(len(X)) < 200
     labels = np.where(complete[:, None], truth, S)
-    assert estimate_c(X, labels, complete=complete).c == pytest.approx(0.5, abs=0.06)
+    assert estimate_c(X, labels, fully_labelled=complete).c == pytest.approx(0.5, abs=0.06)
     assert estimate_c(X, labels).c > 0.6
 
 

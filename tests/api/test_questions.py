@@ -36,7 +36,7 @@ def arrays(asked, Y):
 def test_the_same_questions_and_the_same_c_as_on_the_command_line(run, problem, tmp_path):
     X, Y, S, path = problem
     asked = questions(X, S, 60)
-    run("complete", path, "--questions", 60, "-o", tmp_path / "questions.tsv", "-q")
+    run("suggest", path, "--questions", 60, "-o", tmp_path / "questions.tsv", "-q")
     checked = answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
     decided = read([checked])
     here = set(zip(asked.rows.tolist(), (asked.columns + 1).tolist(), strict=True))

@@ -20,7 +20,7 @@ ORIGIN = Origin(
     source="news.svm",
     source_bytes=12,
     source_sha256="0" * 64,
-    others=["--complete more.svm"],
+    others=["--fully-labelled more.svm"],
 )
 
 

@@ -36,7 +36,7 @@ def mixed(folder):
 COMMANDS = {
     "train": lambda f: ("train", f / "v.svm", *QUICK, "-o", f / "out"),
     "train with a cache": lambda f: ("train", f / "v.svm", *QUICK, "--cache", f / "cache", "-o", f / "out"),
-    "complete": lambda f: ("complete", f / "v.svm", *QUICK, "-o", f / "out"),
+    "suggest": lambda f: ("suggest", f / "v.svm", *QUICK, "-o", f / "out"),
     "review": lambda f: ("review", f / "v.svm", "-o", f / "out"),
     "estimate-c": lambda f: ("estimate-c", f / "v.svm", "--per-label"),
     "evaluate": lambda f: ("evaluate", f / "v.svm", f / "v.mpu", "--per-label", "--json"),
@@ -59,7 +59,7 @@ def test_names_of_other_data_are_refused(run, folder, command):
 def test_with_names_of_its_own_the_rest_is_left_out(run, mixed, command):
     result = run(*COMMANDS[command](mixed), "--labels", mixed / "w.text" / "labels")
     assert result.exit_code == 0, result.stderr
-    assert ("v.text: belongs to other data" in result.stderr) == (command[:5] in ("train", "compl"))
+    assert ("v.text: belongs to other data" in result.stderr) == (command.split()[0] in ("train", "suggest"))
 
 
 def test_the_model_does_not_keep_the_vectoriser_of_other_data(run, mixed):
@@ -113,7 +113,7 @@ def test_parsed_data_that_are_kept_are_compared_too(run, folder):
         assert run("train", folder / "v.svm", *cached).exit_code == 0
 
 
-@pytest.mark.parametrize("command", ["train", "complete", "review"])
+@pytest.mark.parametrize("command", ["train", "suggest", "review"])
 def test_a_kill_between_the_two_renames_leads_to_no_wrong_names(run, folder, monkeypatch, command):
     """The new data file is there, and the old directory."""
 

@@ -267,7 +267,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     result = run("estimate-c", one_each)
     assert "label frequency c  unknown" in result.stdout
     assert "missing labels     unknown" in result.stdout
-    assert "mpu complete FILE --questions 40" in result.stdout
+    assert "mpu suggest FILE --questions 40" in result.stdout
     report = estimate(run, one_each, "--per-label", "--plan", "0.2", "-o", tmp_path / "c.txt")
     assert not {"c", "missing_rate", "missing", "interval"} & report.keys()
     assert report["c_if_one_label_each"] > 0.8
@@ -279,8 +279,8 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     assert trained["c_assumption"].startswith("each instance truly has one label only")
     told = run("info", model).stdout
     assert "unknown: annotated instances have one label each" in told
-    assert "to find out: mpu complete FILE --questions 40" in told
-    completed = run("complete", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv")
+    assert "to find out: mpu suggest FILE --questions 40" in told
+    completed = run("suggest", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv")
     assert "how many labels are missing is unknown; if each instance truly has one label only" in completed.stderr
     page, table = tmp_path / "one.html", tmp_path / "one.csv"
     assert "is unknown" in run("report", one_each, "-o", page, "--csv", table).stderr
@@ -292,7 +292,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
 
 def test_answers_tell_c_where_instances_have_one_label_each(run, one_each, tmp_path):
     questions = tmp_path / "questions.tsv"
-    assert run("complete", one_each, "--questions", 40, "-o", questions).exit_code == 0
+    assert run("suggest", one_each, "--questions", 40, "-o", questions).exit_code == 0
     lines = questions.read_text().splitlines()
     place = {name: at for at, name in enumerate(next(line for line in lines if line[0] != "#").split("\t"))}
     instances = [line.split() for line in one_each.read_text().splitlines()]

@@ -43,7 +43,7 @@ def test_people_tell_c_as_on_one_machine(run, cluster, files, tmp_path, which):
     (tmp_path / "more").mkdir()
     people = {
         "reviewed": ("--reviewed", write_review(tmp_path / "checked.tsv", files), "--reviewed-wins"),
-        "complete": ("--complete", write_parts(tmp_path / "more", 1, seed=0)[0]),
+        "complete": ("--fully-labelled", write_parts(tmp_path / "more", 1, seed=0)[0]),
     }
     cells = np.argwhere(~read(Files(files)).labels.toarray())[::13]
     asked = [f"{i + 1}\t{k}\t{'yes' if i % 3 else 'no'}\tquestion\t0.1\n" for i, k in cells.tolist()]
@@ -82,7 +82,7 @@ def test_a_bad_line_is_told_by_part_and_line(run, cluster, files):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--complete", "-"), "Workers of a cluster cannot read standard input"),
+        (("--fully-labelled", "-"), "Workers of a cluster cannot read standard input"),
         (("--cache", "there"), "--cache and --cluster exclude each other"),
         (("-",), "Workers of a cluster cannot read standard input"),
     ],

@@ -54,7 +54,7 @@ def test_reports_tell_the_kernel(run, trained, tmp_path):
         (("train", "--features", "rbf", "--cluster", "local:1"), "--features and --cluster exclude each other"),
         (("estimate-c", "--features", "rbf", "--cluster", "local:1"), "--features and --cluster exclude each other"),
         (("estimate-c", "--features", "linear", "--scores", "scores.txt"), "leave out --features"),
-        (("complete", "--features", "rbf", "--why"), "has no weights of these"),
+        (("suggest", "--features", "rbf", "--why"), "has no weights of these"),
         (("train", "--features", "rbf", "--method", "br"), "--features is an option of mpu, not of br"),
         (("train", "--features", "rbf", "--warm-start", "linear.mpu"), "choose linear features"),
         (("train", "--warm-start", "dense.mpu"), "has no weights of features of the data"),

@@ -1,4 +1,4 @@
-"""`--groups`: c of each group of instances, in train, estimate-c and complete."""
+"""`--groups`: c of each group of instances, in train, estimate-c and suggest."""
 
 import json
 
@@ -58,7 +58,7 @@ def test_train_and_complete_use_it(run, collection, tmp_path):
     out = tmp_path / "missing.tsv"
     listed = {}
     for name, options in (("one", ()), ("groups", ("--groups", groups))):
-        assert run("complete", news, "--top", few + many, "-o", out, *QUICK, *options).exit_code == 0
+        assert run("suggest", news, "--top", few + many, "-o", out, *QUICK, *options).exit_code == 0
         rows = [line.split("\t") for line in out.read_text().splitlines() if line[0].isdigit()]
         listed[name] = sum(int(row[0]) > 750 for row in rows) / len(rows)
     assert listed["groups"] > listed["one"] + 0.05  # most are missing there
@@ -73,7 +73,7 @@ def test_train_and_complete_use_it(run, collection, tmp_path):
         (1499, (), "has 1,499 lines, and there are 1,500 instances: line k names the group of instance k"),
         (1501, (), "has more lines, and there are 1,500 instances"),
         (1500, ("--c", 0.5), "c of groups of instances is estimated from annotations alone"),
-        (1500, ("--complete", "more.svm"), "leave out --groups or --complete"),
+        (1500, ("--fully-labelled", "more.svm"), "leave out --groups or --fully-labelled"),
     ],
 )
 def test_what_does_not_fit_is_refused(run, collection, tmp_path, lines, options, problem):

@@ -42,7 +42,10 @@ def test_how_it_was_trained(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("tiny.svm").write_text(TINY)
     Path("more.svm").write_text("1 1:1\n")
-    assert run("train", "tiny.svm", *QUICK, "--complete", "more.svm", "--seed", 3, "--kernel", "numpy").exit_code == 0
+    assert (
+        run("train", "tiny.svm", *QUICK, "--fully-labelled", "more.svm", "--seed", 3, "--kernel", "numpy").exit_code
+        == 0
+    )
     report = told(run, "tiny.mpu")
     origin = report["origin"]
     age = datetime.now(UTC) - datetime.fromisoformat(origin.pop("time"))
@@ -56,7 +59,7 @@ def test_how_it_was_trained(run, tmp_path, monkeypatch):
         "source_bytes": len(TINY),
         "source_sha256": hashlib.sha256(TINY.encode()).hexdigest(),
         "files": [],
-        "others": ["--complete more.svm"],
+        "others": ["--fully-labelled more.svm"],
         "warm_start": None,
         "warm_start_sha256": None,
     }
@@ -250,7 +253,7 @@ def test_c_that_is_estimated_has_its_interval(run, digits, tmp_path):
 
 def test_c_that_people_have_told_has_its_interval(run, tiny, tmp_path):
     (tmp_path / "more.svm").write_text(TINY)
-    run("train", tiny, *QUICK[2:], "--complete", tmp_path / "more.svm", "-q")
+    run("train", tiny, *QUICK[2:], "--fully-labelled", tmp_path / "more.svm", "-q")
     found = told(run, tiny.with_suffix(".mpu"))["c"]
     low, high = found["interval"]
     assert 0 < low <= high <= 1 and found["estimated"]

@@ -147,7 +147,7 @@ def test_what_is_shared_is_said_where_labels_are_made_and_not_again(run, folder,
     result = run("vectorize", "n.jsonl", "--labels", "names.tsv", "-o", "n.svm")
     assert "names.tsv: 1 name of several labels, kept apart by number\n" in result.stderr
     assert "several labels" not in run("vectorize", "n.jsonl", "--like", "n.svm", "-o", "o.svm").stderr
-    result = run("complete", "n.svm", "-o", "missing.tsv", *QUICK)
+    result = run("suggest", "n.svm", "-o", "missing.tsv", *QUICK)
     assert (result.exit_code, "several labels" in result.stderr) == (0, False)
 
 
@@ -208,17 +208,17 @@ def test_estimate_c_per_label(run, folder):
 
 def test_what_complete_lists_by_name_is_reviewed_by_name(run, folder):
     options = ("x.svm", "--c", "0.5", "--cost", "30", "--epochs", "2", "--folds", "2", "--labels", "tags", "-q")
-    assert run("complete", *options, "--per-instance", "4", "-o", "missing.tsv").exit_code == 0
+    assert run("suggest", *options, "--per-instance", "4", "-o", "missing.tsv").exit_code == 0
     lines = [line.split("\t") for line in (folder / "missing.tsv").read_text().splitlines() if line[0] != "#"]
     assert {line[1] for line in lines[1:]} == {"news (1)", "Digital television", "'=1+1", "news (4)"}
     (folder / "checked.tsv").write_text(
         "".join("\t".join([*line[:3], line[3] or "no", line[4]]) + "\n" for line in lines)
     )
-    result = run("complete", *options, "--reviewed", "checked.tsv", "--per-instance", "4", "--json", "-o", "more.tsv")
+    result = run("suggest", *options, "--reviewed", "checked.tsv", "--per-instance", "4", "--json", "-o", "more.tsv")
     assert json.loads(result.stdout)["review"]["decisions"] == len(lines) - 1
     assert json.loads(result.stdout)["listed"] == 0
     assert json.loads(result.stdout)["per_label"]["2"]["name"] == "Digital television"
-    assert run("complete", *options, "--numbers", "--per-instance", "4", "-o", "missing.tsv").exit_code == 0
+    assert run("suggest", *options, "--numbers", "--per-instance", "4", "-o", "missing.tsv").exit_code == 0
     assert "television" not in (folder / "missing.tsv").read_text()
 
 
@@ -251,7 +251,7 @@ def test_people_write_names_or_numbers(run, folder, kind, form):
     else:
         file.write_text(f"narrower\tbroader\n{label}\t4\t# why\n")
     command = (
-        "complete",
+        "suggest",
         "x.svm",
         "--cost",
         "30",
@@ -279,9 +279,7 @@ def test_names_that_nobody_knows(run, folder, form):
         form
     ]
     (folder / "people").write_text(text)
-    result = run(
-        "complete", "x.svm", "--cost", "30", "--epochs", "2", "--folds", "2", "-q", "-o", "out", form, "people"
-    )
+    result = run("suggest", "x.svm", "--cost", "30", "--epochs", "2", "--folds", "2", "-q", "-o", "out", form, "people")
     assert "names are known by --labels" in error(result) or "names of labels are known by --labels" in error(result)
 
 

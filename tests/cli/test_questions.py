@@ -1,4 +1,4 @@
-"""`complete --questions`: from a list of questions, by answers, to c of each label."""
+"""`suggest --questions`: from a list of questions, by answers, to c of each label."""
 
 import json
 
@@ -38,7 +38,7 @@ def answered(path, into, Y):
 def checked(run, problem, tmp_path):
     """Answers to 80 questions."""
     Y, _, data = problem
-    assert run("complete", data, "--questions", 80, "-o", tmp_path / "questions.tsv", "-q").exit_code == 0
+    assert run("suggest", data, "--questions", 80, "-o", tmp_path / "questions.tsv", "-q").exit_code == 0
     return answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
 
 
@@ -49,7 +49,7 @@ def cells(path):
 
 def test_the_list(run, problem, tmp_path):
     _, S, data = problem
-    result = run("complete", data, "--questions", 30, "-o", tmp_path / "questions.tsv")
+    result = run("suggest", data, "--questions", 30, "-o", tmp_path / "questions.tsv")
     assert "30 questions on " in result.stderr
     lines = (tmp_path / "questions.tsv").read_text().splitlines()
     comments = [line for line in lines if line.startswith("# ")]
@@ -63,10 +63,10 @@ def test_the_list(run, problem, tmp_path):
         assert 0 < float(probability) < 1
         assert 0 < float(drawn) <= 1
         assert (verdict, source) == ("", "question")
-    again = run("complete", data, "--questions", 30, "-q").stdout.splitlines()
+    again = run("suggest", data, "--questions", 30, "-q").stdout.splitlines()
     assert [line for line in again if "\t" in line] == [line for line in lines if "\t" in line]
-    assert run("complete", data, "--questions", 30, "--seed", 1, "-q").stdout.splitlines() != again
-    asked = json.loads(run("complete", data, "--questions", 30, "-o", tmp_path / "q.tsv", "--json", "-q").stdout)
+    assert run("suggest", data, "--questions", 30, "--seed", 1, "-q").stdout.splitlines() != again
+    asked = json.loads(run("suggest", data, "--questions", 30, "-o", tmp_path / "q.tsv", "--json", "-q").stdout)
     assert (asked["questions"], asked["answered"]) == (30, 0)
 
 
@@ -95,7 +95,7 @@ def test_answers_give_c_of_each_label(run, problem, checked):
 
 def test_the_next_questions_are_others(run, problem, checked, tmp_path):
     Y, _, data = problem
-    result = run("complete", data, "--questions", 40, "--reviewed", checked, "-o", tmp_path / "more.tsv")
+    result = run("suggest", data, "--questions", 40, "--reviewed", checked, "-o", tmp_path / "more.tsv")
     assert "; 80 answers before" in result.stderr
     assert "# probability is that of yes, by 80 answers" in (tmp_path / "more.tsv").read_text()
     more = answered(tmp_path / "more.tsv", tmp_path / "more-checked.tsv", Y)
@@ -131,7 +131,7 @@ def test_disagreement_is_said(run, tmp_path):
     S = Y & (np.random.default_rng(1).random(Y.shape) < [1.0, 0.3, 0.3, 0.3])
     data = write(tmp_path / "data.svm", S, X)
     linear = "--features", "linear", "-q"
-    run("complete", data, "--questions", 150, "-o", tmp_path / "questions.tsv", *linear)
+    run("suggest", data, "--questions", 150, "-o", tmp_path / "questions.tsv", *linear)
     checked = answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
     result = run("estimate-c", data, "--reviewed", checked, *linear)
     assert "warning: annotations alone give c = " in result.stderr
@@ -151,7 +151,7 @@ def test_a_part_may_be_answered(run, problem, checked):
 
 def test_the_page_asks_them(run, problem, tmp_path):
     data = problem[2]
-    run("complete", data, "--questions", 20, "-o", tmp_path / "questions.tsv", "-q")
+    run("suggest", data, "--questions", 20, "-o", tmp_path / "questions.tsv", "-q")
     result = run("review", data, "--suggestions", tmp_path / "questions.tsv", "-o", tmp_path / "page.html")
     assert "with 20 suggested labels" in result.stderr
     page = (tmp_path / "page.html").read_text()
@@ -191,7 +191,7 @@ def test_hostile_lists(run, problem, checked, old, new, expected):
 def test_a_list_of_other_data(run, checked, tmp_path):
     X, Y = linear_problem(600, 6, 4, seed=5)
     other = write(tmp_path / "other.svm", Y, X)
-    for command in (("estimate-c", other), ("complete", other, "--questions", 5)):
+    for command in (("estimate-c", other), ("suggest", other, "--questions", 5)):
         text = message(run(*command, "--reviewed", checked, "-q"))
         assert "checked.tsv: it was made for other data than" in text
 
@@ -207,7 +207,7 @@ def test_an_answer_on_an_annotated_cell(run, problem, checked):
 def test_nothing_is_left_to_ask(run, tmp_path):
     data = tmp_path / "data.svm"
     data.write_text("1 1:1\n" * 20)
-    result = run("complete", data, "--questions", 5, "-o", tmp_path / "questions.tsv", "-q")
+    result = run("suggest", data, "--questions", 5, "-o", tmp_path / "questions.tsv", "-q")
     assert "nothing is left to ask" in message(result)
     assert not (tmp_path / "questions.tsv").exists()
 
@@ -217,7 +217,7 @@ def test_nothing_is_left_to_ask(run, tmp_path):
     [("--top", 5), ("--min-probability", 0.5), ("--per-instance", 2), ("--format", "svm"), ("--model", "m.mpu")],
 )
 def test_what_does_not_go_with_questions(run, problem, options):
-    result = run("complete", problem[2], "--questions", 5, *options)
+    result = run("suggest", problem[2], "--questions", 5, *options)
     assert result.exit_code == 2
     assert f"--questions trains no model and lists no suggestions: leave out {options[0]}." in result.stderr
 
@@ -226,7 +226,7 @@ def test_questions_by_name(run, problem, tmp_path):
     (tmp_path / "names").write_text("one\ntwo\nthree\nfour\n")
     Y, _, data = problem
     named = ("--labels", tmp_path / "names")
-    run("complete", data, *named, "--questions", 25, "-o", tmp_path / "questions.tsv", "-q")
+    run("suggest", data, *named, "--questions", 25, "-o", tmp_path / "questions.tsv", "-q")
     text = (tmp_path / "questions.tsv").read_text()
     numbers = {"one": "1", "two": "2", "three": "3", "four": "4"}
     lines = [line.split("\t") for line in text.splitlines()]
@@ -262,13 +262,13 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
     """Of the suggestions at the top most are refused, so that less is claimed of the next ones."""
     data = problem[2]
     settings = ("--c", 0.6, *FAST)
-    run("complete", data, "--top", 30, "-o", tmp_path / "missing.tsv", *settings)
+    run("suggest", data, "--top", 30, "-o", tmp_path / "missing.tsv", *settings)
     lines = (tmp_path / "missing.tsv").read_text().splitlines()
     rows = [i for i, line in enumerate(lines) if line[0].isdigit()]
     for at, i in enumerate(rows):
         lines[i] = lines[i].replace("\t\t", "\tyes\t" if at % 5 == 0 else "\tno\t")
     (tmp_path / "checked.tsv").write_text("\n".join(lines) + "\n")
-    command = ("complete", data, "--reviewed", tmp_path / "checked.tsv", "--top", 30, "-o", tmp_path / "more.tsv")
+    command = ("suggest", data, "--reviewed", tmp_path / "checked.tsv", "--top", 30, "-o", tmp_path / "more.tsv")
     report = json.loads(run(*command, *settings, "--json").stdout)
     assert (report["judged"]["answered"], report["judged"]["yes"]) == (30, 6)
     assert report["judged"]["claimed"] > 0.5
@@ -293,7 +293,7 @@ def test_yes_alone_corrects_where_the_list_was_answered_in_order(run, problem, t
     """By c too large, little is claimed of what is right. A list with a gap may be what somebody has accepted."""
     data, (missing, checked) = problem[2], (tmp_path / name for name in ("missing.tsv", "checked.tsv"))
     settings = ("--c", 0.9, *FAST)
-    run("complete", data, "--top", 200, "-o", missing, *settings)
+    run("suggest", data, "--top", 200, "-o", missing, *settings)
     lines = missing.read_text().splitlines()
     first = next(i for i, line in enumerate(lines) if line[0].isdigit())
     right = []
@@ -303,7 +303,7 @@ def test_yes_alone_corrects_where_the_list_was_answered_in_order(run, problem, t
             for i, line in enumerate(lines)
         ]
         checked.write_text("\n".join(answered) + "\n")
-        command = ("complete", data, "--reviewed", checked, "--top", 100, "-o", tmp_path / "more.tsv", "--json")
+        command = ("suggest", data, "--reviewed", checked, "--top", 100, "-o", tmp_path / "more.tsv", "--json")
         report = json.loads(run(*command, *settings).stdout)
         assert report.get("judged", {}).get("yes") == (20 if skipped is None else None)
         right.append(report["right"])
@@ -316,13 +316,13 @@ def test_as_many_are_missing_as_estimate_c_says_by_complete_label_sets(run, prob
     lines = zip(data.read_text().splitlines()[:100], Y, strict=False)
     sets = [",".join(map(str, np.flatnonzero(y) + 1)) + " " + line.split(" ", 1)[1] for line, y in lines]
     second.write_text("\n".join(sets) + "\n")
-    by = "--complete", second, "--features", "linear", "--json", "-q"
+    by = "--fully-labelled", second, "--features", "linear", "--json", "-q"
     found = json.loads(run("estimate-c", data, *by).stdout)
-    listed = json.loads(run("complete", data, *by, "-o", tmp_path / "missing.tsv", *FAST).stdout)
+    listed = json.loads(run("suggest", data, *by, "-o", tmp_path / "missing.tsv", *FAST).stdout)
     assert listed["missing"] == pytest.approx(found["missing"], rel=1e-6)
     assert listed["missing_low"] < listed["missing"] < listed["missing_high"]
     settings = "-o", tmp_path / "missing.tsv", "--cost", 10, "--epochs", 3
-    text = run("complete", data, "--complete", second, *settings).stderr
+    text = run("suggest", data, "--fully-labelled", second, *settings).stderr
     assert ", by 100 instances with complete label sets); " in text
 
 
@@ -330,7 +330,7 @@ def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path
     _, S, data = problem
     found = json.loads(run("estimate-c", data, "--reviewed", checked, "--json", "-q").stdout)
     options = ("--reviewed", checked, "--min-probability", 0.001, "-o", tmp_path / "missing.tsv", *FAST)
-    listed = json.loads(run("complete", data, *options, "--json", "-q").stdout)
+    listed = json.loads(run("suggest", data, *options, "--json", "-q").stdout)
     yes = int(read([checked]).verdict.sum())
     assert listed["answers"] == found["answers"] == 80
     assert listed["missing"] == pytest.approx(found["missing"] - yes, rel=1e-6)
@@ -339,5 +339,5 @@ def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path
     assert listed["right_low"] <= listed["right"] <= listed["right_high"]
     assert listed["right"] <= listed["missing"] + yes
     assert "judged" not in listed
-    said = run("complete", data, *(option for option in options if option != "-q"))
+    said = run("suggest", data, *(option for option in options if option != "-q"))
     assert "by 80 answers" in said.stderr

@@ -50,18 +50,18 @@ QUICK = ("--cost", "1", "--eta0", "0.5", "--epochs", "2", "--folds", "2", "--c",
 
 def test_suggestions_and_suspects_have_ids_and_names(run, books, tmp_path):
     out, suspects = tmp_path / "missing.tsv", tmp_path / "wrong.tsv"
-    assert run("complete", books.data, "--top", 8, *QUICK, "-o", out, "--suspects", suspects, "-q").exit_code == 0
+    assert run("suggest", books.data, "--top", 8, *QUICK, "-o", out, "--suspects", suspects, "-q").exit_code == 0
     for path in (out, suspects):
         rows = table(path)
         assert list(rows[0]) == ["instance", "id", "label", "probability", "verdict", "source"]
         assert {row["id"] == f"b{int(row['instance']) - 1}" for row in rows} == {True}
         assert {row["label"] for row in rows} <= {"fruit", "'=wheels"}
-    assert run("complete", books.data, "--top", 8, *QUICK, "--numbers", "-o", out, "-q").exit_code == 0
+    assert run("suggest", books.data, "--top", 8, *QUICK, "--numbers", "-o", out, "-q").exit_code == 0
     assert {row["label"] for row in table(out)} <= {"1", "2"}
 
 
 def test_questions_have_ids(run, books, tmp_path):
-    assert run("complete", books.data, "--questions", 5, "-o", tmp_path / "q.tsv", "-q").exit_code == 0
+    assert run("suggest", books.data, "--questions", 5, "-o", tmp_path / "q.tsv", "-q").exit_code == 0
     assert {row["id"] == f"b{int(row['instance']) - 1}" for row in table(tmp_path / "q.tsv")} == {True}
 
 
@@ -173,11 +173,11 @@ def test_label_studio_keeps_ids_and_names(run, books, tmp_path):
 def test_suspects_that_nothing_tells_apart(run, books, tmp_path, monkeypatch):
     from dataclasses import replace
 
-    from mpu_cli.core.complete import suggestions
+    from mpu_cli.core.suggest import suggestions
 
     found = suggestions.suspects
     monkeypatch.setattr(
         suggestions, "suspects", lambda *args: replace(cells := found(*args), probabilities=cells.probabilities * 0)
     )
-    args = "complete", books.data, "--top", 8, *QUICK, "-o", tmp_path / "m.tsv", "--suspects", tmp_path / "wrong.tsv"
+    args = "suggest", books.data, "--top", 8, *QUICK, "-o", tmp_path / "m.tsv", "--suspects", tmp_path / "wrong.tsv"
     assert "all 8 suspects that are listed have probability 0: nothing tells them apart" in run(*args).stderr

@@ -1,4 +1,4 @@
-"""`mpu report`: one page about what is missing, with the numbers of `estimate-c` and `complete`."""
+"""`mpu report`: one page about what is missing, with the numbers of `estimate-c` and `suggest`."""
 
 import csv
 import json

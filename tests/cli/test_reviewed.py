@@ -1,4 +1,4 @@
-"""`--reviewed`, `--reviewed-wins` and `--complete`: a training learns from what people know."""
+"""`--reviewed`, `--reviewed-wins` and `--fully-labelled`: a training learns from what people know."""
 
 import json
 from pathlib import Path
@@ -94,7 +94,7 @@ def test_complete_sets_of_a_second_file(run, problem, tmp_path):
     _, _, S, data = problem
     X, Y = linear_problem(900, 5, 3)
     more = write(tmp_path / "more.svm", Y[400:], X[400:])
-    options = ("--complete", more, "--features", "linear", "--json", "-q")
+    options = ("--fully-labelled", more, "--features", "linear", "--json", "-q")
     report = json.loads(run("train", data, *options, *FAST).stdout)
     assert report["instances"] == 900
     assert report["c_by_people"]["c"] == pytest.approx(S.mean() / Y[400:].mean(), abs=0.05)
@@ -105,7 +105,7 @@ def test_complete_sets_of_a_second_file(run, problem, tmp_path):
 
 def test_a_second_file_may_have_other_labels_and_features(run, problem, tmp_path):
     (tmp_path / "more.svm").write_text("2,9 1:1 40:2\n0 3:1\n" * 5)
-    assert run("train", problem[3], "--complete", tmp_path / "more.svm", "--c", 0.5, *FAST).exit_code == 0
+    assert run("train", problem[3], "--fully-labelled", tmp_path / "more.svm", "--c", 0.5, *FAST).exit_code == 0
     model = bundle.load(tmp_path / "data.mpu")
     assert model.label_ids.tolist() == [0, 1, 2, 3, 9]
     assert model.predictor.n_features == 41
@@ -167,14 +167,14 @@ def test_several_reviews_and_the_readable_report(run, problem, checked, tmp_path
     assert "130 instances complete, 130 of them drawn at random" in text
 
 
-@pytest.mark.parametrize("options", [("--reviewed", "x.tsv"), ("--complete", "x.svm")])
+@pytest.mark.parametrize("options", [("--reviewed", "x.tsv"), ("--fully-labelled", "x.svm")])
 def test_other_methods_do_not_take_them(run, problem, options):
     result = run("train", problem[3], "--method", "br", *options)
     assert result.exit_code == 2
     assert f"{options[0]} is an option of mpu and sklearn-pu, not of br" in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--reviewed", "--complete"])
+@pytest.mark.parametrize("option", ["--reviewed", "--fully-labelled"])
 def test_a_file_that_is_missing(run, problem, option):
     assert "absent: cannot be read: No such file" in message(run("train", problem[3], option, "absent", *FAST))
 
@@ -224,9 +224,9 @@ def test_evaluation_needs_a_random_sample(run, problem, tmp_path):
 
 
 def test_a_second_file_with_complete_sets_is_not_lost_in_silence(run, problem):
-    result = run("train", problem[3], "--complete", problem[3], "--complete", problem[3])
+    result = run("train", problem[3], "--fully-labelled", problem[3], "--fully-labelled", problem[3])
     assert result.exit_code == 2
-    assert "--complete takes one file" in result.stderr
+    assert "--fully-labelled takes one file" in result.stderr
 
 
 def test_reviewed_wins_needs_a_review(run, problem):

@@ -1,4 +1,4 @@
-"""`estimate-c` and `complete` by out-of-fold scores of another tool: `--scores`."""
+"""`estimate-c` and `suggest` by out-of-fold scores of another tool: `--scores`."""
 
 import json
 
@@ -69,7 +69,7 @@ def test_the_report_has_the_same_fields(run, asked, problem):
 @pytest.mark.parametrize("options", [(), ("--c", "0.5")])
 def test_what_is_missing_is_that_of_python(asked, problem, tmp_path, options):
     Y, S, P, _ = problem
-    report = asked("complete", "--top", 100, "-o", tmp_path / "missing.tsv", *options)
+    report = asked("suggest", "--top", 100, "-o", tmp_path / "missing.tsv", *options)
     c = 0.5 if options else estimate_c(y=S, scores=P).c
     expected = missing_labels(S, scores=P, c=c, top=100)
     rows = listed(tmp_path / "missing.tsv")
@@ -94,7 +94,7 @@ def test_a_copy_with_labels_filled_in(run, problem, tmp_path):
         "-o",
         tmp_path / "filled",
     )
-    result = run("complete", folder / "news.svm", *options)
+    result = run("suggest", folder / "news.svm", *options)
     assert result.exit_code == 0
     assert "filled in; expected micro-F1 of the labels" in result.stderr
     assert (tmp_path / "filled").read_text().count("\n") == 900
@@ -103,7 +103,7 @@ def test_a_copy_with_labels_filled_in(run, problem, tmp_path):
 
 def test_questions_are_those_of_python_and_answers_count(asked, problem, tmp_path):
     Y, S, P, _ = problem
-    asked("complete", "--questions", 40, "-o", tmp_path / "questions.tsv")
+    asked("suggest", "--questions", 40, "-o", tmp_path / "questions.tsv")
     rows = listed(tmp_path / "questions.tsv")
     cells = [(int(row[0]) - 1, int(row[1]) - 1) for row in rows]
     expected = questions(y=S, n=40, scores=P)
@@ -116,7 +116,7 @@ def test_questions_are_those_of_python_and_answers_count(asked, problem, tmp_pat
     report = asked("estimate-c", "--reviewed", tmp_path / "checked.tsv")
     assert (report["method"], report["answers"]) == ("questions", 40)
     assert report["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.12)
-    completed = asked("complete", "--reviewed", tmp_path / "checked.tsv", "--top", 50, "-o", tmp_path / "more.tsv")
+    completed = asked("suggest", "--reviewed", tmp_path / "checked.tsv", "--top", 50, "-o", tmp_path / "more.tsv")
     assert completed["review"]["decisions"] == 40
     assert completed["missing"] < S.sum() * (1 / report["c"] - 1)  # by those that were answered with yes
     assert not {(row[0], row[1]) for row in rows} & {(row[0], row[1]) for row in listed(tmp_path / "more.tsv")}
@@ -126,7 +126,7 @@ def test_groups_of_instances(asked, tmp_path):
     (tmp_path / "who").write_text("ann\nbob\n" * 450)
     report = asked("estimate-c", "--groups", tmp_path / "who")
     assert len(report["per_group"]) == 2
-    assert asked("complete", "--groups", tmp_path / "who", "-o", tmp_path / "missing.tsv")["listed"]
+    assert asked("suggest", "--groups", tmp_path / "who", "-o", tmp_path / "missing.tsv")["listed"]
 
 
 def test_labels_and_thresholds_beside_the_scores_do_not_count(run, asked, problem):
@@ -150,7 +150,7 @@ def test_labels_and_thresholds_beside_the_scores_do_not_count(run, asked, proble
         ("1,2\n" * 900, "no instance has a score of label 1"),
     ],
 )
-@pytest.mark.parametrize("command", ["estimate-c", "complete"])
+@pytest.mark.parametrize("command", ["estimate-c", "suggest"])
 def test_other_files_of_scores(run, problem, tmp_path, command, text, problem_):
     (tmp_path / "oof").write_text(text)
     output = () if command == "estimate-c" else ("-o", tmp_path / "out")
@@ -164,13 +164,18 @@ def test_other_files_of_scores(run, problem, tmp_path, command, text, problem_):
 @pytest.mark.parametrize(
     ("command", "options", "status", "message"),
     [
-        ("complete", ("--model", "m.mpu"), 2, "--scores stands in place of a training: leave out --model"),
-        ("complete", ("--oof", "o"), 2, "leave out --oof"),
-        ("complete", ("--levels", "1"), 2, "leave out options of training"),
-        ("complete", ("--complete", "news.svm"), 1, "--scores has scores of FILE alone: leave out --complete"),
-        ("estimate-c", ("--complete", "news.svm"), 1, "leave out --complete"),
+        ("suggest", ("--model", "m.mpu"), 2, "--scores stands in place of a training: leave out --model"),
+        ("suggest", ("--oof", "o"), 2, "leave out --oof"),
+        ("suggest", ("--levels", "1"), 2, "leave out options of training"),
+        (
+            "suggest",
+            ("--fully-labelled", "news.svm"),
+            1,
+            "--scores has scores of FILE alone: leave out --fully-labelled",
+        ),
+        ("estimate-c", ("--fully-labelled", "news.svm"), 1, "leave out --fully-labelled"),
         ("estimate-c", ("--cluster", "tcp://localhost:1"), 2, "--scores"),
-        ("complete", ("-o", "oof"), 2, "--output and --scores are the same file"),
+        ("suggest", ("-o", "oof"), 2, "--output and --scores are the same file"),
     ],
 )
 def test_what_does_not_go_with_scores(run, problem, monkeypatch, command, options, status, message):

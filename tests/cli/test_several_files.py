@@ -1,4 +1,4 @@
-"""`train`, `estimate-c` and `complete` read several FILEs as one."""
+"""`train`, `estimate-c` and `suggest` read several FILEs as one."""
 
 import gzip
 import hashlib
@@ -37,7 +37,7 @@ def test_several_files_give_the_model_of_one(run, parts, model, tmp_path):
     assert model_files(tmp_path / "parts.mpu") == model
 
 
-@pytest.mark.parametrize("command", ["estimate-c", "complete"])
+@pytest.mark.parametrize("command", ["estimate-c", "suggest"])
 def test_other_commands_read_them_too(run, digits, tmp_path, command):
     lines = digits[0].read_bytes().splitlines(keepends=True)[:400]
     for name, part in {"all.svm": lines, "a.svm": lines[:150], "b.svm": lines[150:]}.items():
@@ -54,7 +54,7 @@ def test_other_commands_read_them_too(run, digits, tmp_path, command):
 def test_the_order_of_instances_is_that_of_the_files(run, parts, tmp_path):
     """Reviews number instances through all files, and their checksum is that of the instances in this order."""
     whole = tmp_path / "review.tsv"
-    assert run("complete", *parts, *QUICK[:6], "--levels", 1, "--top", 3, "-o", whole).exit_code == 0
+    assert run("suggest", *parts, *QUICK[:6], "--levels", 1, "--top", 3, "-o", whole).exit_code == 0
     lines = [line for line in whole.read_text().splitlines() if line.startswith("# checksum")]
     assert len(lines) == 1
     decided = tmp_path / "decided.tsv"
@@ -228,7 +228,7 @@ def test_labels_that_are_deprecated_beside_any_of_the_files_are_not_suggested(ru
     for name, label in (("part-0", 1), ("part-3", 2)):
         (tmp_path / f"{name}.text").mkdir()
         (tmp_path / f"{name}.text" / "deprecated").write_text(f"{label}\n")
-    listed = run("complete", *parts, *QUICK, "--min-probability", 0, "-q").stdout.splitlines()
+    listed = run("suggest", *parts, *QUICK, "--min-probability", 0, "-q").stdout.splitlines()
     assert {line.split("\t")[1] for line in listed if line[0].isdigit()} == {"3"}
 
 
@@ -249,5 +249,5 @@ def test_the_same_vectoriser_beside_each_is_kept(run, tmp_path):
 
 
 def test_labels_are_filled_in_to_one_file(run, parts, tmp_path):
-    result = run("complete", *parts, "--format", "svm", "-o", tmp_path / "filled.svm")
+    result = run("suggest", *parts, "--format", "svm", "-o", tmp_path / "filled.svm")
     assert "labels are filled in to one file at a time; give one FILE" in message(result)

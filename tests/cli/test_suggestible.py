@@ -83,8 +83,8 @@ def listed(path) -> list[list[str]]:
 
 def test_suggestions(run, data, file):
     out, every = data.folder / "missing.tsv", data.folder / "every.tsv"
-    assert run("complete", data.path, "--min-probability", 0.01, *QUICK, "-o", every).exit_code == 0
-    args = "complete", data.path, "--min-probability", 0.01, *QUICK, "-o", out
+    assert run("suggest", data.path, "--min-probability", 0.01, *QUICK, "-o", every).exit_code == 0
+    args = "suggest", data.path, "--min-probability", 0.01, *QUICK, "-o", out
     assert run(*args, "--exclude", file("music\n")).exit_code == 0
     assert listed(out) == [row for row in listed(every) if row[1] != "music"] != listed(every)
     assert run(*args, "--only", file("music\n")).exit_code == 0
@@ -104,5 +104,5 @@ def test_a_page(run, data, file):
 
 @pytest.mark.parametrize("text, problem", [("opera\n", "no line of it is"), ("", "no line of it is")])
 def test_a_list_of_no_label_is_refused(run, data, file, text, problem):
-    for command in (("predict", data.model, data.path), ("complete", data.path, *QUICK)):
+    for command in (("predict", data.model, data.path), ("suggest", data.path, *QUICK)):
         assert f"labels.txt: {problem}" in message(run(*command, "--only", file(text), "-q"))

@@ -88,7 +88,7 @@ def test_what_labels_imply_has_to_be_known(run, tmp_path):
 
 def test_what_a_label_implies_is_not_suggested(run, vectors, tmp_path):
     out = tmp_path / "missing.tsv"
-    assert run("complete", vectors / "books.svm", "--per-instance", 5, "-o", out, "-q", "--c", 0.5).exit_code == 0
+    assert run("suggest", vectors / "books.svm", "--per-instance", 5, "-o", out, "-q", "--c", 0.5).exit_code == 0
     suggested = {(int(row["instance"]) - 1, row["label"]) for row in listed(out)}
     with_fruit = {instance % 6 for instance, label in suggested if label == "Fruit"}
     assert with_fruit.issubset({4})  # all others have it, or a narrower one
@@ -101,7 +101,7 @@ def listed(path):
 def test_why_a_label_is_suggested(run, vectors, tmp_path):
     out, model = tmp_path / "missing.tsv", tmp_path / "books.mpu"
     options = "--per-instance", 5, "-o", out, "-q", "--c", 0.5, "--levels", 2, "--why"
-    assert run("complete", vectors / "books.svm", *options, "--numbers", "--model", model).exit_code == 0
+    assert run("suggest", vectors / "books.svm", *options, "--numbers", "--model", model).exit_code == 0
     features, trained = read(vectors / "books.svm").features.toarray(), load(model)
     weights = dict(
         zip(trained.label_ids.tolist(), (explain(trained.predictor, k).features for k in range(5)), strict=True)
@@ -111,12 +111,12 @@ def test_why_a_label_is_suggested(run, vectors, tmp_path):
     for row in rows:
         parts = features[int(row["instance"]) - 1] * weights[int(row["label"])]
         assert row["why"] == "; ".join(str(j) for j in np.argsort(-parts, kind="stable")[:5] if parts[j] > 0)
-    assert run("complete", vectors / "books.svm", *options).exit_code == 0
+    assert run("suggest", vectors / "books.svm", *options).exit_code == 0
     why = [(TEXTS[(int(row["instance"]) - 1) % 6], row["why"].split("; ")) for row in listed(out) if row["why"]]
     assert why
     assert all(word in text for text, words in why for word in words)
     for wrong in (["--format", "svm"], ["--questions", 5]):
-        assert run("complete", vectors / "books.svm", "--why", *wrong).exit_code == 2
+        assert run("suggest", vectors / "books.svm", "--why", *wrong).exit_code == 2
 
 
 def test_the_page_has_the_next_broader_labels(run, vectors, tmp_path):
@@ -224,7 +224,7 @@ def test_a_deprecated_concept_is_not_suggested(run, with_deprecated, tmp_path):
     (tmp_path / "only").write_text("Pome\n1\nPear\n")
     for name, options in (("usual", ()), ("only", ("--only", tmp_path / "only"))):
         target = tmp_path / f"{name}.tsv"
-        result = run("complete", with_deprecated / "b.svm", "--top", 24, "-o", target, "--levels", 1, "-q", *options)
+        result = run("suggest", with_deprecated / "b.svm", "--top", 24, "-o", target, "--levels", 1, "-q", *options)
         assert result.exit_code == 0, result.stderr
         rows = [line.split("\t") for line in target.read_text().splitlines() if not line.startswith("#")]
         listed[name] = {row[rows[0].index("label")] for row in rows[1:]}

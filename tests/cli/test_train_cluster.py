@@ -52,7 +52,7 @@ def test_a_cluster_on_this_machine(files, tmp_path):
     [
         (("--cluster", "nowhere"), "'nowhere' is no cluster"),
         (("--cluster", "local", "--cache", "there"), "--cache and --cluster exclude each other"),
-        (("--cluster", "local", "--complete", "-"), "Workers of a cluster cannot read standard input"),
+        (("--cluster", "local", "--fully-labelled", "-"), "Workers of a cluster cannot read standard input"),
         (("--cluster", "local", "--method", "br"), "--method and --cluster exclude each other"),
         (("--cluster", "local", "--shards", "0"), "--shards"),
         (("--cluster", "local", "--cluster-timeout", "0"), "--cluster-timeout"),

@@ -42,7 +42,7 @@ def test_out_of_fold_predictions_are_of_all_instances_however_few_are_drawn(run,
 
 def test_out_of_fold_predictions_of_a_second_file_are_left_out(run, tiny, tmp_path):
     (tmp_path / "more.svm").write_text("1 1:1\n2 2:1\n" * 5)
-    assert run("train", tiny, *QUICK, "--complete", tmp_path / "more.svm", "--oof", tmp_path / "o").exit_code == 0
+    assert run("train", tiny, *QUICK, "--fully-labelled", tmp_path / "more.svm", "--oof", tmp_path / "o").exit_code == 0
     assert len((tmp_path / "o").read_text().splitlines()) == len(tiny.read_text().splitlines())
 
 

@@ -88,7 +88,7 @@ def test_missing_labels_are_found_by_name(run, texts):
     records += [{"id": "new", "text": "a note on railways and railways", "tags": []}]
     (texts / "notes.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     run("vectorize", texts / "notes.jsonl", "--labels", texts / "names", "-o", texts / "notes.svm")
-    result = run("complete", texts / "notes.svm", *QUICK, "--prior", 15, "--per-instance", 1)
+    result = run("suggest", texts / "notes.svm", *QUICK, "--prior", 15, "--per-instance", 1)
     assert result.exit_code == 0
     row = next(line for line in result.stdout.splitlines() if line.startswith(f"{len(records)}\t"))
     assert "railways" in row
@@ -147,7 +147,7 @@ def test_a_suggestion_that_was_rejected_is_known(run, texts):
     options = (*QUICK, "--prior", 15, "--reviewed", texts / "checked.tsv")
     result = run("train", texts / "notes.svm", *options)
     assert "true nowhere" not in result.stderr
-    listed = run("complete", texts / "notes.svm", *options, "--per-instance", 5, "--numbers").stdout
+    listed = run("suggest", texts / "notes.svm", *options, "--per-instance", 5, "--numbers").stdout
     lines = [line for line in listed.splitlines() if not line.startswith("#")]
     rows = [(row["instance"], row["label"]) for row in csv.DictReader(lines, delimiter="\t")]
     assert ("2", "5") in rows

@@ -58,9 +58,9 @@ def test_other_commands_read_them_too(run, memory, tiny, model):
     assert run("predict", model, url, "--format", "tsv").stdout == run("predict", model, tiny, "--format", "tsv").stdout
     few = ("--folds", 2)
     assert run("estimate-c", url, *few).stdout == run("estimate-c", tiny, *few).stdout != ""
-    listed = [run("complete", file, *QUICK, "--top", 2).stdout.splitlines()[1:] for file in (url, tiny)]
+    listed = [run("suggest", file, *QUICK, "--top", 2).stdout.splitlines()[1:] for file in (url, tiny)]
     assert listed[0] == listed[1] != []
-    assert "read twice; give a file" in message(run("complete", url, *QUICK, "--format", "svm"))
+    assert "read twice; give a file" in message(run("suggest", url, *QUICK, "--format", "svm"))
 
 
 def test_what_goes_wrong_is_one_line(run, memory, served, model, tmp_path):
@@ -107,7 +107,7 @@ def test_secrets_are_neither_said_nor_kept(run, served, tmp_path):
     url = url.replace("//", f"//me:{SECRET}@")
     query = f"?key={SECRET}"
     options = (*QUICK, "-o", tmp_path / "m.mpu", "--history", tmp_path / "history", "-v", "--log-format", "json")
-    result = run("train", f"{url}/a.svm{query}", "--complete", f"{url}/a.svm{query}2", *options)
+    result = run("train", f"{url}/a.svm{query}", "--fully-labelled", f"{url}/a.svm{query}2", *options)
     assert result.exit_code == 0, result.stderr
     shown = f"{served[0]}/a.svm?..."
     assert json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["origin"]["source"] == shown

@@ -42,7 +42,7 @@ def test_a_wrong_value_is_answered_with_those_that_are_right_before_data_are_rea
 
 
 def test_a_percentage_is_refused_by_every_command_that_takes_c():
-    for command in ("train", "complete"):
+    for command in ("train", "suggest"):
         assert "write 0.4" in refused(command, "--c", "40%")
     assert "write 0.4" in refused("evaluate", "--c", "40%", "other.svm")
 

@@ -121,7 +121,7 @@ def test_label_information_is_learned_from_as_on_one_machine(client, parts, opti
     y = [csr_array(some) for some in np.split(S, len(y))]
     known = {
         "reviewed": np.where(S, rng.random(S.shape) < 0.3, -1.0 * (rng.random(S.shape) < 0.1)).astype(int),
-        "complete": np.arange(n) % 9 == 0,
+        "fully_labelled": np.arange(n) % 9 == 0,
         "ignored": rng.random(S.shape) < 0.02,
         "sampled": np.arange(n) % 3 == 0,
         "label_features": rng.normal(size=(Q, D + 1)),
@@ -238,7 +238,11 @@ def test_arguments_that_a_cluster_cannot_use_are_refused(client, files, parts):
     x, y = lazy(parts[0]), lazy(parts[1])
     for model, arguments, said in [
         (MPUClassifier(method="br"), {}, "by the method mpu, not by br"),
-        (MPUClassifier(), {"complete": np.ones(N - 1, bool)}, "complete: give True or False for each of the 400"),
+        (
+            MPUClassifier(),
+            {"fully_labelled": np.ones(N - 1, bool)},
+            "fully_labelled: give True or False for each of the 400",
+        ),
         (MPUClassifier(), {"label_features": np.ones((Q, D))}, r"label_features has shape \(5, 8\)"),
         (MPUClassifier(), {"reviewed": da.ones((N, 1), chunks=50)}, r"reviewed has shape \(400, 1\)"),
         (MPUClassifier(c=[0.5]), {}, r"c has shape \(1,\), and there are 5 labels"),

@@ -52,7 +52,7 @@ def given(files, tmp_path) -> dict[str, dict[str, object]]:
     train(Sources(files[0]), tmp_path / "earlier.mpu", replace(FEW, epochs=1))
     return {
         "reviewed": {"reviewed": [write_review(tmp_path / "checked.tsv", files)], "reviewed_wins": True},
-        "complete": {"complete": more},
+        "fully labelled": {"fully_labelled": more},
         "label features": {"label_features": tmp_path / "labels.svm"},
         "warm start": {"warm_start": tmp_path / "earlier.mpu"},
     }
@@ -77,8 +77,8 @@ def learned(file, target: Path, options: Options, asked: list[dict[str, object]]
 @pytest.mark.parametrize(
     "which",
     [
-        "reviewed, complete, label features, warm start",
-        *slow("reviewed", "complete", "label features", "warm start", "reviewed, complete"),
+        "reviewed, fully labelled, label features, warm start",
+        *slow("reviewed", "fully labelled", "label features", "warm start", "reviewed, fully labelled"),
     ],
 )
 def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(files, on, given, tmp_path, which):

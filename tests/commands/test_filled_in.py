@@ -1,4 +1,4 @@
-"""Labels that ``complete --format svm`` has filled in are known, and not annotated: they say nothing of c."""
+"""Labels that ``suggest --format svm`` has filled in are known, and not annotated: they say nothing of c."""
 
 import json
 
@@ -25,7 +25,7 @@ def c_of(run, file, *options):
 
 
 def fill_in(run, file, target, *options):
-    result = run("complete", file, *QUICK, "--format", "svm", "-o", target, "--json", *options)
+    result = run("suggest", file, *QUICK, "--format", "svm", "-o", target, "--json", *options)
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)["filled_in"]
 
@@ -102,7 +102,7 @@ def test_broader_labels_have_their_c_in_a_second_file(run, tmp_path):
     news, rules = write(tmp_path / "news.svm", X[:1000], S), write_rules(tmp_path / "rules.tsv")
     (tmp_path / "all").write_text("".join(f"{k}\n" for k in range(1, 10)))
     fill_in(run, news, tmp_path / "a.svm", "--implied", rules, "--fill-implied", "--exclude", tmp_path / "all")
-    second = "--per-label", "--complete", write(tmp_path / "complete.svm", X[1000:], Y[1000:])
+    second = "--per-label", "--fully-labelled", write(tmp_path / "complete.svm", X[1000:], Y[1000:])
     assert listed(tmp_path / "a.filled")
     assert c_of(run, tmp_path / "a.svm", *second)["per_label"] == c_of(run, news, *second)["per_label"]
 
@@ -140,10 +140,10 @@ def test_what_a_list_cannot_serve_is_refused_before_reading(run, tmp_path):
 
 def test_the_list_goes_where_the_file_goes(run, tmp_path, news):
     """A list beside standard output or a device there is none of; that of FILE itself is not overwritten."""
-    result = run("complete", news, *QUICK, "--format", "svm", "--top", 5, "-o", "/dev/null")
+    result = run("suggest", news, *QUICK, "--format", "svm", "--top", 5, "-o", "/dev/null")
     assert result.exit_code == 0
     assert "count as annotated" in result.stderr
-    result = run("complete", news, *QUICK, "--format", "svm", "--top", 5, "-o", tmp_path / "news.svm.gz")
+    result = run("suggest", news, *QUICK, "--format", "svm", "--top", 5, "-o", tmp_path / "news.svm.gz")
     assert result.exit_code == 1
     assert f"{tmp_path / 'news.filled'}" in result.stderr
 

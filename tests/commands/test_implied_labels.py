@@ -68,7 +68,7 @@ def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
     (tmp_path / "all").write_text("".join(f"{k}\n" for k in range(1, 10)))  # what is suggested would raise c
     linear = "--features", "linear", "--json"
     quick = "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1
-    args = "complete", before, "--implied", write_rules(tmp_path / "rules.tsv"), *quick
+    args = "suggest", before, "--implied", write_rules(tmp_path / "rules.tsv"), *quick
     result = run(*args, "--format", "svm", "--fill-implied", "--exclude", tmp_path / "all", "-o", after, "-q", "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["filled_in"] > 100
@@ -79,7 +79,7 @@ def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
     assert json.loads(result.stdout)["c"] == pytest.approx(c[after], abs=0.01)
     true = json.loads(next((tmp_path / "m.mpu").glob("training-*.json")).read_text())["true"]
     assert np.divide(true, Y.sum(axis=0)) == pytest.approx(1, abs=0.2)
-    result = run("complete", after, *quick, "-o", tmp_path / "missing.tsv", "--json")
+    result = run("suggest", after, *quick, "-o", tmp_path / "missing.tsv", "--json")
     missing = json.loads(result.stdout)["per_label"]
     expected = (Y & ~filled(hide(Y, 0.4).toarray())).sum(axis=0)
     assert [missing[str(k)]["missing"] for k in range(1, 10)] == pytest.approx(expected, abs=0.25 * Y.sum(axis=0).max())

@@ -10,11 +10,11 @@ from scipy.sparse import csr_array
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.commands import predict as command
 from mpu_cli.commands.predict import Output, predict, select, with_implied
-from mpu_cli.core.complete.suggestions import Cells
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.suggest.suggestions import Cells
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import Reading

@@ -272,7 +272,7 @@ METHODS = (
         _PU_HELP,
         IncompleteOptions,
         fit_incomplete,
-        ("reviewed", "reviewed_wins", "complete", "oof"),
+        ("reviewed", "reviewed_wins", "fully_labelled", "oof"),
         refuse_unsaved=_refuse_unsaved,
         parse=IncompleteOptions.parse,
     ),

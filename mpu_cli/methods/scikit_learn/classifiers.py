@@ -22,7 +22,6 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from mpu_cli.core.complete.posterior import unannotated_posterior
 from mpu_cli.core.data.features import with_width
 from mpu_cli.core.data.limits import refuse_beyond_free
 from mpu_cli.core.data.problem import Problem
@@ -31,6 +30,7 @@ from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.thresholds import Decision
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.sample import usual_folds
+from mpu_cli.core.suggest.posterior import unannotated_posterior
 from mpu_cli.core.train.evidence import Evidence, calibrated_by
 from mpu_cli.core.validation import default_folds
 from mpu_cli.errors import DataError, MpuError

@@ -9,13 +9,13 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.complete.posterior import unannotated_posterior
 from mpu_cli.core.data.predictions import SourceModels
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.calibration import BinnedCells, Calibration, calibrate, calibrate_strata
 from mpu_cli.core.model.thresholds import pooled_threshold
+from mpu_cli.core.suggest.posterior import unannotated_posterior
 from mpu_cli.core.train.algorithm import Options, train
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.hypotheses import examples

@@ -1,4 +1,4 @@
-"""``mpu complete``."""
+"""``mpu suggest``."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -29,13 +29,13 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.on_cluster import OnCluster
-    from mpu_cli.commands.complete import CompletionReport
     from mpu_cli.commands.estimate_c import Asked
+    from mpu_cli.commands.suggest import SuggestionReport
     from mpu_cli.inputs.training_data import Sources
     from mpu_cli.runtime.run import Run
 
 
-@click.command("complete")
+@click.command("suggest")
 @option("-o, --output", FILE, "Default: standard output.", name="target", default="-", show_default=False)
 @option(
     "--format",
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 @scores_option
 @json_option
 @verbosity_options
-def complete(
+def suggest(
     sources: "Sources",
     form: str,
     top: int | None,
@@ -114,16 +114,16 @@ def complete(
 
     \b
     Example:
-      mpu complete news.svm --top 1000 -o missing.tsv
-      mpu complete news.svm --questions 40 -o questions.tsv
-      mpu complete news.svm --reviewed checked.tsv --top 1000 -o more.tsv
-      mpu complete news.svm --format svm -o filled.svm
-      mpu complete news.svm --scores forest-oof.txt -o missing.tsv
-      mpu complete part-*.svm.gz --top 1000 -o missing.tsv --cluster tcp://scheduler:8786
+      mpu suggest news.svm --top 1000 -o missing.tsv
+      mpu suggest news.svm --questions 40 -o questions.tsv
+      mpu suggest news.svm --reviewed checked.tsv --top 1000 -o more.tsv
+      mpu suggest news.svm --format svm -o filled.svm
+      mpu suggest news.svm --scores forest-oof.txt -o missing.tsv
+      mpu suggest part-*.svm.gz --top 1000 -o missing.tsv --cluster tcp://scheduler:8786
     """
-    from mpu_cli.commands import complete as command
     from mpu_cli.commands import estimate_c
-    from mpu_cli.core.complete.suggestions import Choice
+    from mpu_cli.commands import suggest as command
+    from mpu_cli.core.suggest.suggestions import Choice
 
     outputs = command.Outputs(fill=form == "svm", **of_outputs)
     output, oof, model, why = outputs.target, outputs.out_of_fold, outputs.model, outputs.why
@@ -160,7 +160,7 @@ def complete(
             raise click.UsageError(f"--scores stands in place of a training: leave out {unused[0]}.")
     if on is not None:
         refuse_sources(sources, features=options.features == RBF)
-    report = command.complete(
+    report = command.suggest(
         sources, outputs, options, Choice(top, min_probability, per_instance), on=on, fill_implied=fill_implied, run=run
     )
     give(report, as_json, _say)
@@ -174,7 +174,7 @@ def _say_questions(report: "Asked") -> None:
     )
 
 
-def _say(report: "CompletionReport") -> None:
+def _say(report: "SuggestionReport") -> None:
     decided = report.judged
     if decided is not None:
         low, high = decided.interval

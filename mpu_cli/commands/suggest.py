@@ -1,4 +1,4 @@
-"""Find the labels that are missing from a file, and list them or fill them in to a copy of it: ``mpu complete``."""
+"""Find the labels that are missing from a file, and list them or fill them in to a copy of it: ``mpu suggest``."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,11 +14,6 @@ from mpu_cli.bundle import provenance
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.commands import estimate_c
 from mpu_cli.commands.predict import write_out_of_fold
-from mpu_cli.core.complete import suggestions
-from mpu_cli.core.complete.by_answers import Corrections
-from mpu_cli.core.complete.other_labels import given_other_labels
-from mpu_cli.core.complete.posterior import posterior_at
-from mpu_cli.core.complete.suggestions import ByDecisions, Cells, Choice, FillingIn
 from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
@@ -27,6 +22,11 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.explanation import named_reasons
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
+from mpu_cli.core.suggest import suggestions
+from mpu_cli.core.suggest.by_answers import Corrections
+from mpu_cli.core.suggest.other_labels import given_other_labels
+from mpu_cli.core.suggest.posterior import posterior_at
+from mpu_cli.core.suggest.suggestions import ByDecisions, Cells, Choice, FillingIn
 from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
 from mpu_cli.inputs.read_sources import training_set
@@ -48,7 +48,7 @@ from mpu_cli.svmlight.writer import LabelSpans, find_labels, with_labels, withou
 
 
 @dataclass(frozen=True, kw_only=True)
-class Completion:
+class Suggestions:
     """Missing labels and suspects of data."""
 
     # ndarray or csr_array of float32, shape (n, q): how probable each label is by the features, out of fold, and of
@@ -79,12 +79,12 @@ def find(
     choice: Choice,
     implications: Implications | None = None,
     run: Run = DEFAULT_RUN,
-) -> Completion:
+) -> Suggestions:
     """List what is missing.
 
     `problem`: perhaps without features. Verified cells are not listed again.
     `ids`: int, shape (q,): the label, as written in files, of each column; ascending.
-    `choice`, `implications`: as for `complete`. Labels that are implied by labels of an instance are left
+    `choice`, `implications`: as for `suggest`. Labels that are implied by labels of an instance are left
     out.
     """
     labels, frequency = problem.labels, evidence.frequency
@@ -108,7 +108,7 @@ def find(
             posterior = posterior_at(probabilities, frequency, listed.rows, listed.columns)
             right = corrections.by_answers.expected_right(listed, posterior)
         filling_in = suggestions.worth_filling_in(listed, annotated, missing)
-    return Completion(
+    return Suggestions(
         probabilities=probabilities,
         ids=ids,
         annotated=positive,
@@ -127,7 +127,7 @@ def find(
 def write_cells(
     target: str | Path,
     cells: Cells,
-    completion: Completion,
+    found: Suggestions,
     checksum: str,
     source: Source,
     names: LabelNames | None = None,
@@ -141,7 +141,7 @@ def write_cells(
     name, for people.
     `why`: what speaks for each of the cells.
     """
-    lines = decisions.Lines(cells.rows, completion.ids[cells.columns], probability=cells.probabilities, why=why)
+    lines = decisions.Lines(cells.rows, found.ids[cells.columns], probability=cells.probabilities, why=why)
     with open_output(target) as out:
         decisions.write(out, lines, of=source, checksum=checksum, names=names, ids=ids)
 
@@ -149,7 +149,7 @@ def write_cells(
 def write_filled(
     source: Source,
     target: str | Path,
-    completion: Completion,
+    found: Suggestions,
     most: int | None = None,
     implications: Implications | None = None,
     reading: Reading = DEFAULT_READING,
@@ -171,14 +171,14 @@ def write_filled(
     Raises InputError (the data cannot be read again, or have changed).
     """
     refuse_stream(source)
-    n = completion.annotated.shape[0] if instances is None else instances
-    chosen = completion.listed[:most]
+    n = found.annotated.shape[0] if instances is None else instances
+    chosen = found.listed[:most]
     rows, columns = (
-        np.concatenate(both) for both in zip(completion.confirmed.nonzero(), (chosen.rows, chosen.columns), strict=True)
+        np.concatenate(both) for both in zip(found.confirmed.nonzero(), (chosen.rows, chosen.columns), strict=True)
     )
-    labels = completion.ids[columns]
+    labels = found.ids[columns]
     if implications is not None:
-        more_rows, more_labels = _implied(completion, chosen, implications)
+        more_rows, more_labels = _implied(found, chosen, implications)
         rows, labels = np.concatenate([rows, more_rows]), np.concatenate([labels, more_labels])
     order = np.lexsort((labels, rows))
     rows, labels = rows[order], labels[order]
@@ -190,8 +190,8 @@ def write_filled(
         again = Counted(stream)
         for header, lines in _lines(again, str(source), reading):
             spans = find_labels(lines)
-            of_block = completion.annotated[copied : copied + len(spans.sizes)]
-            lines = without_labels(lines, spans, ~_in_order(lines, spans, of_block, completion.ids))
+            of_block = found.annotated[copied : copied + len(spans.sizes)]
+            lines = without_labels(lines, spans, ~_in_order(lines, spans, of_block, found.ids))
             spans = find_labels(lines)
             here = slice(*np.searchsorted(rows, [copied, copied + len(spans.sizes)]))
             absent = _are_absent(lines, spans, rows[here] - copied, labels[here])
@@ -218,17 +218,17 @@ def refuse_stream(source: Source) -> None:
         )
 
 
-def _implied(completion: Completion, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
+def _implied(found: Suggestions, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
     """Return instances and labels that are implied by those that are there or chosen."""
-    new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=completion.annotated.shape)
-    wanted = np.union1d(completion.ids, implications.labels())
-    there, verified = csr_array(completion.annotated + new), completion.frequency.verified
-    rows, columns = implications.implied(there, completion.ids, wanted).nonzero()
+    new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=found.annotated.shape)
+    wanted = np.union1d(found.ids, implications.labels())
+    there, verified = csr_array(found.annotated + new), found.frequency.verified
+    rows, columns = implications.implied(there, found.ids, wanted).nonzero()
     rows, labels = rows.astype(np.int64), wanted[columns]
     if verified is not None:  # what people have said outweighs what is implied
         there = csr_array(there + verified.cells.astype(bool))
-    column = np.searchsorted(completion.ids, labels).clip(max=len(completion.ids) - 1)
-    open_ = ~((completion.ids[column] == labels) & stored(there, rows, column))
+    column = np.searchsorted(found.ids, labels).clip(max=len(found.ids) - 1)
+    open_ = ~((found.ids[column] == labels) & stored(there, rows, column))
     if verified is not None:
         open_ &= verified.instances[rows] == Verdict.UNKNOWN
     return rows[open_], labels[open_]
@@ -272,8 +272,8 @@ class MissingOfLabel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompletionReport:
-    """What `complete` did. Counts are expected ones, with 90 % intervals that hold if c is right, or are by answers."""
+class SuggestionReport:
+    """What `suggest` did. Counts are expected ones, with 90 % intervals that hold if c is right, or are by answers."""
 
     missing: float  #: How many labels are missing.
     missing_low: float
@@ -309,7 +309,7 @@ class CompletionReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """What `complete` writes, by the options of `mpu complete`: each file as a whole or not at all."""
+    """What `suggest` writes, by the options of `mpu suggest`: each file as a whole or not at all."""
 
     # A review file in which nothing is decided or, if `fill`, a copy of the data. None: neither is written.
     target: str | Path | None = None
@@ -322,7 +322,7 @@ class Outputs:
     why: bool = False
 
 
-def complete(
+def suggest(
     sources: Sources,
     outputs: Outputs,
     options: Options,
@@ -331,7 +331,7 @@ def complete(
     on: OnCluster | None = None,
     fill_implied: bool = False,
     run: Run = DEFAULT_RUN,
-) -> CompletionReport:
+) -> SuggestionReport:
     """Find the labels that are missing from a file, and list them or fill them in.
 
     `options`, `on`: as for `commands.train.train`. From a cluster, labels and predictions are fetched.
@@ -359,22 +359,22 @@ def complete(
         else:
             fitted = data.fit("mpu", asked, run, hold_out_all=True)
             evidence = evidence_of(fitted, problem)
-        completion = find(evidence, problem, data.ids, choice, data.implications, run)
+        found = find(evidence, problem, data.ids, choice, data.implications, run)
         filled = None
         if outputs.fill and outputs.target is not None:
-            most = completion.filling_in.size if choice == Choice() else None
-            filled = _fill_in(sources, outputs, data, completion, most, data.implications if fill_implied else None)
+            most = found.filling_in.size if choice == Choice() else None
+            filled = _fill_in(sources, outputs, data, found, most, data.implications if fill_implied else None)
             if filled_beside(outputs.target) is None:
                 warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
         elif outputs.target is not None:
             why = None
             if outputs.why and fitted is not None and isinstance(data, TrainingData):
-                why = _why(fitted, problem.features, completion.listed, data, outputs.by_number)
+                why = _why(fitted, problem.features, found.listed, data, outputs.by_number)
             where = checksum, sources.file, names, data.record_ids
-            write_cells(outputs.target, completion.listed, completion, *where, why)
+            write_cells(outputs.target, found.listed, found, *where, why)
         if outputs.suspects is not None:
-            suspects = completion.suspects(choice.top)
-            write_cells(outputs.suspects, suspects, completion, checksum, sources.file, names, data.record_ids)
+            suspects = found.suspects(choice.top)
+            write_cells(outputs.suspects, suspects, found, checksum, sources.file, names, data.record_ids)
         if outputs.out_of_fold is not None and fitted is not None:
             write_out_of_fold(outputs.out_of_fold, fitted, data.ids, data.instances_of_file)
         if save is not None and fitted is not None:
@@ -386,7 +386,7 @@ def complete(
             "they are in the order of the instances"
         )
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
-    report = _report(data, completion, names, frequency)
+    report = _report(data, found, names, frequency)
     return replace(report, filled_in=filled, warnings=(*evidence.warnings, *warnings))
 
 
@@ -426,14 +426,14 @@ def _fill_in(
     sources: Sources,
     outputs: Outputs,
     data: AnnotatedData,
-    completion: Completion,
+    found: Suggestions,
     most: int | None,
     rules: Implications | None,
 ) -> int:
     """Write the data filled in, with their rules on broader labels beside them; return how many labels are new."""
     assert outputs.target is not None
     of_file = sources.reading, data.instances_of_file, data.file_content
-    filled = write_filled(sources.file, outputs.target, completion, most, rules, *of_file)
+    filled = write_filled(sources.file, outputs.target, found, most, rules, *of_file)
     beside = _beside(outputs, sources)[1]
     if beside is not None and data.implications is not None:
         with open_output(beside) as out:
@@ -442,33 +442,33 @@ def _fill_in(
 
 
 def _report(
-    data: AnnotatedData, completion: Completion, names: LabelNames | None, frequency: estimate_c.FrequencyReport | None
-) -> CompletionReport:
-    missing, right, each = completion.of_all, completion.right, completion.of_labels
-    of_labels = zip(completion.ids.tolist(), np.c_[each.expected, each.low, each.high].tolist(), strict=True)
-    return CompletionReport(
+    data: AnnotatedData, found: Suggestions, names: LabelNames | None, frequency: estimate_c.FrequencyReport | None
+) -> SuggestionReport:
+    missing, right, each = found.of_all, found.right, found.of_labels
+    of_labels = zip(found.ids.tolist(), np.c_[each.expected, each.low, each.high].tolist(), strict=True)
+    return SuggestionReport(
         missing=float(missing.expected),
         missing_low=float(missing.low),
         missing_high=float(missing.high),
-        listed=len(completion.listed),
-        listed_never_annotated=int(np.isin(data.ids[completion.listed.columns], data.never_annotated).sum()),
+        listed=len(found.listed),
+        listed_never_annotated=int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
         right=float(right.expected),
         right_low=float(right.low),
         right_high=float(right.high),
-        worth_filling_in=completion.filling_in.size,
+        worth_filling_in=found.filling_in.size,
         filled_in=None,
-        expected_f1_before=completion.filling_in.f1_before,
-        expected_f1_after=completion.filling_in.f1_after,
+        expected_f1_before=found.filling_in.f1_before,
+        expected_f1_after=found.filling_in.f1_after,
         review=data.review,
-        judged=completion.by_decisions,
-        answers=completion.answers or None,
+        judged=found.by_decisions,
+        answers=found.answers or None,
         per_label={
             label: MissingOfLabel(name=None if names is None else names.name(label), missing=of, low=low, high=high)
             for label, (of, low, high) in of_labels
         },
-        ids=completion.ids,
-        annotations=np.diff(completion.annotated.tocsc().indptr),
-        cells=completion.listed,
+        ids=found.ids,
+        annotations=np.diff(found.annotated.tocsc().indptr),
+        cells=found.listed,
         record_ids=data.record_ids,
         names=names,
         frequency=frequency,

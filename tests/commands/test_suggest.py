@@ -5,12 +5,12 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli import methods
-from mpu_cli.commands import complete
-from mpu_cli.core.complete.suggestions import Choice
+from mpu_cli.commands import suggest
 from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.options import Options
+from mpu_cli.core.suggest.suggestions import Choice
 from mpu_cli.errors import InputError
 from mpu_cli.methods.mpu import evidence_of
 from mpu_cli.names import LabelNames
@@ -53,7 +53,7 @@ def find(data, choice=FIFTY, verified=None, implications=None, jobs=1):
     problem, run = Problem(features, labels, verified=verified), Run(jobs=jobs)
     fitted = methods.fit("mpu", problem, OPTIONS, run, hold_out_all=True)
     evidence = evidence_of(fitted, problem)
-    return complete.find(evidence, problem, IDS, choice, implications, run)
+    return suggest.find(evidence, problem, IDS, choice, implications, run)
 
 
 def test_what_is_listed_is_missing_and_mostly_right(data):
@@ -94,7 +94,7 @@ def test_checked_cells_are_not_listed_again(data):
 def test_the_list_is_a_review_file_of_these_data(data, tmp_path):
     path, features, *_ = data
     found = find(data)
-    complete.write_cells(tmp_path / "missing.tsv", found.listed, found, checksum(features), path)
+    suggest.write_cells(tmp_path / "missing.tsv", found.listed, found, checksum(features), path)
     lines = (tmp_path / "missing.tsv").read_text().splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     assert rows[0] == ["instance", "label", "probability", "verdict", "source"]
@@ -121,7 +121,7 @@ def test_suspects_are_annotated_labels_that_are_improbable(data, tmp_path):
     first = found.suspects(len(added))
     hits = len({*zip(first.rows.tolist(), first.columns.tolist(), strict=True)} & {*added})
     assert hits / len(added) > 3 * len(added) / wrong.sum()
-    complete.write_cells(tmp_path / "suspects.tsv", found.suspects(5), found, checksum(features), path)
+    suggest.write_cells(tmp_path / "suspects.tsv", found.suspects(5), found, checksum(features), path)
     assert decisions.read([tmp_path / "suspects.tsv"]).undecided == 5
 
 
@@ -138,7 +138,7 @@ def test_filled_in_labels_come_after_the_others_and_nothing_else_changes(data, t
     source = tmp_path / f"in.svm{suffix}"
     source.write_bytes(gzip.compress(path.read_bytes()) if suffix else path.read_bytes())
     found = find(data)
-    assert complete.write_filled(source, tmp_path / "out.svm", found) == 50
+    assert suggest.write_filled(source, tmp_path / "out.svm", found) == 50
     before, after = path.read_bytes(), (tmp_path / "out.svm").read_bytes()
     expected = label_sets(before)
     for i, k in zip(found.listed.rows.tolist(), found.listed.columns.tolist(), strict=True):
@@ -152,7 +152,7 @@ def test_filled_in_labels_come_after_the_others_and_nothing_else_changes(data, t
 
 def test_of_those_listed_only_so_many_are_filled_in(data, tmp_path):
     found = find(data)
-    assert complete.write_filled(data[0], tmp_path / "out.svm", found, most=7) == 7
+    assert suggest.write_filled(data[0], tmp_path / "out.svm", found, most=7) == 7
 
 
 def test_implied_labels_are_left_out_or_filled_in(data, tmp_path):
@@ -163,7 +163,7 @@ def test_implied_labels_are_left_out_or_filled_in(data, tmp_path):
     has_narrower = labels.toarray()[:, 1]
     assert not listed.toarray()[has_narrower, 3].any()
     assert listed.toarray()[~has_narrower, 3].any()
-    complete.write_filled(path, tmp_path / "out.svm", found, 0, rules)
+    suggest.write_filled(path, tmp_path / "out.svm", found, 0, rules)
     for before, after in zip(
         label_sets(path.read_bytes()), label_sets((tmp_path / "out.svm").read_bytes()), strict=True
     ):
@@ -172,7 +172,7 @@ def test_implied_labels_are_left_out_or_filled_in(data, tmp_path):
 
 def test_data_that_cannot_be_read_twice_are_refused(data):
     with pytest.raises(InputError, match="standard input: labels can be filled in only where"):
-        complete.write_filled("-", "out.svm", find(data))
+        suggest.write_filled("-", "out.svm", find(data))
 
 
 def test_data_that_have_changed_leave_nothing_half_written(data, tmp_path):
@@ -180,7 +180,7 @@ def test_data_that_have_changed_leave_nothing_half_written(data, tmp_path):
     shorter = tmp_path / "in.svm"
     shorter.write_bytes(b"".join(data[0].read_bytes().splitlines(keepends=True)[:100]))
     with pytest.raises(InputError, match="changed while it was being read"):
-        complete.write_filled(shorter, tmp_path / "out.svm", found)
+        suggest.write_filled(shorter, tmp_path / "out.svm", found)
     assert not (tmp_path / "out.svm").exists()
 
 

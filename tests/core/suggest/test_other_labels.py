@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.core.complete.other_labels import given_other_labels
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.suggest.other_labels import given_other_labels
 from mpu_cli.runtime.run import Run
 
 N, C = 20_000, 0.5

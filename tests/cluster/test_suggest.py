@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.commands.complete import Outputs, complete
-from mpu_cli.core.complete.suggestions import Choice
+from mpu_cli.commands.suggest import Outputs, suggest
+from mpu_cli.core.suggest.suggestions import Choice
 from tests.cluster.conftest import OPTIONS, at
 from tests.slow import slow
 
 
 def listed(sources, on, target: Path, run) -> bytes:
-    complete(sources, Outputs(target=target), OPTIONS, Choice(top=100), on=on, run=run)
+    suggest(sources, Outputs(target=target), OPTIONS, Choice(top=100), on=on, run=run)
     return target.read_bytes()
 
 

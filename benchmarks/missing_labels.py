@@ -1,4 +1,4 @@
-"""Missing labels found by `mpu complete` and by cleanlab, where labels were removed by chance.
+"""Missing labels found by `mpu suggest` and by cleanlab, where labels were removed by chance.
 
 cleanlab (extra ``bench``) looks for wrong labels in either direction, by out-of-fold probabilities of a classifier of
 the user's. Here it gets those of scikit-learn's logistic regression, as its tutorials do, and those of binary relevance
@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands import complete
-from mpu_cli.core.complete.suggestions import Choice
+from mpu_cli.commands import suggest
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.suggest.suggestions import Choice
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
@@ -63,10 +63,10 @@ def remove(path: Path, rate: float, seed: int) -> Task:
 
 
 def by_mpu(task: Task) -> Ranking:
-    """Rank by `mpu complete`, with c estimated."""
+    """Rank by `mpu suggest`, with c estimated."""
     ids = np.arange(task.annotated.shape[1])
     trained = train(Problem(task.features, task.annotated), Options(), hold_out_all=True)
-    found = complete.find(*trained, task.annotated, ids, Options(), Choice(top=task.removed))
+    found = suggest.find(*trained, task.annotated, ids, Options(), Choice(top=task.removed))
     return found.listed.rows, found.listed.columns
 
 
@@ -107,7 +107,7 @@ def _by_cleanlab(task: Task, probabilities: np.ndarray) -> Ranking:
 
 
 WAYS: dict[str, Callable[[Task], Ranking]] = {
-    "mpu complete": by_mpu,
+    "mpu suggest": by_mpu,
     "cleanlab on scikit-learn's logistic regression": by_cleanlab_and_scikit_learn,
     "cleanlab on binary relevance by mpu": by_cleanlab_and_mpu,
 }

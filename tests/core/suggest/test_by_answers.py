@@ -3,13 +3,13 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.complete.by_answers import ByAnswers, Corrections
-from mpu_cli.core.complete.posterior import posterior_at
-from mpu_cli.core.complete.suggestions import Choice, correction_by_decisions, missing_labels, suggest
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.suggest.by_answers import ByAnswers, Corrections
+from mpu_cli.core.suggest.posterior import posterior_at
+from mpu_cli.core.suggest.suggestions import Choice, correction_by_decisions, missing_labels, suggest
 from tests.slow import slow
 
 N, Q = 4_000, 3

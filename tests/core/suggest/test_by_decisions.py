@@ -10,9 +10,9 @@ from scipy.stats import binomtest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
 
-from mpu_cli.core.complete.suggestions import ByDecisions, correction_by_decisions
 from mpu_cli.core.data.verified_labels import Origin, VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.suggest.suggestions import ByDecisions, correction_by_decisions
 from mpu_cli.svmlight.reader import read
 from tests.slow import slow
 

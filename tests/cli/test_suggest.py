@@ -3,9 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from mpu_cli.commands import complete
-from mpu_cli.core.complete.other_labels import given_other_labels
+from mpu_cli.commands import suggest
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.suggest.other_labels import given_other_labels
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests.slow import slow_uncompiled
@@ -27,7 +27,7 @@ def rows(path):
 @pytest.mark.slow
 def test_lists_what_was_removed(run, incomplete, tmp_path):
     source, removed = incomplete
-    args = ("complete", source, "--top", len(removed), "--c", "0.7", "-o", tmp_path / "missing.tsv", "--json")
+    args = ("suggest", source, "--top", len(removed), "--c", "0.7", "-o", tmp_path / "missing.tsv", "--json")
     report = json.loads(run(*args).stdout)
     listed = rows(tmp_path / "missing.tsv")
     assert len(listed) == report["listed"] == len(removed)
@@ -44,7 +44,7 @@ def test_lists_what_was_removed(run, incomplete, tmp_path):
 def test_fills_in_what_raises_f1(run, incomplete, digits, tmp_path):
     source, _ = incomplete
     options = ("--c", "0.7", "--features", "linear")
-    result = run("complete", source, "--format", "svm", *options, "-o", tmp_path / "filled.svm")
+    result = run("suggest", source, "--format", "svm", *options, "-o", tmp_path / "filled.svm")
     assert result.exit_code == 0
     before, after, truth = (read(path).labels.toarray() for path in (source, tmp_path / "filled.svm", digits[0]))
     assert (after >= before).all()
@@ -57,15 +57,15 @@ def test_fills_in_what_raises_f1(run, incomplete, digits, tmp_path):
 
 def test_data_that_are_edited_before_labels_are_filled_in_are_an_error(run, tiny, tmp_path, monkeypatch):
     """With as many instances as before: labels would go to others."""
-    find = complete.find
+    find = suggest.find
 
     def find_and_edit(*arguments):
         tiny.write_text("".join(reversed(tiny.read_text().splitlines(keepends=True))))
         return find(*arguments)
 
-    monkeypatch.setattr(complete, "find", find_and_edit)
+    monkeypatch.setattr(suggest, "find", find_and_edit)
     options = ("--c", 0.5, "--cost", 1, "--epochs", 1, "--top", 2)
-    result = run("complete", tiny, *options, "--format", "svm", "-o", tmp_path / "filled.svm")
+    result = run("suggest", tiny, *options, "--format", "svm", "-o", tmp_path / "filled.svm")
     assert result.exit_code == 1
     assert "changed while it was being read; try again" in result.stderr
     assert not (tmp_path / "filled.svm").exists()
@@ -75,21 +75,21 @@ def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_pa
     source, removed = incomplete
     first, checked = tmp_path / "missing.tsv", tmp_path / "checked.tsv"
     options = ("--top", 40, "--c", "0.7", "--cost", 10, "--epochs", 3)
-    run("complete", source, *options, "-o", first)
+    run("suggest", source, *options, "-o", first)
     listed = rows(first)
     assert len(listed) == 40
     for row in listed:
         row["verdict"] = "yes" if (int(row["instance"]), int(row["label"])) in removed else "no"
     text = ["\t".join(listed[0]), *("\t".join(row.values()) for row in listed)]
     checked.write_text("\n".join(text) + "\n")
-    assert run("complete", source, "--reviewed", checked, *options, "-o", first).exit_code == 0
+    assert run("suggest", source, "--reviewed", checked, *options, "-o", first).exit_code == 0
     seen = {(row["instance"], row["label"]) for row in listed}
     assert not seen & {(row["instance"], row["label"]) for row in rows(first)}
 
 
 def test_suspects_are_another_list(run, incomplete, tmp_path):
     options = ("--top", 5, "--features", "linear", "-o", tmp_path / "out.tsv")
-    assert run("complete", incomplete[0], *options, "--suspects", tmp_path / "suspects.tsv").exit_code == 0
+    assert run("suggest", incomplete[0], *options, "--suspects", tmp_path / "suspects.tsv").exit_code == 0
     assert len(rows(tmp_path / "suspects.tsv")) == 5
 
 
@@ -107,14 +107,14 @@ def test_suspects_are_another_list(run, incomplete, tmp_path):
     ],
 )
 def test_errors(run, incomplete, args, status, words):
-    result = run("complete", incomplete[0], *args)
+    result = run("suggest", incomplete[0], *args)
     assert result.exit_code == status
     assert words in result.stderr
     assert "estimating c" not in result.stderr  # it is told before anything is learned
 
 
 def test_filling_in_needs_a_file(run, incomplete):
-    result = run("complete", "-", "--format", "svm", stdin=incomplete[0].read_bytes())
+    result = run("suggest", "-", "--format", "svm", stdin=incomplete[0].read_bytes())
     assert result.exit_code == 1
     assert "give a file" in result.stderr
 
@@ -123,7 +123,7 @@ def test_where_all_is_known_nothing_is_missing(run, tmp_path):
     data, checked = tmp_path / "data.svm", tmp_path / "checked.tsv"
     data.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n")
     checked.write_text("instance\tlabel\tverdict\n" + "".join(f"{i}\t*\tno\n" for i in range(1, 5)))
-    report = json.loads(run("complete", data, "--reviewed", checked, "-o", tmp_path / "out.tsv", "--json").stdout)
+    report = json.loads(run("suggest", data, "--reviewed", checked, "-o", tmp_path / "out.tsv", "--json").stdout)
     assert (report["missing"], report["listed"]) == (0, 0)
     assert rows(tmp_path / "out.tsv") == []
 
@@ -132,11 +132,11 @@ def test_instances_of_a_second_file_are_not_listed(run, tmp_path):
     data, more = tmp_path / "data.svm", tmp_path / "more.svm"
     data.write_text("1 1:1\n2 2:1\n 1:1 2:1\n" * 20)
     more.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 20)
-    options = ("--complete", more, "--cost", 10, "--epochs", 5)
-    assert run("complete", data, *options, "--top", 10, "-o", tmp_path / "out.tsv").exit_code == 0
+    options = ("--fully-labelled", more, "--cost", 10, "--epochs", 5)
+    assert run("suggest", data, *options, "--top", 10, "-o", tmp_path / "out.tsv").exit_code == 0
     assert all(int(row["instance"]) % 3 == 0 and int(row["instance"]) <= 60 for row in rows(tmp_path / "out.tsv"))
     filled = tmp_path / "filled.svm"
-    assert run("complete", data, *options, "--format", "svm", "-o", filled).exit_code == 0
+    assert run("suggest", data, *options, "--format", "svm", "-o", filled).exit_code == 0
     before, after = (path.read_text().splitlines() for path in (data, filled))
     assert [line.partition(" ")[2] for line in after] == [line.partition(" ")[2] for line in before]
     assert all(line == old for i, (line, old) in enumerate(zip(after, before, strict=True)) if i % 3 < 2)
@@ -146,7 +146,7 @@ def test_instances_of_a_second_file_are_not_listed(run, tmp_path):
 @pytest.mark.slow
 def test_the_model_is_saved(run, incomplete, tmp_path):
     given = incomplete[0], "--features", "linear", "-q"
-    run("complete", *given, "--top", 5, "--model", tmp_path / "saved.mpu", "-o", tmp_path / "out.tsv")
+    run("suggest", *given, "--top", 5, "--model", tmp_path / "saved.mpu", "-o", tmp_path / "out.tsv")
     run("train", *given, "-o", tmp_path / "trained.mpu")
     first, second = (run("predict", tmp_path / name, incomplete[0]).stdout for name in ("saved.mpu", "trained.mpu"))
     assert np.mean([a == b for a, b in zip(first.splitlines(), second.splitlines(), strict=True)]) > 0.95
@@ -158,7 +158,7 @@ def test_what_people_said_outweighs_the_file_and_what_is_implied(run, tmp_path):
     data.write_text("1,2 1:1\n2 2:1\n2 1:1 2:1\n3 3:1 # text\n" * 10)
     rules.write_text("2 9\n")
     checked.write_text("instance\tlabel\tverdict\tsource\n1\t1\tno\tsuggestion\n2\t*\tno\tsuggestion\n")
-    args = ("complete", data, "--reviewed", checked, "--reviewed-wins", "--format", "svm", "--c", 0.999, "--cost", 1)
+    args = ("suggest", data, "--reviewed", checked, "--reviewed-wins", "--format", "svm", "--c", 0.999, "--cost", 1)
     assert run(*args, "--implied", rules, "--fill-implied", "-o", out).exit_code == 0
     lines = out.read_text().splitlines()
     assert lines[0].startswith("2,9") and lines[0].endswith(" 1:1")
@@ -174,11 +174,11 @@ def test_the_second_file_is_not_counted_in_reports_on_the_first(run, tmp_path):
     data.write_text("1 1:1\n2 2:1\n 1:1\n 2:1\n" * 50)
     more.write_text("1 1:1\n2 2:1\n" * 500)
     fast = ("--cost", 10, "--epochs", 3, "--c", 0.5)
-    alone = json.loads(run("complete", data, *fast, "-o", tmp_path / "a", "--json").stdout)
-    both = json.loads(run("complete", data, "--complete", more, *fast, "-o", tmp_path / "b", "--json").stdout)
+    alone = json.loads(run("suggest", data, *fast, "-o", tmp_path / "a", "--json").stdout)
+    both = json.loads(run("suggest", data, "--fully-labelled", more, *fast, "-o", tmp_path / "b", "--json").stdout)
     assert both["expected_f1_before"] == pytest.approx(alone["expected_f1_before"], abs=0.01)
     linear = "--features", "linear", "--per-label", "--plan", "--json", "-q"
-    report = json.loads(run("estimate-c", data, "--complete", more, *linear).stdout)
+    report = json.loads(run("estimate-c", data, "--fully-labelled", more, *linear).stdout)
     assert [row["annotations"] for row in report["per_label"]] == [50, 50]
     assert report["c"] == pytest.approx(0.5, abs=0.05)
     assert report["plan"][1]["instances"] > 200  # one true label an instance: c is a share of as many
@@ -186,7 +186,7 @@ def test_the_second_file_is_not_counted_in_reports_on_the_first(run, tmp_path):
 
 @pytest.mark.parametrize("args", [("--json",), ("--json", "-o", "out", "--suspects", "-")])
 def test_a_report_and_a_list_cannot_share_standard_output(run, incomplete, args):
-    result = run("complete", incomplete[0], *args)
+    result = run("suggest", incomplete[0], *args)
     assert result.exit_code == 2
     assert "Standard output takes the report of --json" in result.stderr
 
@@ -194,7 +194,7 @@ def test_a_report_and_a_list_cannot_share_standard_output(run, incomplete, args)
 def test_a_probability_of_0_lists_all_that_is_possible(run, tmp_path):
     (tmp_path / "data.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 10)
     fast = ("--cost", 10, "--epochs", 3, "--c", 0.5, "-o", tmp_path / "out")
-    run("complete", tmp_path / "data.svm", "--min-probability", 0, *fast)
+    run("suggest", tmp_path / "data.svm", "--min-probability", 0, *fast)
     assert len(rows(tmp_path / "out")) == 20
 
 
@@ -202,7 +202,7 @@ def test_out_of_fold_predictions_are_those_of_a_training(run, incomplete, tmp_pa
     source, _ = incomplete
     options = ("--c", 0.7, "--cost", 10, "--epochs", 3, "--levels", 1, "-q")
     oof = tmp_path / "oof.txt"
-    assert run("complete", source, *options, "-o", tmp_path / "missing.tsv", "--oof", oof).exit_code == 0
+    assert run("suggest", source, *options, "-o", tmp_path / "missing.tsv", "--oof", oof).exit_code == 0
     assert run("train", source, *options, "-o", tmp_path / "d.mpu", "--oof", tmp_path / "same.txt").exit_code == 0
     assert oof.read_bytes() == (tmp_path / "same.txt").read_bytes()
     by_features = read(oof, Reading(scores=True)).features.toarray()
@@ -216,7 +216,7 @@ def test_out_of_fold_predictions_are_those_of_a_training(run, incomplete, tmp_pa
 def test_out_of_fold_predictions_go_to_a_file_that_is_not_read(run, tiny):
     before = tiny.read_bytes()
     for oof, said in (("-", "give --oof a file"), (tiny, "--oof")):
-        result = run("complete", tiny, "--oof", oof)
+        result = run("suggest", tiny, "--oof", oof)
         assert result.exit_code == 2
         assert said in " ".join(result.stderr.split())
     assert tiny.read_bytes() == before

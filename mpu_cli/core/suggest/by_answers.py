@@ -14,14 +14,14 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.complete.posterior import posterior_at, posterior_blocks
-from mpu_cli.core.complete.suggestions import ByDecisions, Cells, Count, Z, correction_by_decisions
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import below_ceiling
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.model.calibration import BinnedCells, Calibration, calibrate
+from mpu_cli.core.suggest.posterior import posterior_at, posterior_blocks
+from mpu_cli.core.suggest.suggestions import ByDecisions, Cells, Count, Z, correction_by_decisions
 
 # What d may be, and the standard deviation of its prior about 0.
 _DEPTHS = np.arange(-0.3, 0.91, 0.05)

@@ -15,13 +15,13 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit, softmax
 
-from mpu_cli.core.complete.posterior import posterior_at, posterior_blocks
 from mpu_cli.core.data.predictions import Predictions, values_at
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.data.verified_labels import TRUE_CELLS, Origin, Verdict, VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
+from mpu_cli.core.suggest.posterior import posterior_at, posterior_blocks
 from mpu_cli.runtime.report import HIDDEN
 
 # Constants of `ByDecisions` (docs/method.md, "Missing labels"); docs/choices/reviews.md has the measurements, at

@@ -4,9 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from mpu_cli.core.complete import posterior
-from mpu_cli.core.complete.posterior import unannotated_posterior
-from mpu_cli.core.complete.suggestions import (
+from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.suggest import posterior
+from mpu_cli.core.suggest.posterior import unannotated_posterior
+from mpu_cli.core.suggest.suggestions import (
     Cells,
     Choice,
     expected_right,
@@ -15,8 +17,6 @@ from mpu_cli.core.complete.suggestions import (
     suspects,
     worth_filling_in,
 )
-from mpu_cli.core.data.verified_labels import VerifiedLabels
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
 
 N, Q = 60, 7
 
