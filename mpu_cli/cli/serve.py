@@ -61,7 +61,8 @@ def serve(
       mpu serve news.mpu --socket /run/news/mpu.sock --log-format json
     """
     try:
-        from mpu_cli.serve.application import Service, at_port, at_socket, serve
+        from mpu_cli.serve.application import Service
+        from mpu_cli.serve.listening import at_port, at_socket, serve
         from mpu_cli.serve.model import Current
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]

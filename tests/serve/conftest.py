@@ -54,7 +54,8 @@ def serving(model: Path, fill_implied: bool = False, **limits: int) -> Iterator[
     """Serve a model from a thread."""
     from mpu_cli.runtime.run import Run
     from mpu_cli.serve import Limits
-    from mpu_cli.serve.application import Service, at_port, server_of
+    from mpu_cli.serve.application import Service
+    from mpu_cli.serve.listening import at_port, server_of
     from mpu_cli.serve.model import Current
 
     service = Service(Current(model, Run(jobs=2), fill_implied), Limits(**limits))

@@ -355,7 +355,7 @@ def test_a_failure_of_the_service_is_one_answer_and_is_logged(service, monkeypat
 def test_an_answer_does_not_wait_for_its_head_to_be_acknowledged():
     """It took 40 ms."""
     pytest.importorskip("uvicorn")
-    from mpu_cli.serve.application import at_port
+    from mpu_cli.serve.listening import at_port
 
     with at_port("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
         connection, _ = listening.accept()
