@@ -1,5 +1,6 @@
 """``mpu serve``."""
 
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     name="path",
 )
 @option(
+    "--allowed-host NAME",
+    str,
+    "A further name by which requests may ask, such as that of a proxy which passes its own on. Names matter at an "
+    "address that this machine alone can reach: there, requests by names other than localhost and --host are refused. "
+    "Can be repeated.",
+    multiple=True,
+)
+@option(
     "--fill-implied",
     bool,
     "Also answer the broader labels that those of an instance imply, as `mpu predict` does, unless a request has "
@@ -35,7 +44,14 @@ if TYPE_CHECKING:
 @run_options("jobs", "kernel")
 @verbosity_options
 def serve(
-    model: Path, host: str, port: int, path: Path | None, fill_implied: bool, options: Limits, run: "Run"
+    model: Path,
+    host: str,
+    port: int,
+    path: Path | None,
+    allowed_host: tuple[str, ...],
+    fill_implied: bool,
+    options: Limits,
+    run: "Run",
 ) -> None:
     """Answer HTTP requests with the predictions of MODEL. Needs the extra `serve`.
 
@@ -69,7 +85,12 @@ def serve(
         raise MpuError(f"the package {package} is not installed: install mpu with the extra serve") from None
     current = Current(model, run, fill_implied)
     with at_port(host, port) if path is None else at_socket(path) as listening:
-        where = f"http://{host}:{listening.getsockname()[1]}" if path is None else str(path)
+        where, hosts = str(path), None
+        if path is None:
+            address, port, *_ = listening.getsockname()
+            where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+            if ip_address(address.partition("%")[0]).is_loopback:
+                hosts = {"localhost", "127.0.0.1", "::1", *map(str.lower, (host, *allowed_host))}
         info(f"{model}: version {current.loaded.version} answers at {where}")
-        serve(Service(current, options).application(), listening)
+        serve(Service(current, options, hosts).application(), listening)
     info(f"{model}: ended")

@@ -113,6 +113,31 @@ class Observed:
             self._metrics.finished(scope, status, time.perf_counter() - start)
 
 
+class KnownHosts:
+    """An application that is asked by some names of this machine alone.
+
+    Otherwise a page of a stranger, whose name leads to this machine, could read answers (DNS rebinding).
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
+        self._app, self._hosts = app, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "http" and _host(scope) not in self._hosts:
+            error = f"this service is not known by this name; it is by {', '.join(sorted(self._hosts))}"
+            await JSONResponse({"error": f"{error}, and by each --allowed-host"}, 421)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _host(scope: Scope) -> str | None:
+    try:
+        return Request(scope).url.hostname
+    except ValueError:
+        return None
+
+
 _USUAL_TOP = 20
 _FIELDS = ("texts", "instances", "top", "fill_implied")
 # Of Annif's http backend, with all fields that begin with `metadata_`.
@@ -196,13 +221,19 @@ def _features(instances: list[dict[str, Any]]) -> csr_array:
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _LEFT = 499  # as nginx has it: nobody receives it
+_SECONDS_OF_BODY = 30.0
+_MOST_BYTES_AT_A_TIME = 1 << 28  # of the bodies of all requests that are being received, beside the largest one
 
 
 class Service:
-    """Answers requests."""
+    """Answers requests.
 
-    def __init__(self, current: Current, limits: Limits) -> None:
-        self._current, self._limits = current, limits
+    `hosts`: names of this machine that requests may give; None: any.
+    """
+
+    def __init__(self, current: Current, limits: Limits, hosts: Collection[str] | None = None) -> None:
+        self._current, self._limits, self._hosts = current, limits, hosts
+        self._receiving = 0  # bytes
         self._metrics = Metrics(current)
         # As many predictions at a time as there are threads; the other requests wait.
         self._pool = ThreadPoolExecutor(threads(current.run.jobs))
@@ -220,16 +251,22 @@ class Service:
             (HTTPException, MpuError, ClientDisconnect, Exception), _refused
         )
         watched = [Middleware(Observed, self._metrics)]
+        if self._hosts is not None:
+            watched.append(Middleware(KnownHosts, self._hosts))
         return Starlette(routes=routes, middleware=watched, exception_handlers=handlers, lifespan=self._living)
 
     @asynccontextmanager
     async def _living(self, _app: Starlette) -> AsyncIterator[None]:
         async def watch() -> None:
             while True:
-                if (done := await asyncio.to_thread(self._current.refresh)) is not None:
-                    self._metrics.reloaded(done)
+                try:
+                    if (done := await asyncio.to_thread(self._current.refresh)) is not None:
+                        self._metrics.reloaded(done)
+                except RuntimeError as error:  # no thread can be started now
+                    self._current.problem = f"the model cannot be looked at: {error}"
                 await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
 
+        asyncio.get_running_loop().set_exception_handler(_tell)
         watching = asyncio.create_task(watch())
         with self._pool:
             yield
@@ -285,11 +322,33 @@ class Service:
 
     async def _body(self, request: Request) -> bytes:
         received = bytearray()
-        async for part in request.stream():
-            received += part
-            if len(received) > self._limits.max_bytes:
-                raise HTTPException(413, f"the body is too long: give at most {self._limits.max_bytes:,} bytes")
+        try:
+            async with asyncio.timeout(_SECONDS_OF_BODY):
+                async for part in request.stream():
+                    received += part
+                    self._receiving += len(part)
+                    if len(received) > self._limits.max_bytes:
+                        raise HTTPException(413, f"the body is too long: give at most {self._limits.max_bytes:,} bytes")
+                    if self._receiving > max(_MOST_BYTES_AT_A_TIME, self._limits.max_bytes):
+                        raise HTTPException(503, "too many requests at a time; ask again", _CLOSE)
+        except TimeoutError:
+            message = f"the body did not come in {_SECONDS_OF_BODY:g} seconds"
+            raise HTTPException(408, message, _CLOSE) from None
+        finally:
+            self._receiving -= len(received)
         return bytes(received)
+
+
+_CLOSE = {"connection": "close"}
+
+
+def _tell(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what asyncio could not do: of the system, such as too many open files, in a line."""
+    error = context.get("exception")
+    if isinstance(error, OSError):
+        _log.warning("%s: %s", context["message"], error)
+    else:
+        _log.error("%s", context["message"], exc_info=error)
 
 
 async def _refused(_request: Request, error: Exception) -> Response:

@@ -1,12 +1,16 @@
 """Where the service listens, and how it ends."""
 
+import errno
+import resource
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime import signals
@@ -16,10 +20,44 @@ from mpu_cli.runtime.parallel import blas_on_one_thread
 _SECONDS_TO_FINISH = 10
 
 
+# A connection on which no request has begun for this long, or twice as long, is closed.
+_SECONDS_TO_ASK = 20.0
+_MOST_CONNECTIONS = 1000
+_ACCEPTED_AT_ONCE = 64
+
+
+def _most_connections() -> int:
+    """Return how many connections may be open, so that files for everything else are left."""
+    return min(_MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 3)
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed where no request comes, and at once where there are too many."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._watching = self.loop.call_later(_SECONDS_TO_ASK, self._close_idle)
+        if len(self.connections) > _most_connections():
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._watching.cancel()
+        super().connection_lost(exc)
+
+    def _close_idle(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+        else:
+            self._watching = self.loop.call_later(_SECONDS_TO_ASK, self._close_idle)
+
+
 def server_of(app: Starlette) -> uvicorn.Server:
     """Make the server of an application. Its messages go to the logger `uvicorn`."""
     config = uvicorn.Config(
         app,
+        http=_Connection,
+        # asyncio accepts as many connections before it looks at the first of them
+        backlog=max(1, min(_ACCEPTED_AT_ONCE, _most_connections() // 8)),
         access_log=False,
         log_config=None,
         log_level="error",  # what a client sends wrong is not a fault of the service
@@ -42,13 +80,17 @@ def serve(app: Starlette, listening: socket.socket) -> None:
 
 @contextmanager
 def at_port(host: str, port: int) -> Iterator[socket.socket]:
-    """Listen at an address of this machine; port 0 is any that is free. MpuError where that is not possible."""
+    """Listen at an address of this machine; port 0 is any that is free; ``::`` is all of IPv6 and IPv4.
+
+    Raises MpuError (it is not possible).
+    """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.create_server((host, port), family=family)
-    except OSError as error:
-        reason = str(error.strerror).partition(" (")[0]  # the rest says the address again
-        raise MpuError(f"cannot listen at {host}, port {port}: {reason}; give another --port") from error
+        both = host == "::" and socket.has_dualstack_ipv6()
+        listening = socket.create_server((host, port), family=family, dualstack_ipv6=both)
+    except (OSError, UnicodeError) as error:
+        reason = str(getattr(error, "strerror", None) or error).partition(" (")[0]  # the rest says the address again
+        raise MpuError(f"cannot listen at {host}, port {port}: {reason}; give another --host or --port") from error
     with listening:
         # Connections inherit it. asyncio does that only where a socket names its protocol, and the body of an answer
         # would wait 40 ms for its head to be acknowledged.
@@ -60,20 +102,41 @@ def at_port(host: str, port: int) -> Iterator[socket.socket]:
 def at_socket(path: Path) -> Iterator[socket.socket]:
     """Listen at a socket file, which all may write to: who may reach it is said by its directory.
 
-    Raises MpuError (another process listens there, or there is a file that is no socket).
+    Raises MpuError (another process has it, or there is a file that is no socket).
     """
-    with socket.socket(socket.AF_UNIX) as probe, socket.socket(socket.AF_UNIX) as listening:
+    path = path.absolute()
+    with socket.socket(socket.AF_UNIX) as listening:
         try:
             if path.is_socket():
-                if probe.connect_ex(str(path)) == 0:
+                if _is_in_use(path):
                     raise MpuError(f"{path}: another process listens there")
                 path.unlink()  # of a process that was killed
             elif path.exists():
                 raise MpuError(f"{path}: is no socket, and is not replaced; give another --socket")
             listening.bind(str(path))
+            ours = path.stat().st_ino
         except OSError as error:
             raise MpuError(f"{path}: cannot listen there: {error.strerror or error}") from error
-        with signals.finally_call(lambda: path.unlink(missing_ok=True)), suppress(FileNotFoundError):
+
+        def remove() -> None:
+            with suppress(FileNotFoundError):
+                if path.stat().st_ino == ours:  # not that of a successor
+                    path.unlink()
+
+        with signals.finally_call(remove), suppress(FileNotFoundError):
             path.chmod(0o666)
             listening.listen()
             yield listening
+
+
+_SOCKETS = Path("/proc/net/unix")
+
+
+def _is_in_use(path: Path) -> bool:
+    """Whether a process has a socket file, of any kind, listening or not."""
+    with suppress(OSError):
+        if any(line.endswith(f" {path}") for line in _SOCKETS.read_text(errors="replace").splitlines()):
+            return True
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        return probe.connect_ex(str(path)) != errno.ECONNREFUSED

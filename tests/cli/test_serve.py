@@ -68,7 +68,7 @@ def test_each_request_is_a_line_of_the_log_and_a_signal_ends_it(serving):
 def test_requests_under_way_are_finished_and_a_second_signal_ends_at_once(serving):
     process, where = serving()
     host, port = where.split(":")
-    head = f"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
+    head = f"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
     with socket.create_connection((host, int(port))) as client, socket.create_connection((host, int(port))) as slow:
         client.sendall(head)
         slow.sendall(head)
@@ -92,7 +92,7 @@ def test_a_socket_file_is_for_a_proxy_and_goes_with_the_process(serving, tmp_pat
     for _ in range(2):
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(where)
-            client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             assert client.recv(100).startswith(b"HTTP/1.1 200")
     process.terminate()
     out, log = process.communicate(timeout=30)
@@ -119,7 +119,9 @@ def test_what_cannot_be_served_is_an_error(run, tiny_model, tmp_path):
 def test_a_place_that_is_taken_is_an_error(run, tiny_model, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        expected = f"error: cannot listen at 127.0.0.1, port {port}: Address already in use; give another --port"
+        expected = (
+            f"error: cannot listen at 127.0.0.1, port {port}: Address already in use; give another --host or --port"
+        )
         assert message(run, tiny_model, "--port", port) == expected
     assert "cannot listen at nowhere.invalid, port 8000: " in message(run, tiny_model, "--host", "nowhere.invalid")
     path = tmp_path / "s"

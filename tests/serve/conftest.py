@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ class Asking:
 
 
 @contextmanager
-def serving(model: Path, fill_implied: bool = False, **limits: int) -> Iterator[Asking]:
+def serving(model: Path, fill_implied: bool = False, hosts: list[str] | None = None, **limits: int) -> Iterator[Asking]:
     """Serve a model from a thread."""
     from mpu_cli.runtime.run import Run
     from mpu_cli.serve import Limits
@@ -58,7 +59,7 @@ def serving(model: Path, fill_implied: bool = False, **limits: int) -> Iterator[
     from mpu_cli.serve.listening import at_port, server_of
     from mpu_cli.serve.model import Current
 
-    service = Service(Current(model, Run(jobs=2), fill_implied), Limits(**limits))
+    service = Service(Current(model, Run(jobs=2), fill_implied), Limits(**limits), hosts)
     with at_port("127.0.0.1", 0) as listening:
         server = server_of(service.application())
         thread = threading.Thread(target=server.run, args=([listening],))
@@ -112,7 +113,7 @@ def service(made, tmp_path):
     pytest.importorskip("uvicorn")
     with ExitStack() as stack:
 
-        def start(name: str, **options: int) -> Asking:
+        def start(name: str, **options: Any) -> Asking:
             shutil.copytree(made(trained) / f"{name}.mpu", tmp_path / "m.mpu")
             return stack.enter_context(serving(tmp_path / "m.mpu", **options))
 

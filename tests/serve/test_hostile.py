@@ -1,0 +1,180 @@
+"""Clients that ask for nothing, ask slowly, or ask in another machine's name."""
+
+import http.client
+import logging
+import resource
+import socket
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mpu_cli.errors import MpuError
+
+HEAD = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
+
+
+@pytest.fixture
+def few_files():
+    """Let this process open 64 files more than it has open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/proc/self/fd").iterdir()]) + 64, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
+def test_idle_connections_do_not_stop_it(service, monkeypatch, caplog):
+    """At 64 files, 60 of them stopped it, and left 178 MB of tracebacks in half a minute."""
+    from mpu_cli.serve import listening
+
+    monkeypatch.setattr(listening, "_most_connections", lambda: 8)
+    asked = service("one")
+    with caplog.at_level(logging.INFO):
+        idle = [connected(asked.port) for _ in range(60)]
+        for client in idle[:8]:
+            client.close()
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                assert asked.ask("/health")[0] == 200
+                break
+            except (OSError, http.client.HTTPException):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        for client in idle:
+            client.close()
+    assert "Traceback" not in caplog.text
+    assert len(caplog.text) < 5000
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
+def test_a_limit_of_files_is_no_flood_of_messages(service, few_files, caplog):
+    asked = service("one")
+    with caplog.at_level(logging.INFO):
+        idle = [connected(asked.port) for _ in range(30)]
+        time.sleep(1.5)
+        for client in idle:
+            client.close()
+        time.sleep(1.5)
+        assert asked.ask("/health")[0] == 200
+    assert "Traceback" not in caplog.text
+    assert len(caplog.text) < 20_000
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /hea", HEAD + b"{"])
+def test_who_does_not_finish_a_request_is_sent_away(service, monkeypatch, sent):
+    from mpu_cli.serve import application, listening
+
+    monkeypatch.setattr(listening, "_SECONDS_TO_ASK", 0.3)
+    monkeypatch.setattr(application, "_SECONDS_OF_BODY", 0.3)
+    with connected(service("one").port) as client:
+        client.sendall(sent)
+        answer = b""
+        while part := client.recv(1000):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 408") if sent.startswith(b"POST") else answer == b""
+
+
+def test_bodies_that_wait_for_their_end_have_a_limit_together(service, monkeypatch):
+    from mpu_cli.serve import application
+
+    monkeypatch.setattr(application, "_MOST_BYTES_AT_A_TIME", 1500)
+    asked = service("one", max_bytes=1000)
+    with connected(asked.port) as first, connected(asked.port) as second:
+        first.sendall(HEAD + b" " * 990)
+        time.sleep(0.3)
+        second.sendall(HEAD + b" " * 990)
+        assert second.recv(100).startswith(b"HTTP/1.1 503")
+        first.sendall(b'{"a": 1}  ')
+        assert first.recv(100).startswith(b"HTTP/1.1 400")
+    assert asked.ask("/predict", {"instances": []})[0] == 200
+
+
+def test_a_page_of_another_name_reads_nothing(service):
+    """A stranger's page can have its own name mean this machine (DNS rebinding)."""
+    asked = service("one", hosts=["localhost", "::1"])
+    for host, status in (
+        ("localhost", 200),
+        ("LOCALHOST:80", 200),
+        ("[::1]:8000", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example:8000", 421),
+        ("[", 421),
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", asked.port, timeout=30)
+        connection.request("GET", "/health", headers={"Host": host})
+        assert connection.getresponse().status == status, host
+        connection.close()
+
+
+def test_a_model_is_looked_at_again_after_a_time_without_threads(service, monkeypatch):
+    from mpu_cli.serve import application
+
+    real = application.asyncio.to_thread
+    asked = service("one")
+
+    async def refused(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(application.asyncio, "to_thread", refused)
+        assert "can't start new thread" in asked.until("/health", 503)["problem"]
+    assert application.asyncio.to_thread is real
+    asked.until("/health", 200)
+
+
+def test_a_name_that_cannot_be_one_is_an_error():
+    pytest.importorskip("uvicorn")
+    from mpu_cli.serve.listening import at_port
+
+    with pytest.raises(MpuError, match=r"cannot listen at a\.\.b"), at_port("a..b", 0):
+        pass
+
+
+@pytest.fixture
+def at_socket():
+    pytest.importorskip("uvicorn")
+    from mpu_cli.serve.listening import at_socket
+
+    return at_socket
+
+
+@pytest.mark.parametrize("kind", [socket.SOCK_DGRAM, socket.SOCK_STREAM])
+def test_a_socket_that_a_process_has_is_not_removed(at_socket, tmp_path, kind):
+    with socket.socket(socket.AF_UNIX, kind) as other:
+        other.bind(str(tmp_path / "s"))  # of streams: not listening yet
+        with pytest.raises(MpuError, match="another process"), at_socket(tmp_path / "s"):
+            pass
+        assert (tmp_path / "s").is_socket()
+
+
+@pytest.mark.timeout(20)
+def test_a_busy_predecessor_is_not_waited_for(at_socket, tmp_path):
+    clients = []
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(tmp_path / "s"))
+        other.listen(0)
+        for _ in range(3):  # as many as it takes; nobody accepts them
+            client = socket.socket(socket.AF_UNIX)
+            client.setblocking(False)
+            client.connect_ex(str(tmp_path / "s"))
+            clients.append(client)
+        with pytest.raises(MpuError, match="another process"), at_socket(tmp_path / "s"):
+            pass
+    for client in clients:
+        client.close()
+
+
+def test_the_socket_of_a_successor_stays(at_socket, tmp_path):
+    with at_socket(tmp_path / "s"):
+        (tmp_path / "s").unlink()
+        successor = socket.socket(socket.AF_UNIX)
+        successor.bind(str(tmp_path / "s"))
+    assert (tmp_path / "s").is_socket()
+    successor.close()
