@@ -18,7 +18,7 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import MpuError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
-from mpu_cli.runtime.figures import image, new_figure
+from mpu_cli.runtime.figures import image, literal, new_figure
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import NULL, Count, Share
 from mpu_cli.svmlight.streams import open_output
@@ -368,8 +368,7 @@ def _links(axes: Any, model: bundle.TrainedModel, names: LabelNames | None) -> N
     def name(k: int) -> str:
         number = int(model.label_ids[k])
         text = str(number) if names is None else names.shown(number)
-        text = text if len(text) <= _LETTERS else text[:_LETTERS] + "..."
-        return text.replace("\\", r"\\").replace("$", r"\$")  # no formula
+        return literal(text if len(text) <= _LETTERS else text[:_LETTERS] + "...")
 
     axes.barh(range(len(links)), [link.weight for link in links])
     axes.set_yticks(range(len(links)), [f"{name(link.k)} on {name(link.j)}" for link in links], fontsize="small")

@@ -4,7 +4,7 @@ import io
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from mpu_cli.errors import MpuError
+from mpu_cli.errors import MpuError, one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,6 +20,11 @@ def new_figure(width: float, height: float) -> "Figure":
     except ImportError:
         raise MpuError("a plot needs matplotlib; install it with: pip install matplotlib") from None
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def literal(text: str) -> str:
+    """Return a text that a figure shows as it is: it is not a formula, and has no control characters."""
+    return one_line(text).replace("$", r"\$")
 
 
 def image(figure: "Figure", form: str, *, salt: str = "mpu", **options: Any) -> bytes:

@@ -220,7 +220,8 @@ def _named(line: int, values: list[str], names: list[str], empty: dict[str, obje
 
 TEXT, TAGS, ID = "text", "tags", "id"  # default fields; the last two are optional
 SEPARATOR = ";"
-_LINE_ENDS = str.maketrans(dict.fromkeys("\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029", " "))
+# Control characters, among them those that end lines or cells, and separators of lines and paragraphs.
+_CONTROL = str.maketrans(dict.fromkeys(map(chr, (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)), " "))
 
 
 @dataclass(frozen=True)
@@ -463,8 +464,8 @@ def _kind(value: object) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a tag or an id as data files have it: without blanks around, in one line and one cell."""
-    return text.strip().translate(_LINE_ENDS)
+    """Return a tag or an id as data files have it: without blanks around and control characters."""
+    return text.translate(_CONTROL).strip()
 
 
 _TABLE = Fields(tags="subject_uris", id="document_id", separator=" ")

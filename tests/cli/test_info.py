@@ -316,6 +316,19 @@ def test_a_figure(run, news, tmp_path, name, start):
         assert b"politics" not in (tmp_path / name).read_bytes()
 
 
+def test_a_figure_shows_names_as_they_are(run, news, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "news.svm").write_bytes(news.with_suffix(".svm").read_bytes())
+    (tmp_path / "news.labels").write_text("\\frac{\na $\\frac{ b$\nc\x1b\x01\n")
+    assert run("train", tmp_path / "news.svm", *CHOSEN, "-q").exit_code == 0
+    result = run("info", tmp_path / "news.mpu", "--plot", tmp_path / "x.svg")
+    assert (result.exit_code, result.stderr) == (0, "")
+    drawn = (tmp_path / "x.svg").read_text()
+    assert r"\frac{ on" in drawn
+    assert r"a $\frac{ b$" in drawn
+    assert not {"\x1b", "\x01"} & set(drawn)
+
+
 @pytest.mark.parametrize("path", [MODELS[-1], *slow(*MODELS[:-1])], ids=lambda path: str(path.relative_to(FIXTURES)))
 def test_a_figure_of_any_model(run, tmp_path, path):
     pytest.importorskip("matplotlib")

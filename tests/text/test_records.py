@@ -40,9 +40,9 @@ def test_tags_of_all_kinds():
     assert records({"text": "", "tags": None})[0].tags == ()
 
 
-def test_tabs_and_line_ends_within_become_blanks():
-    (found,) = records({"id": "1\t2\n", "text": "a\tb", "tags": ["x\ny", "u\u2028v\r\nw"]})
-    assert found == Record(1, "a\tb", ("x y", "u v  w"), "1 2", True)
+def test_control_characters_within_become_blanks():
+    (found,) = records({"id": "\x1b1\t2\n", "text": "a\tb", "tags": ["x\ny", "u\u2028v\r\nw", "\x00z\x9b\x7f"]})
+    assert found == Record(1, "a\tb", ("x y", "u v  w", "z"), "1 2", True)
 
 
 BAD = {
