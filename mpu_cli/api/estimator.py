@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict, Unpack, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli import bundle, methods
-from mpu_cli.api import arrays, cluster_learning, learning, parameters
+from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
@@ -52,7 +52,7 @@ class LabelSetsMixin(ClassifierMixin):
         """
         if self._has_one_dimension:
             return [(label,) for label in self.predict(X).tolist()]
-        predicted = csr_array(cluster_learning.computed(self.predict(X)))
+        predicted = csr_array(self.predict(X))
         predicted.sort_indices()
         names = self.classes_[predicted.indices].tolist()
         ends = predicted.indptr.tolist()
@@ -82,10 +82,7 @@ class LabelSetsMixin(ClassifierMixin):
         """
         if self._has_one_dimension:
             return float(super().score(X, y))
-        predicted, y = (
-            arrays.indicator(cluster_learning.computed(self.predict(X)), "predictions"),
-            cluster_learning.computed(y),
-        )
+        predicted = arrays.indicator(self.predict(X), "predictions")
         if arrays.are_label_sets(y):
             new = {label for row in y for label in row} - set(self.classes_.tolist())  # they are never predicted
             y, names = arrays.from_label_sets(y, [*self.classes_.tolist(), *sorted(new, key=str)])
@@ -137,13 +134,6 @@ def _finite_log_odds(p: np.ndarray) -> np.ndarray:
 
 # Attributes, and what the record of a training calls them.
 _EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}
-
-
-class Others(TypedDict, total=False):
-    """What few calls of `MPUClassifier.fit` have."""
-
-    groups: Any
-    client: Any
 
 
 @parameters.declared
@@ -218,9 +208,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     [('news',), ('arts', 'film')]
     """
 
-    # Metadata of `fit` that its signature does not name, for `set_fit_request`.
-    __metadata_request__fit: ClassVar = dict.fromkeys(Others.__optional_keys__)
-
     def __init__(self, *, classes: ArrayLike | None = None, verbose: int = 0, **chosen: Any) -> None:
         defaults = {option.name: option.written_default for option in parameters.DECLARED.values()}
         if unknown := chosen.keys() - defaults.keys():
@@ -239,7 +226,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         ignored: Any = None,
         sampled: Any = None,
         label_features: Any = None,
-        **others: Unpack[Others],
+        groups: Any = None,
     ) -> "MPUClassifier":
         """Learn from annotated instances.
 
@@ -273,12 +260,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             far as that helps (`prior`). A row of zeros: the label has no features.
         groups : array_like, shape (n,), optional
             The name of the group of each instance: each group has a label frequency of its own, as of
-            ``mpu train --groups``; ``record_["c_by_group"]`` has them. Not on a cluster.
-        client : distributed.Client, optional
-            Learn on its Dask cluster, as ``mpu train --cluster`` does. X and y are dask arrays with the same chunks of
-            whole rows, dense or of sparse matrices; other arguments are arrays as above, or dask arrays,
-            which are brought here. Or X is a list of LIBSVM files or URLs, which the workers read, and all
-            other arrays are left out. Default, for such X: Dask's present client.
+            ``mpu train --groups``; ``record_["c_by_group"]`` has them.
 
         Returns
         -------
@@ -290,8 +272,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         ValueError
             An array has a wrong shape, type or value, or no label is annotated, or a parameter is out of its range.
         MpuError
-            The data are too large for the memory, or features too large for 32-bit numbers. Or a file cannot be read,
-            or the cluster fails (`ClusterError`).
+            The data are too large for the memory, or features too large for 32-bit numbers.
 
         Warns
         -----
@@ -299,16 +280,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             Before the model is trusted, such as where the data do not determine c.
         """
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
-        if unknown := others.keys() - Others.__optional_keys__:
-            raise TypeError(f"{min(unknown)!r} is no argument of fit; there are also groups and client")
-        client = others.get("client")
-        arguments = verified | {"label_features": label_features, "groups": others.get("groups")}
-        if cluster_learning.is_meant(X, y, client):
-            learned = cluster_learning.learn(parameters.of_estimator(self), X, y, self.classes, client, arguments)
-            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-            self.n_features_in_ = learned.model.predictor.n_features
-            named = arrays.Named(csr_array((0, len(learned.classes))), learned.classes)
-            return self._become(learned.model, learned.columns, named, learned.sparse)
+        arguments = verified | {"label_features": label_features, "groups": groups}
         validate_data(self, X, y, skip_check_array=True)
         y, arguments["ignored"] = arrays.without_unknown(y, ignored)
         named = arrays.Named.of(y, self.classes)
@@ -351,8 +323,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             Features are too large for 32-bit numbers; or the array would exceed the free memory: `predict_top` gives
             the most probable labels as a sparse matrix.
         """
-        if cluster_learning.is_lazy(X):
-            return cast(np.ndarray, cluster_learning.predicted(self, "predict_proba", X, np.float32))
         return self._of_classes(self._probabilities(X))
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -373,8 +343,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         ValueError, MpuError
             As for `predict_proba`.
         """
-        if cluster_learning.is_lazy(X):
-            return cast(np.ndarray, cluster_learning.predicted(self, "decision_function", X, np.float32))
         return self._margins(self._probabilities(X))
 
     def predict_top(self, X: Any, k: int = 5) -> csr_array:
@@ -413,8 +381,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         >>> bool((top.data > 0.5).all())
         True
         """
-        if cluster_learning.is_lazy(X):
-            return cluster_learning.predicted(self, "predict_top", X, np.float32, is_sparse=True, k=k)
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise DataError(f"k is {k!r}: give a whole number of labels, from 1")
         if self._has_one_dimension:
@@ -441,9 +407,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         ValueError, MpuError
             As for `predict_proba`.
         """
-        if cluster_learning.is_lazy(X):
-            check_is_fitted(self)
-            return cluster_learning.predicted(self, "predict", X, int, self.sparse_output_)
         if self._has_one_dimension:
             return self._best_class(self._probabilities(X))
         label_sets = learning.label_sets(self._predictor(), self._features(X), parameters.run_of(self))

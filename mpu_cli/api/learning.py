@@ -13,7 +13,6 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli import methods
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
-from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.frequency import estimators
@@ -48,8 +47,6 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
     Every parameter is from `parameters.checked`; features are float32, n x D; `ids` are the numbers of labels in files,
     ascending.
     """
-    if chosen["shards"] != OnCluster.shards:
-        raise DataError(f"shards is {chosen['shards']}, and without a cluster there are none: give fit dask arrays")
     method, options, run = chosen["method"], _options(chosen, annotations), run_of(chosen)
     data = TrainingData(features=matrix, labels=annotations.labels, ids=ids, **vars(annotations.label_information))
     fitted = data.fit(method, options, run)

@@ -14,7 +14,6 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from mpu_cli import methods
-from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import Kind, Option, RunOptions, Threads, Whole, options_of
 from mpu_cli.runtime.options import checked as checked_as
@@ -61,9 +60,7 @@ def _in_python(option: Option) -> Option:
 
 _OF_RUN = options_of(RunOptions)
 # By the names of the options; each has its name in Python.
-DECLARED: dict[str, Option] = {
-    name: _in_python(option) for name, option in (methods.options() | _OF_RUN | options_of(OnCluster)).items()
-}
+DECLARED: dict[str, Option] = {name: _in_python(option) for name, option in (methods.options() | _OF_RUN).items()}
 
 
 def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:

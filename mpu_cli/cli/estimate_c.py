@@ -7,21 +7,18 @@ import click
 from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
     Parsed,
-    cluster_options,
     numbers_option,
     option,
     options_as_one,
-    refuse_sources,
     run_options,
     scores_option,
     training_files,
 )
 from mpu_cli.cli.printing import QUESTIONS, give, json_option, print_groups, print_table
-from mpu_cli.core.options import RBF, FrequencyOptions
+from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.errors import counted
 
 if TYPE_CHECKING:
-    from mpu_cli.cluster.on_cluster import OnCluster
     from mpu_cli.commands.estimate_c import FrequencyReport, LabelFrequencyReport
     from mpu_cli.inputs.training_data import Sources
     from mpu_cli.runtime.report import Interval
@@ -61,7 +58,6 @@ def _widths(text: str) -> tuple[float, ...]:
 )
 @options_as_one(FrequencyOptions)
 @numbers_option
-@cluster_options
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
 @scores_option
@@ -72,7 +68,6 @@ def estimate_c(
     output: str | None,
     method: str,
     options: FrequencyOptions,
-    on: "OnCluster | None",
     run: "Run",
     as_json: bool,
     **wanted: Any,
@@ -106,7 +101,6 @@ def estimate_c(
     \b
     Example:
       mpu estimate-c news.svm
-      mpu estimate-c part-*.svm.gz --cluster tcp://scheduler:8786
       mpu estimate-c news.svm --per-label --json
       mpu estimate-c news.svm --reviewed checked.tsv
       mpu estimate-c news.svm --plan
@@ -120,12 +114,9 @@ def estimate_c(
     refuse_overlaps(sources.by_option(), {"--output": output, "--cache": sources.cache})
     if sources.scores is not None and options.features is not None:
         raise click.UsageError("--scores stands in place of a model: leave out --features.")
-    if on is not None:
-        refuse_sources(sources, features=options.features == RBF)
     report = command.estimate(
         sources,
         command.Estimator(method=method, **vars(options)),
-        on=on,
         output=output,
         run=run,
         **wanted,

@@ -1,7 +1,5 @@
 """``mpu evaluate``."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +9,11 @@ from mpu_cli.cli.messages import verbosity_options, warn
 from mpu_cli.cli.options import (
     FILE,
     Parsed,
-    cluster_options,
     is_set,
     names_options,
     numbers_option,
     option,
     reading_options,
-    refuse_with_cluster,
     reviewed_options,
     run_options,
 )
@@ -36,7 +32,6 @@ from mpu_cli.runtime.options import (
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
-    from mpu_cli.cluster.on_cluster import OnCluster
     from mpu_cli.commands.evaluate import ComparisonReport, EvaluationReport, Quality
     from mpu_cli.names import Naming
     from mpu_cli.runtime.run import Run
@@ -134,7 +129,6 @@ def _cutoffs(text: str) -> tuple[int, ...]:
     "and completely reviewed, and report 90 % intervals. Their predictions should come from a model that has not seen "
     "them."
 )
-@cluster_options
 @reading_options
 @run_options("kernel")
 @json_option
@@ -152,7 +146,6 @@ def evaluate(
     frequencies: str | None,
     threshold: float,
     reviewed: tuple[str, ...],
-    on: "OnCluster | None",
     reading: Reading,
     run: "Run",
     as_json: bool,
@@ -192,7 +185,6 @@ def evaluate(
       mpu evaluate incomplete.svm tags.txt --reviewed checked.tsv
       mpu evaluate test.svm old.mpu new.mpu tags.txt
       mpu evaluate part-*.svm.gz --predictions tags/
-      mpu evaluate part-*.svm.gz --predictions news.mpu --cluster tcp://scheduler:8786
     """
     from mpu_cli.commands import evaluate as command
     from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
@@ -224,15 +216,12 @@ def evaluate(
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
 
-    if on is not None:
-        refuse_with_cluster((*truths, *predictions), reviewed=reviewed)
-
     least = threshold if is_set("threshold") else None
     wanted: dict[str, Any] = {"names": names, "c": c, "naming": naming, "ks": ks, "threshold": least}
     if several:
-        with _collecting(on, len(truths) * len(predictions)) as where:
+        with counting("evaluating", noun="instance") as count:
             compared = command.evaluate_several(
-                truth, predictions, command.Metrics(**wanted), reading=reading, run=run, **where
+                truth, predictions, command.Metrics(**wanted), reading=reading, run=run, count=count
             )
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
@@ -240,8 +229,8 @@ def evaluate(
         return
     propensities = command.PropensitySource(training=training, a=propensity_a, b=propensity_b, frequencies=frequencies)
     detailed = command.DetailedMetrics(propensities=propensities, reviewed=reviewed, **wanted, **details)
-    with _collecting(on, len(truths)) as where:
-        report = command.evaluate(truth, predictions[0], detailed, reading=reading, run=run, **where)
+    with counting("evaluating", noun="instance") as count:
+        report = command.evaluate(truth, predictions[0], detailed, reading=reading, run=run, count=count)
     if report.threshold is not None and report.uses_label_sets and not is_set("threshold"):
         warn(_CUT.format(threshold))
     if not report.true_labels:
@@ -249,17 +238,6 @@ def evaluate(
     if report.corrected and report.corrected["clipped"]:
         warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {c} is probably too small")
     show(report, as_json, _print_report)
-
-
-@contextmanager
-def _collecting(on: "OnCluster | None", n_files: int) -> Iterator[dict[str, Any]]:
-    """Yield arguments of evaluations: a counter of progress and, on a cluster, its executor."""
-    if on is None:
-        with counting("evaluating", noun="instance") as count:
-            yield {"count": count}
-        return
-    with on.connected() as executor, counting("evaluating", n_files, "file") as count:
-        yield {"count": count, "executor": executor}
 
 
 def _named(predictions: tuple[str, ...]) -> dict[str, str]:

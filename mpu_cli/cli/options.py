@@ -233,7 +233,8 @@ def _run(**chosen: Any) -> "Run":
 
 
 def _on_cluster(cluster: Address | None, cluster_timeout: float | None) -> OnCluster | None:
-    _refuse_idle(cluster, "--cluster-timeout", cluster_timeout)
+    if cluster is None and cluster_timeout is not None:
+        raise click.UsageError("--cluster-timeout needs --cluster.")
     return None if cluster is None else OnCluster(cluster, cluster_timeout or OnCluster.timeout)
 
 
@@ -253,24 +254,6 @@ cluster_options = as_one(
         f"How long the cluster may be without a scheduler or a worker. Default: {OnCluster.timeout:g}.",
     ),
 )
-
-
-def shards_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--shards`` to a command with `cluster_options`; it becomes part of its `on`."""
-    declared = options_of(OnCluster)["shards"]
-
-    @option("--shards", declared.kind, f"{declared.help} Default: {declared.default}.")
-    @wraps(function)
-    def command(*args: Any, shards: int | None, on: OnCluster | None, **kwargs: Any) -> Any:
-        _refuse_idle(on, "--shards", shards)
-        return function(*args, on=on and replace(on, shards=shards or on.shards), **kwargs)
-
-    return command
-
-
-def _refuse_idle(cluster: object, option: str, value: object) -> None:
-    if cluster is None and value is not None:
-        raise click.UsageError(f"{option} needs --cluster.")
 
 
 def refuse_with_cluster(files: Iterable[str], **values: Any) -> None:

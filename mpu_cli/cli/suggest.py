@@ -9,15 +9,12 @@ from mpu_cli.cli.messages import detail, info, verbosity_options
 from mpu_cli.cli.options import (
     FILE,
     PATH,
-    cluster_options,
     label_features_option,
     numbers_option,
     option,
     options_as_one,
-    refuse_sources,
     run_options,
     scores_option,
-    shards_option,
     suggestible_options,
     training_files,
 )
@@ -28,7 +25,6 @@ from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Whole
 from mpu_cli.svmlight.grammar import MAX_ID
 
 if TYPE_CHECKING:
-    from mpu_cli.cluster.on_cluster import OnCluster
     from mpu_cli.commands.estimate_c import Asked
     from mpu_cli.commands.suggest import SuggestionReport
     from mpu_cli.inputs.training_data import Sources
@@ -70,8 +66,6 @@ if TYPE_CHECKING:
 @suggestible_options
 @numbers_option
 @options_as_one(Options)
-@cluster_options
-@shards_option
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
 @label_features_option
@@ -87,7 +81,6 @@ def suggest(
     questions: int | None,
     fill_implied: bool,
     options: Options,
-    on: "OnCluster | None",
     run: "Run",
     as_json: bool,
     **of_outputs: Any,
@@ -119,7 +112,6 @@ def suggest(
       mpu suggest news.svm --reviewed checked.tsv --top 1000 -o more.tsv
       mpu suggest news.svm --format svm -o filled.svm
       mpu suggest news.svm --scores forest-oof.txt -o missing.tsv
-      mpu suggest part-*.svm.gz --top 1000 -o missing.tsv --cluster tcp://scheduler:8786
     """
     from mpu_cli.commands import estimate_c
     from mpu_cli.commands import suggest as command
@@ -129,8 +121,8 @@ def suggest(
     output, oof, model, why = outputs.target, outputs.out_of_fold, outputs.model, outputs.why
     if fill_implied and form != "svm":
         raise click.UsageError("--fill-implied needs --format svm.")
-    if why and (form == "svm" or on is not None):
-        raise click.UsageError("--why is for a list, and not with --cluster.")
+    if why and form == "svm":
+        raise click.UsageError("--why is for a list.")
     if why:
         if options.features == RBF:
             raise click.UsageError(
@@ -144,7 +136,7 @@ def suggest(
     if questions is not None:
         others: dict[str, object] = {"--format": form != "list", "--top": top, "--min-probability": min_probability}
         others |= {"--per-instance": per_instance, "--suspects": outputs.suspects, "--oof": oof}
-        others |= {"--model": model, "--why": why, "--cluster": on, "--label-features": sources.label_features}
+        others |= {"--model": model, "--why": why, "--label-features": sources.label_features}
         others |= outputs.suggestible.by_option()
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--questions trains no model and lists no suggestions: leave out {unused[0]}.")
@@ -158,10 +150,8 @@ def suggest(
         others["options of training"] = options != Options(c=options.c, folds=options.folds, sample=options.sample)
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--scores stands in place of a training: leave out {unused[0]}.")
-    if on is not None:
-        refuse_sources(sources, features=options.features == RBF)
     report = command.suggest(
-        sources, outputs, options, Choice(top, min_probability, per_instance), on=on, fill_implied=fill_implied, run=run
+        sources, outputs, options, Choice(top, min_probability, per_instance), fill_implied=fill_implied, run=run
     )
     give(report, as_json, _say)
 

@@ -20,7 +20,6 @@ from mpu_cli.cli.options import (
     option,
     refuse_sources,
     run_options,
-    shards_option,
     top_k_options,
     training_files,
     wait_option,
@@ -105,7 +104,7 @@ _GROUPS = {
     "label_features prior",
     "Replacing the model": "accept_on accept_if accept_margin accept_metric accept_above keep wait",
     "Large data": "sample prune memory cache jobs kernel",
-    "Cluster": "cluster shards cluster_timeout",
+    "Cluster": "cluster cluster_timeout",
     "Input": "implicit_values max_line_bytes",
     "Output": "output oof history json log_format quiet verbose help",
 }
@@ -162,7 +161,6 @@ file of --label-features. Labels that have a name there, and are never annotated
     *map(click_option, options_of(Acceptance).values()),
 )
 @cluster_options
-@shards_option
 @run_options("seed", "jobs", "kernel", "memory")
 @training_files
 @label_features_option

@@ -1,4 +1,4 @@
-"""Connections to Dask clusters: a running one, one started on this machine, or a client of the caller."""
+"""Connections to Dask clusters: a running one, or one started on this machine."""
 
 import asyncio
 import logging
@@ -14,14 +14,14 @@ from shutil import rmtree
 from typing import cast
 
 from dask import config
-from distributed import Client, LocalCluster, Security, default_client
+from distributed import Client, LocalCluster, Security
 from distributed.comm.core import connect
 from distributed.core import send_recv
 from distributed.system import MEMORY_LIMIT
 
 from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.dask_executor import DaskExecutor
-from mpu_cli.errors import ClusterError, DataError, MpuError
+from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.parallel import within
 from mpu_cli.runtime.signals import finally_call
@@ -70,28 +70,6 @@ class _Client(Client):
 def _leave(what: Client | LocalCluster, seconds: float) -> None:
     with suppress(Exception):  # whatever a stranger answers even now
         within(seconds, partial(what.close, timeout=seconds))
-
-
-@contextmanager
-def borrowed(client: Client | None, timeout: float) -> Iterator[DaskExecutor]:
-    """Use the client of a caller (None: the current one of Dask); all that is submitted is removed from its cluster.
-
-    It stays open. DataError where there is no client, or it is asynchronous; ClusterError where it is closed, or as for
-    `connected`, as is the timeout.
-    """
-    if client is None:
-        try:
-            client = default_client()
-        except ValueError:
-            raise DataError("there is no cluster to learn on: give client=distributed.Client(...)") from None
-    if not isinstance(client, Client):
-        raise DataError(f"client is {type(client).__name__}: give a distributed.Client")
-    if client.asynchronous:
-        raise DataError("client is asynchronous, and nothing here is awaited: give one with asynchronous=False")
-    if client.status != "running":
-        raise ClusterError(f"the client is {client.status}: give one that is connected")
-    with _working(client, timeout) as executor:
-        yield executor
 
 
 @contextmanager

@@ -131,20 +131,6 @@ class DaskExecutor:
         self._futures.add(future)
         return future
 
-    def blocks(self, *arrays: Any) -> list[list[Handle]]:
-        """Compute the blocks of dask arrays on the cluster, unless it has them; return their handles, by array."""
-        of_each = [list(array.to_delayed().ravel()) for array in arrays]
-        futures = iter(self._client.compute([block for blocks in of_each for block in blocks]))
-        handles = [[next(futures) for _ in blocks] for blocks in of_each]
-        self._futures.update(future for blocks in handles for future in blocks)
-        return handles
-
-    def computed(self, array: Any) -> Any:
-        """Compute a dask array on the cluster, and return it in memory."""
-        future = self._client.compute(array)
-        self._futures.add(future)
-        return self.gather([future])[0]
-
     def forget(self) -> None:
         """Release all results on the cluster, even those whose handles are still referenced (by a traceback, say)."""
         for future in list(self._futures):

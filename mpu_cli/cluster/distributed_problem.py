@@ -40,7 +40,7 @@ FEW_INSTANCES_OF_MANY = 50_000
 
 @dataclass(frozen=True)
 class Collection:
-    """Instances on the workers of a cluster, from files or from blocks of arrays."""
+    """Instances on the workers of a cluster, from files."""
 
     executor: Executor
     parts: list[Part]  # source of each part, for messages

@@ -6,9 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from mpu_cli.cluster.address import Address
-from mpu_cli.core.options import FEW_SHARDS
 from mpu_cli.errors import MpuError
-from mpu_cli.runtime.options import Whole, option
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
@@ -20,13 +18,6 @@ class OnCluster:
 
     address: Address
     timeout: float = 300.0  # seconds to wait while there is no scheduler or no worker
-    # Models that are learned in parallel and averaged (iterative parameter mixing)
-    shards: int = option(
-        Whole(1, 10_000),
-        FEW_SHARDS,
-        "On a cluster, learn this many models in parallel and average their weights. More than the default make use of "
-        "more workers, and need two rounds, or three. The model depends on this number, not on that of the workers.",
-    )
 
     def connected(self) -> "AbstractContextManager[DaskExecutor]":
         """Connect with the cluster, or start it; errors as for `cluster.connection.connected`."""

@@ -1,30 +1,26 @@
-"""Predictions that are evaluated, here or by a cluster: a file of them, or a model that makes them."""
+"""Predictions that are evaluated: a file of them, or a model that makes them."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from operator import add
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
-from mpu_cli.commands.predict import Fitness, ModelFiles, loaded
+from mpu_cli.commands.predict import Fitness
 from mpu_cli.commands.prediction_files import in_folder
 from mpu_cli.core.data.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.model.thresholds import reached
-from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, OverflowingError, shown
+from mpu_cli.errors import STANDARD_STREAM, InputError, OverflowingError
 from mpu_cli.evaluation.compare import Form, iter_predictions, pairs_of_files, pairs_of_part
-from mpu_cli.runtime.parallel import Executor, reduced
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import iter_chunks, no_instances
+from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import Files, Source, as_one, files_of
 from mpu_cli.text.sidecars import refuse_other_vectorizer
 
@@ -90,49 +86,17 @@ class Candidate:
         *,
         called: str = "PREDICTIONS",
         tick: Callable[[int], None] = lambda _: None,
-        executor: Executor | None = None,
     ) -> C:
         """Add the instances of data, with their predictions in the form of `evaluation.compare`, to counts.
 
         `called`: what the predictions are called in messages.
-        `tick`: called with how many more instances are done with; by a cluster, files.
-        `executor`: that of a cluster, whose workers can reach all files. Default: this process reads and predicts.
-        Raises MpuError (one file has the predictions of several, and workers are to read them), ClusterError.
+        `tick`: called with how many more instances are done with.
         """
-        if executor is not None:
-            return self._collect_by(executor, counts, truth, reading, run, tick)
         if self.model is None:
             _add(counts, pairs_of_files(truth, self.source, reading, run, called), tick)
         else:
             self.warn(_add_predicted(counts, self.model, iter_chunks(truth, reading, run=run), truth, run, tick))
         return counts
-
-    def _collect_by(
-        self, executor: Executor, counts: C, truth: Source, reading: Reading, run: Run, tick: Callable[[int], None]
-    ) -> C:
-        files = list(map(absolute, files_of(truth)))
-        done = [
-            executor.submit(_of_part, counts, self.name, predicted, file, state_of(file), reading, run.on_a_worker())
-            for file, predicted in zip(files, self._of_files(files), strict=True)
-        ]
-        executor.wait(done, lambda: tick(1))
-        collected: _Collected[C] = executor.gather([reduced(executor, add, done)])[0]
-        if not collected.instances:
-            raise no_instances(truth)
-        self.warn(collected.fitness)
-        return collected.counts
-
-    def _of_files(self, files: list[str]) -> list[str] | list[ModelFiles]:
-        """Return the file of predictions, or the model, for each file."""
-        if self.model is not None:
-            return [ModelFiles.of(Path(self.name))] * len(files)
-        predictions = list(map(absolute, files_of(self.source)))
-        if len(predictions) != len(files):
-            raise MpuError(
-                f"{shown(self.name)}: is no directory with predictions of {len(files)} files; with --cluster, give "
-                "the one that `mpu predict` has written of them, or a model"
-            )
-        return predictions
 
     def collect_part(
         self, counts: C, truth: str, reading: Reading, run: Run, tick: Callable[[int], None] = lambda _: None
@@ -207,27 +171,3 @@ def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Ru
             scores = csr_array((predicted.data, ids[predicted.indices], predicted.indptr), shape=(n, width))
         labels = csr_array((chosen.data, ids[chosen.indices], chosen.indptr), shape=(n, width))
         yield part, Dataset(labels, scores)
-
-
-@dataclass(frozen=True)
-class _Collected(Generic[C]):
-    """The counts of one or several files, with the fitness of the model for them and the number of instances."""
-
-    counts: C
-    fitness: Fitness
-    instances: int
-
-    def __add__(self, other: "_Collected[C]") -> "_Collected[C]":
-        return _Collected(*(mine + getattr(other, name) for name, mine in vars(self).items()))
-
-
-def _of_part(
-    begun: C, name: str, predicted: str | ModelFiles, truth: str, state: State | None, reading: Reading, run: Run
-) -> _Collected[C]:
-    refuse_other(truth, state)
-    model = loaded(predicted) if isinstance(predicted, ModelFiles) else None
-    candidate = Candidate(name, model, "" if isinstance(predicted, ModelFiles) else predicted)
-    counts = deepcopy(begun)  # which may be an argument of other units too
-    sizes: list[int] = []
-    fitness = candidate.collect_part(counts, truth, reading, run, sizes.append)
-    return _Collected(counts, fitness, sum(sizes))

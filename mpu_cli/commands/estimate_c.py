@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency import estimators, questions
@@ -120,7 +119,6 @@ def estimate(
     sources: Sources,
     estimator: Estimator = Estimator(),
     *,
-    on: OnCluster | None = None,
     per_label: bool = False,
     output: str | Path | None = None,
     plan: Sequence[float] = (),
@@ -131,16 +129,14 @@ def estimate(
 
     By the features that `mpu train` chooses by default, or with the same --features, so that both say the same.
 
-    `on`: where workers read; the sample is fetched, and where label sets are complete, all labels. `sources` are
-    without a cache. Default: this process reads.
     `per_label`: whether to estimate a label frequency for each label too.
     `output`: where to write the frequency of each label, as `read_frequencies` reads it.
     `plan`: widths of intervals of c to plan a review for.
-    Raises InputError, ClusterError (as of `training_set`), MpuError (the output cannot be written; TooLargeError where
+    Raises InputError (as of `training_set`), MpuError (the output cannot be written; TooLargeError where
     the data do not fit in memory).
     """
     refuse_unwritable(output)
-    with training_set(sources, run, on, method=None) as data:
+    with training_set(sources, run, method=None) as data:
         drawn = _Drawn.of(data, estimator, per_label, run)
         fetched, sample = drawn.data, drawn.sample
         estimated, scored = _Estimated(), None

@@ -30,7 +30,6 @@ from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
-from mpu_cli.runtime.parallel import Executor
 from mpu_cli.runtime.report import HIDDEN, INLINE, Count, Frequency, Interval
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -106,7 +105,6 @@ def evaluate_several(
     metrics: Metrics = Metrics(),
     *,
     count: Callable[[int], None] = lambda _: None,
-    executor: Executor | None = None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> ComparisonReport:
@@ -116,7 +114,6 @@ def evaluate_several(
     `predictions`: at least two files, directories of them or models, as for `commands.evaluate.evaluate`.
     `metrics`: names among `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them.
     `count`: called with how many more instances have been compared, for each of the predictions.
-    `executor`: as for `Candidate.collect`.
     `run`: its seed draws the bootstrap samples.
     Raises InputError (a file cannot be read), MpuError (the files have different numbers of instances, or one of the
     metrics needs scores that not all have).
@@ -128,7 +125,7 @@ def evaluate_several(
     for name in predictions:
         candidate = Candidate.of(name, truth)
         begun = _CandidateCounts(candidate.form, metrics.threshold, Tally(metrics.ks), Tally(metrics.ks), c)
-        counts = candidate.collect(begun, truth, reading, run, called=name, tick=count, executor=executor)
+        counts = candidate.collect(begun, truth, reading, run, called=name, tick=count)
         every.append(counts.counts())
         cut += [name] * counts.is_cut
     values, differences = compare(every, c is not None, run.seed)
@@ -313,7 +310,6 @@ def evaluate(
     metrics: DetailedMetrics = DetailedMetrics(),
     *,
     count: Callable[[int], None] = lambda _: None,
-    executor: Executor | None = None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> EvaluationReport:
@@ -324,7 +320,6 @@ def evaluate(
     each of those of `truth`, of the same names.
     `metrics`: names among `metric_names`.
     `count`: called with how many more instances have been compared.
-    `executor`: as for `Candidate.collect`; not used with reviewed instances.
     Raises InputError (a file cannot be read), MpuError (the files have different numbers of instances, one of the
     metrics needs scores or propensities and there are none, or there are propensities and no scores).
     """
@@ -341,7 +336,7 @@ def evaluate(
         comparison = begun.comparison()
         intervals = _intervals(*pair, metrics.threshold, run.seed)
     else:
-        comparison = candidate.collect(begun, truth, reading, run, tick=count, executor=executor).comparison()
+        comparison = candidate.collect(begun, truth, reading, run, tick=count).comparison()
         intervals = None
     c = None if frequencies is None else frequencies.of_counts(comparison.label_sets)
     report = replace(build_report(comparison, metrics.names, c), intervals=intervals)

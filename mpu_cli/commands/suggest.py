@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle import provenance
-from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.commands import estimate_c
 from mpu_cli.commands.predict import write_out_of_fold
 from mpu_cli.core.data.implications import Implications
@@ -328,16 +327,15 @@ def suggest(
     options: Options,
     choice: Choice,
     *,
-    on: OnCluster | None = None,
     fill_implied: bool = False,
     run: Run = DEFAULT_RUN,
 ) -> SuggestionReport:
     """Find the labels that are missing from a file, and list them or fill them in.
 
-    `options`, `on`: as for `commands.train.train`. From a cluster, labels and predictions are fetched.
+    `options`: as for `commands.train.train`.
     `choice`: which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
     `fill_implied`: fill in what is implied too, by the rules of `sources`.
-    Raises InputError, ClusterError (as of `training_set`, or a file cannot be read twice where labels are to be filled
+    Raises InputError (as of `training_set`, or a file cannot be read twice where labels are to be filled
     in), MpuError (the data cannot be learned from, or an output cannot be written).
     """
     if fill_implied and sources.rules is None:
@@ -346,7 +344,7 @@ def suggest(
     suspects, warnings = Cells.none(), []
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
-        data = stack.enter_context(training_set(sources, run, on, is_read_again=outputs.fill))
+        data = stack.enter_context(training_set(sources, run, is_read_again=outputs.fill))
         needs_checksum = not outputs.fill or outputs.suspects is not None
         problem, checksum = data.problem_and_checksum(run, with_checksum=needs_checksum)
         asked = data.resolved(options)

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from mpu_cli import methods
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.cluster.reading import absolute
+from mpu_cli.core.options import FEW_SHARDS
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.cluster_data import ClusterData
 from mpu_cli.inputs.training_data import AnnotatedData, AnnotatedDataT, Sources, read_training_data, refuse_filled
@@ -57,7 +58,7 @@ def training_set(
             absolute(file)  # what no worker can read is refused before a cluster is started
         refuse_filled(sources.file, "workers of a cluster take all labels for annotated: learn from it on one machine")
         with on.connected() as executor:
-            yield set_on_cluster(executor, sources, run, on.shards, method)
+            yield set_on_cluster(executor, sources, run, FEW_SHARDS, method)
         return
     with run.step(Step.READ):
         sidecars = Sidecars(sources.file)

@@ -174,7 +174,6 @@ def test_other_files_of_scores(run, problem, tmp_path, command, text, problem_):
             "--scores has scores of FILE alone: leave out --fully-labelled",
         ),
         ("estimate-c", ("--fully-labelled", "news.svm"), 1, "leave out --fully-labelled"),
-        ("estimate-c", ("--cluster", "tcp://localhost:1"), 2, "--scores"),
         ("suggest", ("-o", "oof"), 2, "--output and --scores are the same file"),
     ],
 )

@@ -31,18 +31,18 @@ def files(tmp_path) -> list[str]:
 
 @pytest.mark.slow  # two processes load Dask
 def test_a_cluster_on_this_machine(files, tmp_path):
-    large = ("--folds", "2", "--epochs", "1", "--sample", "100", "--shards", "2", "--c", "0.7")
+    large = ("--folds", "2", "--epochs", "1", "--sample", "100", "--c", "0.7")
     kept = ("--history", tmp_path / "history.jsonl")
     done = train(*files, "-o", tmp_path / "news.mpu", "--cluster", "local:2", *large, "--json", "--quiet", *kept)
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads(done.stdout)
     assert json.loads((tmp_path / "history.jsonl").read_text())["cluster"] == report["cluster"]
     assert report["cluster"].pop("moved_bytes") > 0
-    assert report["cluster"] == {"parts": 4, "shards": 2, "rounds": 1, "workers": 2}
+    assert report["cluster"] == {"parts": 4, "shards": 4, "rounds": 1, "workers": 2}
     assert (report["instances"], report["labels"]) == (400, 5)
     again = train(*files, "-o", tmp_path / "two.mpu", "--cluster", "local:1:2", *large)
     assert again.returncode == 0
-    assert re.search(r"^cluster    4 parts, 2 shards, 1 round, 1 worker, \d+\.\d MB moved$", again.stdout, re.MULTILINE)
+    assert re.search(r"^cluster    4 parts, 4 shards, 1 round, 1 worker, \d+\.\d MB moved$", again.stdout, re.MULTILINE)
     models = [sorted(path.name for path in (tmp_path / name).glob("*.npz")) for name in ("news.mpu", "two.mpu")]
     assert models[0] == models[1]  # their names have checksums
 
@@ -54,9 +54,7 @@ def test_a_cluster_on_this_machine(files, tmp_path):
         (("--cluster", "local", "--cache", "there"), "--cache and --cluster exclude each other"),
         (("--cluster", "local", "--fully-labelled", "-"), "Workers of a cluster cannot read standard input"),
         (("--cluster", "local", "--method", "br"), "--method and --cluster exclude each other"),
-        (("--cluster", "local", "--shards", "0"), "--shards"),
         (("--cluster", "local", "--cluster-timeout", "0"), "--cluster-timeout"),
-        (("--shards", "2"), "--shards needs --cluster"),
         (("--cluster-timeout", "2"), "--cluster-timeout needs --cluster"),
     ],
 )

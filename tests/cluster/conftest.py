@@ -46,7 +46,7 @@ def sources(files) -> Sources:
 
 @pytest.fixture
 def on(processes) -> OnCluster:
-    return OnCluster(Address(scheduler=processes.address), timeout=30, shards=2)
+    return OnCluster(Address(scheduler=processes.address), timeout=30)
 
 
 def at(phase: str, act) -> Run:

@@ -20,7 +20,6 @@ from contextlib import suppress
 from distributed.cli.dask_scheduler import main as scheduler
 from distributed.cli.dask_worker import main as worker
 
-import mpu_cli.api.cluster_learning
 import mpu_cli.cluster.distributed_problem
 import mpu_cli.commands.candidates
 import mpu_cli.commands.predict

@@ -3,16 +3,26 @@
 import operator
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from distributed.core import Status
 
-from mpu_cli.cluster.connection import borrowed
+from mpu_cli.cluster.dask_executor import DaskExecutor
 from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.errors import ClusterError, InputError
 from tests.cluster.processes import Processes
+
+
+@contextmanager
+def borrowed(client: Client, timeout: float) -> Iterator[DaskExecutor]:
+    executor = DaskExecutor(client, timeout)
+    executor.check_workers()
+    yield executor
+    executor.forget()
 
 
 def test_a_result_that_is_lost_after_it_was_done_is_computed_again(processes):

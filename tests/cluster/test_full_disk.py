@@ -18,7 +18,7 @@ from tests.full_disk import fill
 
 # The largest file that a worker may write: less than its predictions of a part, more than what units tell of parts.
 ROOM = 2048
-LARGE = ("--epochs", "1", "--folds", "2", "--sample", "100", "--levels", "2", "--shards", "2")
+LARGE = ("--epochs", "1", "--folds", "2", "--sample", "100", "--levels", "2")
 # Everything that is computed is put aside at once.
 SPILLING = {"MEMORY__TARGET": "1e-9", "MEMORY__SPILL": "False", "MEMORY__PAUSE": "False"}
 NUMPY = ("--kernel", "numpy", "--cluster-timeout", "30")

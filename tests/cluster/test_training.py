@@ -26,7 +26,7 @@ from tests.slow import slow
 PHASES = ["read", "estimate c", "choose C", "level 0", "write"]
 
 
-def expected(files, n_shards=2, options=OPTIONS):
+def expected(files, n_shards=4, options=OPTIONS):
     """What these parts and shards give, whoever computes."""
     collection = read_files(InProcess(), files, DEFAULT_READING, DEFAULT_RUN)
     return learn(DistributedProblem(collection, collection.ids), options, DEFAULT_RUN, n_shards)[0]
@@ -45,7 +45,7 @@ def test_the_model_is_that_of_the_same_parts_and_shards_anywhere(sources, files,
     report = train(sources, tmp_path / "news.mpu", OPTIONS, on=on)
     assert report.cluster is not None
     moved = report.cluster.pop("moved_bytes")
-    assert report.cluster == {"parts": 4, "shards": 2, "rounds": 1, "workers": 2}
+    assert report.cluster == {"parts": 4, "shards": 4, "rounds": 1, "workers": 2}
     assert moved > sum(len(array) for array in learned(tmp_path / "news.mpu"))  # which came here
     assert (report.instances, report.labels) == (400, 5)
     assert learned(tmp_path / "news.mpu") == arrays(expected(files))
@@ -166,8 +166,6 @@ def command(files, model, processes, *more) -> list[str]:
         "--sample",
         "100",
         "--levels",
-        "2",
-        "--shards",
         "2",
         *more,
     ]

@@ -46,7 +46,7 @@ def expected(files) -> list[bytes]:
     """What these parts give, whoever computes."""
     collection = read_files(InProcess(), files, DEFAULT_READING, DEFAULT_RUN)
     problem = DistributedProblem(collection, collection.ids)
-    return [array.tobytes() for array in as_arrays(learn(problem, OPTIONS, DEFAULT_RUN, 2)[0])]
+    return [array.tobytes() for array in as_arrays(learn(problem, OPTIONS, DEFAULT_RUN)[0])]
 
 
 def learned(path: Path) -> list[bytes]:

@@ -21,8 +21,6 @@ from tests.cluster.conftest import OPTIONS, write_parts
 from tests.cluster.processes import Processes, wait
 from tests.endurance.commands import run_as_command
 
-_SHARDS = 3
-
 
 def survive(kills: int, seed: int, folder: Path) -> Counter:
     """Train while workers die, and compare the models.
@@ -45,7 +43,7 @@ def survive(kills: int, seed: int, folder: Path) -> Counter:
     dask.mkdir()
     sources = Sources(Files(write_parts(folder, 12)))
     processes = Processes(dask, workers=3)
-    on = OnCluster(Address(scheduler=processes.address), timeout=120, shards=_SHARDS)
+    on = OnCluster(Address(scheduler=processes.address), timeout=120)
     found: Counter = Counter()
 
     def trained() -> list[bytes]:
