@@ -114,10 +114,8 @@ def record(counts: Counts, options: Any, run: Run, files: dict[str, Any]) -> byt
 
 def now() -> str:
     """Return the time of the training in UTC, or that of the variable ``SOURCE_DATE_EPOCH``."""
-    time = os.environ.get(_TIME_VARIABLE, "")
-    with suppress(ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(int(time), UTC).isoformat()
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    time = os.environ.get(_TIME_VARIABLE)
+    return (datetime.now(UTC) if time is None else datetime.fromtimestamp(int(time), UTC)).isoformat(timespec="seconds")
 
 
 def _chosen(options: Any, run: Run) -> dict[str, Any]:

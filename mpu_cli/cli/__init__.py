@@ -3,6 +3,7 @@
 Modules here import nothing heavy at the top: ``mpu --help`` must not wait for NumPy.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,6 +85,26 @@ def _reported_failures(args: list[str]) -> Iterator[None]:
         fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except MemoryError as error:
         fail(f"out of memory: {error}" if str(error) else "out of memory")
+    except RuntimeError as error:
+        if str(error) != _NO_THREAD:
+            raise
+        fail("the system starts no more threads: its limit of processes is reached (ulimit -u); use fewer --jobs")
+
+
+_NO_THREAD = "can't start new thread"  # as Python says it
+# Variables of the environment that are whole numbers, and the least and the largest value of each.
+_NUMBERS = {"SOURCE_DATE_EPOCH": (0, 253_402_300_799), "NUMBA_NUM_THREADS": (1, 100_000)}
+
+
+def _check_environment() -> None:
+    """Raise MpuError where a variable would end in a traceback of a library that reads it."""
+    for name, (least, largest) in _NUMBERS.items():
+        text = os.environ.get(name)
+        if text is not None and not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= largest):
+            raise MpuError(
+                f"the environment variable {name} is {text[:20]!r}; unset it, or give a whole number from {least} to "
+                f"{largest}"
+            )
 
 
 def fail(message: str, status: int = 1) -> NoReturn:
@@ -106,6 +127,7 @@ def mpu() -> None:
       mpu train news.svm                    # writes the model directory news.mpu
       mpu predict news.mpu new.svm -o tags.txt
     """
+    _check_environment()
 
 
 for command in (
