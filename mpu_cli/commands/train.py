@@ -101,9 +101,7 @@ class Findings(TypedDict, total=False):
     steps: Count
     residual: float
     empty_labels: Count
-    #: `libmultilabel`, `scikit_learn`: Its version.
-    libmultilabel: str
-    scikit_learn: str
+    scikit_learn: str  #: Its version.
     unannotated: str  #: sklearn-pu: what a label taught that was not annotated, "negative" or "weighted".
 
 

@@ -21,7 +21,6 @@ from mpu_cli.experiment import cell, processes, results
 from mpu_cli.experiment.design import Cell, Design, Grid
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import markdown
-from mpu_cli.methods import METHODS
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import holder, try_lock
 from mpu_cli.runtime.parallel import threads
@@ -116,11 +115,8 @@ def experiment(
     `formats`: formats of the figures: png, svg, pdf.
     `run`: its threads are the number of cells that run at a time.
     Raises InputError (a file cannot be read), BusyError (another experiment runs in the folder), MpuError (there are
-    too few instances, the folder has results of another experiment or cannot be written to, or a method needs a package
-    that is not installed).
+    too few instances, or the folder has results of another experiment or cannot be written to).
     """
-    for method in grid.methods:
-        METHODS[method.name].check()
     with alone(folder):
         with run.step(Step.READ):
             data = read_pooled(sources, reading, run)

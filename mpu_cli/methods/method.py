@@ -107,10 +107,6 @@ class Fitted:
         return cls(model, findings, np.ones(task.problem.labels.shape[1]), warnings)
 
 
-def _nothing_needed() -> None:
-    """Pass: the method needs no package that mpu does not need."""
-
-
 @dataclass(frozen=True)
 class Method:
     """A method of the command line and the estimator, by name.
@@ -126,8 +122,6 @@ class Method:
         "label_features", "oof".
     transductive : bool
         Whether it labels only instances that it has during training.
-    check : callable
-        Raises an MpuError if a package that the method needs is not installed.
     saved : bool
         Whether `mpu train` can save its models: a `StackedModel`, or what has a kind in `bundle/kinds.py`. With others,
         it is refused before it learns.
@@ -143,7 +137,6 @@ class Method:
     fit: Callable[[Task], Fitted]
     takes: tuple[str, ...] = ()
     transductive: bool = False
-    check: Callable[[], object] = field(default_factory=lambda: _nothing_needed)  # which is no method of the class
     saved: bool = True
     refuse_unsaved: Callable[[Any], object] = field(default_factory=lambda: lambda options: None)
     parse: Callable[[Sequence[str]], Any] | None = None

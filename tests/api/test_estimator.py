@@ -236,7 +236,7 @@ def test_what_an_earlier_fit_found_is_forgotten(dense):
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
-        ({"method": "well"}, "method is 'well': give one of mpu, br, elkan08, lml-cost-sensitive, "),
+        ({"method": "well"}, "method is 'well': give one of mpu, br, elkan08, m3l-linear, "),
         ({"levels": 0}, "levels is 0: give a whole number from 1 to 100"),
         ({"levels": True}, "levels is True"),
         ({"levels": 1.5}, "levels is 1.5"),

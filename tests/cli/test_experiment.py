@@ -295,12 +295,6 @@ def test_no_cell_that_can_be_run_is_an_error(run, data, tmp_path):
     assert "no label is left in the training part" in (out / "summary.md").read_text()
 
 
-def test_a_package_that_is_missing_is_an_error_before_any_cell_runs(compare, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "libmultilabel", None)
-    assert "pip install libmultilabel" in message(compare(methods=f"br:{QUICK},lml-thresholding"))
-    assert not (tmp_path / "out").exists()
-
-
 def test_files_are_pooled(run, data, tmp_path):
     parts = tmp_path / "part-train.svm", tmp_path / "part-test.svm"
     lines = data.read_text().splitlines(keepends=True)

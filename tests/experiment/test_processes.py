@@ -73,11 +73,8 @@ def test_the_server_has_loaded_what_cells_need():
     assert {"sklearn", "mpu_cli.experiment.cell", "mpu_cli.core.kernels.numpy_kernel"} <= set(done.stdout.split())
 
 
-@pytest.mark.filterwarnings("ignore:the matrix subclass is not the recommended way")  # in LibMultiLabel
 @pytest.mark.parametrize("name", methods.METHODS)
 def test_the_server_can_fit_every_method_to_its_toy(name):
-    if name.startswith("lml-"):
-        pytest.importorskip("libmultilabel")
     if "estimator" in options_of(methods.METHODS[name].options):
         pytest.skip("which classifier it is, the user says")
     assert np.isfinite(preloaded.fit_toy(name).model.thresholds).all()
