@@ -76,7 +76,7 @@ def number_list(values: Any, name: str, dtype: type) -> np.ndarray:
     return np.array(values, dtype)
 
 
-# mpu, br, elkan08, m3l-linear, qaraei21
+# mpu, br, elkan08, m3l-linear
 
 
 # Of a calibration, and how large their values can be.

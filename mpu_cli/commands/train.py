@@ -96,7 +96,7 @@ class Findings(TypedDict, total=False):
     #: `label_correlation`, `relative_gap`: m3l: weight of the label similarities, and duality gap.
     label_correlation: float
     relative_gap: float
-    f1: float | None  #: m3l, qaraei21: the F1 that C was chosen by.
+    f1: float | None  #: m3l: the F1 that C was chosen by.
     #: `steps`, `residual`: well: of the iteration.
     steps: Count
     residual: float

@@ -106,5 +106,5 @@ def test_fit_takes_them_as_the_command_does(run, collection, tmp_path):
         MPUClassifier().fit(X, S, groups=names[1:])
     with pytest.raises(TypeError, match="'group' is no argument of fit"):
         MPUClassifier().fit(X, S, group=names)
-    with pytest.raises(ValueError, match="groups: the method qaraei21 does not use them"):
-        MPUClassifier(method="qaraei21").fit(X, S, groups=names)
+    with pytest.raises(ValueError, match="groups: the method br does not use them"):
+        MPUClassifier(method="br").fit(X, S, groups=names)

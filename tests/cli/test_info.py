@@ -186,14 +186,14 @@ def test_models_of_earlier_versions_say_what_they_know(run, path):
     assert "\ntrained     not recorded\n" in text and "data        instances not recorded, " in text
 
 
-@pytest.mark.parametrize("method", ["br", "elkan08", "m3l-linear", "m3l-rbf", "qaraei21"])
+@pytest.mark.parametrize("method", ["br", "elkan08", "m3l-linear", "m3l-rbf"])
 def test_models_of_other_methods_say_what_they_do_not_have(run, digits, tmp_path, method):
     source = tmp_path / "some.svm"
     source.write_bytes(b"".join(digits[0].read_bytes().splitlines(keepends=True)[:200]))
     run("train", source, "--method", method, "--cost", 1, "--folds", 2, "-q")
     (label,) = told(run, tmp_path / "some.mpu", "--label", 3)["of_labels"]
     text = run("info", tmp_path / "some.mpu", "--label", 3).stdout
-    knows_c = method in ("br", "elkan08", "qaraei21")
+    knows_c = method in ("br", "elkan08")
     assert (f"c           none: {method} has no label frequency\n" in text) != knows_c
     assert (label["c"] is None, label["true"] is None) == (not knows_c, not knows_c)
     assert (label["features_for"] is None) == (method == "m3l-rbf")

@@ -15,7 +15,6 @@ METHODS = {
     "elkan08": ("--cost", 10, "--epochs", 2),
     "m3l-linear": ("--cost", 1),
     "m3l-rbf": ("--cost", 1),
-    "qaraei21": ("--cost", 1),
 }
 
 
@@ -59,8 +58,8 @@ def test_the_readable_report_of_every_method(run, files, method):
     assert names[:2] == ["method", "data"]
     assert names[-1] == "model"
     assert "C" in names
-    knows_c = method in ("mpu", "br", "elkan08", "qaraei21")
-    assert ("c" in names) == ("expected" in names or method in ("elkan08", "qaraei21")) == knows_c
+    knows_c = method in ("mpu", "br", "elkan08")
+    assert ("c" in names) == ("expected" in names or method == "elkan08") == knows_c
     assert "None" not in result.stdout
 
 
@@ -86,7 +85,7 @@ def test_the_same_bytes_on_any_number_of_threads(run, files, tmp_path, method):
     ("method", "option", "owners"),
     [
         ("br", ("--levels", 3), "--levels is an option of mpu, not of br"),
-        ("br", ("--c", 0.5), "--c is an option of mpu and qaraei21 and sklearn-pu,"),
+        ("br", ("--c", 0.5), "--c is an option of mpu and sklearn-pu,"),
         ("elkan08", ("--threshold", 0.5), "--threshold is an option of mpu and sklearn-pu,"),
         ("br", ("--stack-scale", 0.3), "--stack-scale is an option of mpu,"),
         ("mpu", ("--c-method", "e1"), "--c-method is an option of elkan08, not of mpu"),

@@ -1,14 +1,12 @@
 """The methods that mpu is compared with: their options, and how each is called (Kong et al. 2014, Section 3.3).
 
 Each is learned by a module of its name, which is imported when it runs. What papers leave open is in these modules, and
-in docs/choices/baselines.md. `qaraei21` is later than the paper.
+in docs/choices/baselines.md.
 """
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 from mpu_cli.core.options import Descent, Regularised
-from mpu_cli.core.options import Options as PuOptions
 from mpu_cli.errors import counted
 from mpu_cli.methods.method import Fitted, Method, Task, one_or_list
 from mpu_cli.runtime.options import (
@@ -20,11 +18,7 @@ from mpu_cli.runtime.options import (
     Whole,
     Words,
     option,
-    options_of,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,31 +131,6 @@ def _fit_well(task: Task) -> Fitted:
     return Fitted.without_c(task, model, report, warnings)
 
 
-_C = options_of(PuOptions)["c"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Qaraei21Options(Regularised):
-    """The options of `qaraei21.train`."""
-
-    c: "np.ndarray | float | None" = option(_C.kind, _C.default, _C.help)
-    bounded_loss: str = option(Words(("squared-hinge", "logistic")), "squared-hinge", "Surrogate of the 0-1 loss.")
-
-
-def _fit_qaraei21(task: Task) -> Fitted:
-    """Learn by `qaraei21.train`."""
-    from mpu_cli.methods.baselines import qaraei21
-
-    model, report = qaraei21.train(task.problem.features, task.problem.labels, task.options, task.run)
-    findings = {"c": one_or_list(report.c), "c_estimated": task.options.c is None, "cost": report.cost, "f1": report.f1}
-    return Fitted(
-        model,
-        {name: value for name, value in findings.items() if value is not None},
-        report.c,
-        (report.caution,) if report.caution else (),
-    )
-
-
 METHODS = (
     Method("elkan08", "Elkan and Noto 2008, for each label alone.", Elkan08Options, _fit_elkan08),
     Method(
@@ -173,10 +142,4 @@ METHODS = (
     ),
     Method("m3l-rbf", "the same with an RBF kernel.", M3lRbfOptions, _fit_m3l_rbf),
     Method("well", "weak labels, Sun et al. 2010.", WellOptions, _fit_well, transductive=True),
-    Method(
-        "qaraei21",
-        "one linear classifier per label, annotated labels weighted by 2/c - 1, Qaraei et al. 2021.",
-        Qaraei21Options,
-        _fit_qaraei21,
-    ),
 )
