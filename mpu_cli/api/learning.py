@@ -16,11 +16,13 @@ from mpu_cli.bundle import TrainedModel
 from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.frequency import estimators
+from mpu_cli.core.frequency.given import refuse_refuted
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.model import thresholds
 from mpu_cli.core.options import LINEAR, Options, Validation
+from mpu_cli.core.select.hyper_parameters import Estimates
 from mpu_cli.core.select.sample import Sample, draw_labels, draw_questions, usual_folds
 from mpu_cli.core.suggest import suggestions
 from mpu_cli.core.suggest.by_answers import Corrections
@@ -125,8 +127,7 @@ def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotati
     refuse_large_predictions(*annotations.labels.shape)
     run = run_of(chosen)
     _, report = algorithm.train(annotations.problem(matrix), options, run, hold_out_all=True)
-    for warning in report.warnings():
-        warnings.warn(warning, MpuWarning, stacklevel=3)
+    _warn([*report.warnings(), *_cautions(report.estimates, annotations)])
     frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.verified)
     held_out = report.held_out.probabilities
     posteriors = unannotated_posterior(
@@ -170,8 +171,12 @@ def estimate_frequency(
     drawn = Sample(instances, options.sample, options.folds or usual_folds(len(instances), q), run, labels)
     probabilities = drawn.naive_probabilities() if scores is None else drawn.part_of(scores)
     estimate = estimators.estimate(probabilities, drawn.labels, method, estimators.REPLICATES, run.seed, drawn.verified)
-    if estimate.caution:
-        warnings.warn(estimate.caution, MpuWarning, stacklevel=3)
+    _warn(
+        [
+            *([estimate.caution] if estimate.caution else []),
+            *_cautions(Estimates(estimate=drawn.of_all_labels(estimate)), annotations),
+        ]
+    )
     if estimate.one_label_each:
         estimate = replace(estimate, c=np.nan, interval=None)
     elif per_label:
@@ -186,7 +191,9 @@ def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
     if np.ndim(c) and np.shape(c) != (width,):
         raise DataError(f"c has shape {np.shape(c)}, and y has {width} columns: give one number, or one for each")
     rates = annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
-    return LabelFrequency.of(rates, annotations.labels.shape, annotations.verified)
+    frequency = LabelFrequency.of(rates, annotations.labels.shape, annotations.verified)
+    _refuse_refuted(rates, annotations)
+    return frequency
 
 
 def missing_labels(evidence: Evidence, annotations: Annotations, choice: suggestions.Choice) -> suggestions.Cells:
@@ -223,8 +230,8 @@ class Scored:
         problem = annotations.problem(without_features(annotations.labels.shape[0]))
         how = {"unannotated": unannotated, "parallel": parallel, "per_label": per_label}
         learned = learn_any(estimator, X, problem, _options(chosen, annotations), run_of(chosen), **how)
-        for warning in learned.evidence.warnings:
-            warnings.warn(warning, MpuWarning, stacklevel=3)
+        evidence = learned.evidence
+        _warn([*evidence.warnings, *_cautions(evidence.estimates, annotations)])
         return cls(learned, annotations, chosen)
 
     @property
@@ -284,7 +291,25 @@ def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
         raise DataError(f"reviewed, fully_labelled, ignored and sampled: the method {method.name} does not use them")
     if annotations.groups is not None and "reviewed" not in method.takes:
         raise DataError(f"groups: the method {method.name} does not use them")
-    return method.options(**values_for(chosen, annotations.columns, annotations.width))
+    options = method.options(**values_for(chosen, annotations.columns, annotations.width))
+    if (c := getattr(options, "c", None)) is not None:
+        _refuse_refuted(c, annotations)
+    return options
+
+
+def _refuse_refuted(c: Any, annotations: Annotations) -> None:
+    refuse_refuted(c, annotations.labels, annotations.verified, lambda k: str(annotations.columns[k]))
+
+
+def _cautions(estimates: Estimates, annotations: Annotations) -> list[str]:
+    """Name the labels of the caller that are left out of an estimate of c."""
+    estimate = estimates.estimate
+    return [] if estimate is None else estimate.cautions(lambda k: str(annotations.columns[k]))
+
+
+def _warn(texts: list[str]) -> None:
+    for text in texts:
+        warnings.warn(text, MpuWarning, stacklevel=4)
 
 
 def values_for(chosen: Mapping[str, Any], columns: np.ndarray, width: int) -> dict[str, Any]:

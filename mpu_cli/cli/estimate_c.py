@@ -46,7 +46,11 @@ def _widths(text: str) -> tuple[float, ...]:
     default="bbe",
 )
 @option("--per-label", bool, "Also estimate the frequency of each label. Read the caution above first.")
-@option("-o, --output", click.Path(), "Write the label frequencies to a file for `mpu train --c`.")
+@option(
+    "-o, --output",
+    click.Path(),
+    "Write the label frequencies to a file for `mpu train --c`, which repeats the interval and the warnings in it.",
+)
 @option(
     "--plan [WIDTHS]",
     Parsed("widths", _widths),

@@ -181,7 +181,7 @@ def _lines(report: "ModelReport") -> dict[str, str]:
     lines |= prior_line(rest)
     lines |= top_k_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
-    lines["expected"] = _expected(rest)
+    lines["expected"] = _expected(rest, report.c is not None and report.c.estimated)
     rest.pop("one_c_p_value", None)  # recorded by earlier versions
     lines["options"] = _listed(rest) or "none"
     lines["set"] = _NOT_RECORDED if origin is None else _listed(origin.options) or "none but the defaults"
@@ -237,14 +237,14 @@ def _strength(rest: dict[str, Any], chosen_by_user: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _expected(rest: dict[str, Any]) -> str:
+def _expected(rest: dict[str, Any], estimated: bool) -> str:
     names = ("expected_micro_f1", "expected_micro_f1_interval", "expected_micro_f1_by_level")
     f1, interval, by_level = (rest.pop(name, None) for name in names)
     if f1 is None:
         return _NOT_RECORDED
     levels = ", ".join(f"level {i} {value:.3f}" for i, value in enumerate(by_level or (), 1))
     best = f"; at the best threshold of each level: {levels}" * bool(levels)
-    return expected(f1, interval) + best
+    return expected(f1, interval, estimated) + best
 
 
 def _listed(values: dict[str, Any]) -> str:

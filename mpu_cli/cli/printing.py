@@ -95,8 +95,8 @@ def print_report(report: "TrainingReport") -> None:
         lines["c"] = by_people(rest.pop("c_by_people"))
         del rest["c"], rest["c_estimated"]
     elif "c" in rest:
-        is_known = rest.pop("c_known", True)
-        lines["c"] = frequency(rest.pop("c"), rest.pop("c_estimated"), rest.pop("c_interval", None), is_known)
+        is_known, is_estimated = rest.pop("c_known", True), rest.pop("c_estimated")
+        lines["c"] = frequency(rest.pop("c"), is_estimated, rest.pop("c_interval", None) or None, is_known)
     if "levels" in rest:
         lines["levels"], by_level = str(rest.pop("levels")), rest["expected_micro_f1_by_level"]
         if len(by_level) > 1:
@@ -114,7 +114,8 @@ def print_report(report: "TrainingReport") -> None:
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
     if "expected_micro_f1" in rest:
         rest.pop("expected_micro_f1_by_level", None)
-        lines["expected"] = expected(rest.pop("expected_micro_f1"), rest.pop("expected_micro_f1_interval", None))
+        f1, ends = rest.pop("expected_micro_f1"), rest.pop("expected_micro_f1_interval", None)
+        lines["expected"] = expected(f1, ends, report.findings.get("c_estimated", False))
     lines |= top_k_line(rest)
     if "acceptance" in rest:
         outcome = rest.pop("acceptance")
@@ -162,7 +163,8 @@ def frequency(
 ) -> str:
     """Describe c: estimated from annotations alone, with or without an interval, or set by the user."""
     if isinstance(c, list):
-        return f"{min(c):.3f} to {max(c):.3f}, one for each label"
+        of_all = "" if interval is None else "; of all labels {:.3f} to {:.3f}".format(*interval)
+        return f"{min(c):.3f} to {max(c):.3f}, one for each label{of_all}"
     if not is_known:
         return (
             f"unknown: annotated instances have one label each; {c:.3f}, and what follows, if each truly has only one; "
@@ -175,12 +177,16 @@ def frequency(
     return f"{c:.3f}{ends}, set by the user: {missing}"
 
 
-def expected(f1: float, interval: list[float] | None) -> str:
-    """Describe the micro-F1 to expect on complete labels, with its interval; models of earlier versions have none."""
+def expected(f1: float, interval: list[float] | None, estimated: bool) -> str:
+    """Describe the micro-F1 to expect on complete labels, with its interval; models of earlier versions have none.
+
+    `estimated`: whether c was estimated, and not set by the user, so that its interval is known.
+    """
     if interval is None:
         return f"micro-F1 {f1:.3f} on complete labels (out of fold, corrected for c)"
     ends = "{:.3f} to {:.3f}".format(*interval)
-    return f"micro-F1 {f1:.3f} ({ends}) on complete labels (out of fold, corrected for c, whose interval is included)"
+    included = ", whose interval is included" * estimated
+    return f"micro-F1 {f1:.3f} ({ends}) on complete labels (out of fold, corrected for c{included})"
 
 
 def _cluster(numbers: dict[str, int | None]) -> str:

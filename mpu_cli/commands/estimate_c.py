@@ -11,6 +11,7 @@ from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.problem import Answers
 from mpu_cli.core.frequency import estimators, questions
 from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
+from mpu_cli.core.frequency.given import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.instances import Instances
@@ -20,7 +21,7 @@ from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, draw_qu
 from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.inputs.read_sources import training_set
-from mpu_cli.inputs.side_tables import frequency_lines
+from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import AnnotatedData, Sources, TrainingData
 from mpu_cli.names import LabelNames
 from mpu_cli.review import decisions
@@ -160,9 +161,11 @@ def estimate(
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
     if output is not None:
         with open_output(output) as out:
-            rates = np.full(q, c) if single is None else single.c
+            rates = estimates.rates(q) if single is None else single.c
+            interval = estimates.overall.interval if estimates.is_known else None
             if not estimates.is_known:
                 out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())
+            out.write(estimate_lines(EarlierEstimate(c, interval, tuple(report.warnings))))
             out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
     expected = c if estimates.is_known else 0.5  # where a plan asks for most
     per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
@@ -279,7 +282,9 @@ def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") ->
         assert pooled is not None  # of annotations, and nothing else to go by
         found = {"method": method, "labels_used": len(pooled.labels)}
     if estimates.is_known:
-        missing = int(data.left_to_chance_of_file.sum()) * (1 / basis.c - 1)
+        counts = data.left_to_chance_of_file.copy()
+        counts[list(() if reviewed is not None or pooled is None else pooled.left_out)] = 0
+        missing = int(counts.sum()) * (1 / basis.c - 1)
         found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
         if estimates.groups is not None and data.groups is not None:
             assert isinstance(data, TrainingData)  # not on a cluster
@@ -287,6 +292,7 @@ def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") ->
     else:
         found["c_if_one_label_each"] = basis.c
     cautions = [] if data.review is None else data.review.cautions(data.names)
+    cautions += data.left_out_of(estimates)
     return FrequencyReport(
         labels=len(data.ids),
         instances=len(data),

@@ -1,5 +1,6 @@
 """Evaluate the predictions of a file or model by true labels, or compare several."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,6 +39,7 @@ from mpu_cli.svmlight.reader import iter_chunks, read
 from mpu_cli.svmlight.streams import Source, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars
 
+_log = logging.getLogger(__name__)
 _DECIDING_METRIC = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
 
@@ -91,7 +93,7 @@ class Metrics:
         if not isinstance(self.c, Path):
             return None if self.c is None else Propensities.of_all(self.c)
         names = Sidecars(truth).names_of(self.naming, np.empty(0, int), endless=True)
-        return Propensities.of_frequencies(frequencies_of_file(self.c, names), str(self.c))
+        return _propensities(self.c, names)
 
 
 def compared_metric_names(ks: Sequence[int], c: float | Path | None = None) -> list[str]:
@@ -213,6 +215,14 @@ def conclusion_on(first: str, other: str, metric: str, difference: Difference) -
     return f"{ahead} is ahead of {behind} by {abs(value):.3f} {title}, 95 % interval {least:.3f} to {most:.3f}"
 
 
+def _propensities(path: str | Path, names: LabelNames | None = None) -> Propensities:
+    """Read label frequencies, and repeat the warnings that were given when they were estimated."""
+    file = frequencies_of_file(path, names)
+    for warning in () if file.earlier is None else file.earlier.warnings:
+        _log.warning(f"{path}: {warning}")
+    return Propensities.of_frequencies(file.by_label, str(path))
+
+
 @dataclass(frozen=True, kw_only=True)
 class PropensitySource:
     """One of two files; with neither, there are no propensities."""
@@ -235,7 +245,7 @@ class PropensitySource:
             return Propensities.of_annotations((chunk.labels for chunk in chunks), self.a, self.b)
         if self.frequencies is None:
             return None
-        return Propensities.of_frequencies(frequencies_of_file(self.frequencies), self.frequencies)
+        return _propensities(self.frequencies)
 
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"

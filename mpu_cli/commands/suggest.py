@@ -354,6 +354,7 @@ def suggest(
         if isinstance(data, TrainingData) and data.scores is not None:
             evidence = Evidence.of_scores(data.scores, problem, asked, run)
             warnings += [] if data.review is None else data.review.cautions(data.names)
+            warnings += data.left_out_of(evidence.estimates)
         else:
             fitted = data.fit("mpu", asked, run, hold_out_all=True)
             evidence = evidence_of(fitted, problem)

@@ -1,17 +1,20 @@
 """Tables that a training reads beside its data: label frequencies, groups of instances, out-of-fold scores.
 
-A file of label frequencies has one line ``label c`` per label, with ``#`` comments. A file of groups has the name of
+A file of label frequencies has one line ``label c`` per label, with ``#`` comments; those before the first line have
+what was estimated, if `mpu estimate-c` has written it. A file of groups has the name of
 the group of instance k on line k. Scores are in the form of ``mpu predict --format scores``.
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from mpu_cli.core.data.limits import refuse_large_predictions
 from mpu_cli.core.data.problem import InstanceGroups
-from mpu_cli.errors import InputError, counted
+from mpu_cli.core.frequency.given import EarlierEstimate, EstimatedRates
+from mpu_cli.errors import InputError, counted, one_line
 from mpu_cli.evaluation.compare import iter_predictions
 from mpu_cli.evaluation.metrics import entry_rows
 from mpu_cli.names import LabelNames
@@ -25,19 +28,31 @@ from mpu_cli.svmlight.grammar import Reading
 _FREQUENCY = re.compile(r"\s((?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|\d+\.)\s*(?:#|\Z)", re.ASCII)
 
 
+_EARLIER = re.compile(r"# estimated c (\S+)(?:, 90 % interval (\S+) to (\S+))?", re.ASCII)
+_WARNING = "# warning: "
+
+
+@dataclass(frozen=True)
+class FrequencyFile:
+    """What is in a file of label frequencies."""
+
+    by_label: dict[int, float]
+    earlier: EarlierEstimate | None  # what was estimated when it was written; None: people have made it
+
+
 def read_frequencies(
     source: str | Path, label_ids: np.ndarray, names: LabelNames | None = None, may_be_absent: np.ndarray | None = None
-) -> np.ndarray:
+) -> np.ndarray | EstimatedRates:
     """Read the label frequency of each label.
 
     `label_ids`: int, shape (q,): the labels to look up. Other labels in the file are ignored.
     `names`: by which the file may name labels.
     `may_be_absent`: labels that need no line: they get the mean of the others.
-    Returns: float64, shape (q,), from `LEAST_FREQUENCY` to 1.
+    Returns: float64, shape (q,), from `LEAST_FREQUENCY` to 1; with what was estimated, if the file has it.
     Raises InputError (as for `frequencies_of_file`, or one of the labels is missing).
     """
-    frequencies = frequencies_of_file(source, names)
-    c = np.array([frequencies.get(label, np.nan) for label in label_ids.tolist()])
+    file = frequencies_of_file(source, names)
+    c = np.array([file.by_label.get(label, np.nan) for label in label_ids.tolist()])
     absent = np.isnan(c)
     if len(needed := np.setdiff1d(label_ids[absent], () if may_be_absent is None else may_be_absent)):
         raise InputError(
@@ -45,19 +60,23 @@ def read_frequencies(
             None,
             f"there is no line for label {needed[0]}; each label of the data, and of a review of them, needs one",
         )
-    return np.where(absent, c[~absent].mean(), c)
+    rates = np.where(absent, c[~absent].mean(), c)
+    return rates if file.earlier is None else EstimatedRates(rates, file.earlier)
 
 
-def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> dict[int, float]:
+def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> FrequencyFile:
     """Read the label frequency of each label of a file.
 
     Raises InputError (a line is not a label and a number from `LEAST_FREQUENCY` to 1, there is no label of this name,
     or a label occurs twice).
     """
     frequencies: dict[int, float] = {}
+    comments: list[str] = []
 
     def read(line: str) -> None:
         if not line.partition("#")[0].strip():
+            if not frequencies:
+                comments.append(line.strip())
             return
         label, c = _parse(line.strip(), names)
         if label in frequencies:
@@ -65,7 +84,27 @@ def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> 
         frequencies[label] = c
 
     read_each(text_lines(source, lenient=True), source, read)
-    return frequencies
+    return FrequencyFile(frequencies, _earlier(comments))
+
+
+def _earlier(comments: list[str]) -> EarlierEstimate | None:
+    """Return the estimate that comments tell of, as `estimate_lines` writes them."""
+    for line in comments:
+        if match := _EARLIER.fullmatch(line):
+            try:
+                c, *interval = (float(number) for number in match.groups() if number is not None)
+            except ValueError:
+                continue
+            warnings = tuple(other.removeprefix(_WARNING) for other in comments if other.startswith(_WARNING))
+            return EarlierEstimate(c, (interval[0], interval[1]) if interval else None, warnings)
+    return None
+
+
+def estimate_lines(earlier: EarlierEstimate) -> bytes:
+    """Return the comments of a frequency file that tell what was estimated."""
+    interval = "" if earlier.interval is None else ", 90 % interval {:.6g} to {:.6g}".format(*earlier.interval)
+    lines = [f"# estimated c {earlier.c:.6g}{interval}", *(_WARNING + one_line(text) for text in earlier.warnings)]
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _parse(text: str, names: LabelNames | None) -> tuple[int, float]:

@@ -17,8 +17,10 @@ from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.problem import LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
+from mpu_cli.core.frequency.given import EstimatedRates, earlier_estimate, refuse_refuted
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
+from mpu_cli.core.select.hyper_parameters import Estimates
 from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.inputs.side_tables import read_frequencies, read_groups, read_scores
@@ -212,7 +214,19 @@ class AnnotatedData(LabelInformation, ABC):
         """Train a model, as `methods.fit` does; its warnings include warnings about the review."""
         fitted = self._fit(method, options, run, warm_start, hold_out_all)
         cautions = [] if self.review is None else self.review.cautions(self.names)
+        if fitted.estimates is not None:
+            cautions += self.left_out_of(fitted.estimates)
+        elif (earlier := earlier_estimate(getattr(options, "c", None))) is not None:
+            cautions += earlier.warnings
         return replace(fitted, warnings=(*cautions, *fitted.warnings))
+
+    def left_out_of(self, estimates: Estimates) -> list[str]:
+        """Name the labels that are left out of an estimate of c."""
+        return [] if estimates.estimate is None else estimates.estimate.cautions(self._shown)
+
+    def _shown(self, column: int) -> str:
+        label = int(self.ids[column])
+        return str(label) if self.names is None else self.names.shown(label)
 
     @abstractmethod
     def _fit(self, method: str, options: Any, run: Run, warm_start: WarmStart | None, hold_out_all: bool) -> Fitted: ...
@@ -272,7 +286,7 @@ class AnnotatedData(LabelInformation, ABC):
             )
         return options if file is None else replace(options, c=self.frequencies_of(file))
 
-    def frequencies_of(self, file: Path) -> np.ndarray:
+    def frequencies_of(self, file: Path) -> np.ndarray | EstimatedRates:
         """Read the label frequency of each label; those that are never annotated may be absent from the file."""
         return read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
 
@@ -328,6 +342,16 @@ class TrainingData(AnnotatedData):
         """Count annotated labels, and true ones by the label frequency and verified labels."""
         frequency = LabelFrequency.of(fitted.c, self.labels.shape, self.verified, fitted.groups)
         return provenance.Counts.of(self.labels, frequency)
+
+    def resolved(self, options: Any) -> Any:
+        """Return the options with the label frequencies themselves, and refuse those that the annotations refute.
+
+        Raises InputError, MpuError (as of `AnnotatedData.resolved`), DataError (annotations refute c).
+        """
+        options = super().resolved(options)
+        if (c := getattr(options, "c", None)) is not None:
+            refuse_refuted(c, self.labels, self.verified, self._shown)
+        return options
 
     @property
     def problem(self) -> Problem:

@@ -38,16 +38,13 @@ def fit(task: Task, calibrated: bool = True) -> Fitted:
 
 def fitted(options: Options, model: "AnyModel", report: "TrainingResult", has_label_features: bool = False) -> Fitted:
     """Return the report of `core.train.algorithm.train` in the form of all methods."""
-    from mpu_cli.core.select.hyper_parameters import Estimates
-
     settings = asdict(report.settings)
     del settings["thin"]  # follows from the number of labels
     if not loss_named(report.settings.loss).has_step:
         del settings["step"]
     if not (has_label_features and options.uses_label_features):
         del settings["prior"]
-    estimates = Estimates(estimate=report.estimate, reviewed=report.reviewed, groups=report.groups)
-    of_c = findings_of(report.c, estimates)
+    of_c = findings_of(report.c, report.estimates)
     findings: dict[str, Any] = {
         **{name: of_c.pop(name) for name in ("c", "c_estimated")},
         **settings,
@@ -61,13 +58,20 @@ def fitted(options: Options, model: "AnyModel", report: "TrainingResult", has_la
     if options.levels is None:
         findings["levels"] = len(model.levels)
     findings |= of_c
-    return Fitted(model, findings, report.c, tuple(report.warnings()), estimates=estimates)
+    return Fitted(model, findings, report.c, tuple(report.warnings()), estimates=report.estimates)
 
 
 def findings_of(c: "np.ndarray", estimates: "Estimates") -> dict[str, Any]:
     """Return the label frequency, and where it comes from, as JSON values."""
     estimate, reviewed = estimates.estimate, estimates.reviewed
-    findings: dict[str, Any] = {"c": one_or_list(c), "c_estimated": estimate is not None or reviewed is not None}
+    findings: dict[str, Any] = {
+        "c": one_or_list(c),
+        "c_estimated": any(basis is not None for basis in vars(estimates).values()),
+    }
+    if estimates.earlier is not None:
+        findings["c_interval"] = list(estimates.earlier.interval or ())
+        if not estimates.is_known:
+            findings["c_known"] = False
     if estimate is not None and reviewed is None:
         findings["c_interval"] = list(estimate.interval or ())
         if not estimates.is_known:

@@ -42,6 +42,8 @@ _PREDICTABLE_LIFT = 2.0
 _NEARLY_COMPLETE = 0.95
 # Share of annotated instances that may have several labels where annotations are as if each had one.
 _MOST_WITH_SEVERAL = 0.01
+# A label that at least this share of the instances is annotated with tells nothing of c.
+NEARLY_ALL = 0.95
 # Fewer annotations than this say nothing about one label alone.
 FEWEST_ANNOTATIONS = 50
 
@@ -76,6 +78,8 @@ class FrequencyEstimate:
         Whether at least 99 % of the annotated instances have exactly one of several labels. Then c is unknown: where
         one true label of each instance was annotated, all others are missing, and the annotations look as if none
         were. `c` holds by `ASSUMPTION_OF_ONE_LABEL` alone.
+    left_out : tuple of int
+        The columns of labels that (nearly) all instances are annotated with, which tell nothing of c.
     """
 
     c: float
@@ -83,11 +87,22 @@ class FrequencyEstimate:
     labels: np.ndarray
     predictable: bool
     one_label_each: bool = False
+    left_out: tuple[int, ...] = ()
 
     @property
     def assumption(self) -> str:
         """What c rests on, which annotations cannot confirm."""
         return ASSUMPTION_OF_ONE_LABEL if self.one_label_each else ASSUMPTION
+
+    def cautions(self, shown: Callable[[int], str] = str) -> list[str]:
+        """Name the labels that are left out; `shown` gives the name of a label by its column."""
+        if not self.left_out:
+            return []
+        names = ", ".join(map(shown, self.left_out[:5])) + ", ..." * (len(self.left_out) > 5)
+        return [
+            f"(nearly) all instances are annotated with {'label' if len(self.left_out) == 1 else 'labels'} {names}, "
+            "which tells nothing of c: left out of its estimate, and taken to be complete"
+        ]
 
     def __repr__(self) -> str:
         values = (f"{name}={value!r}" for name, value in (vars(self) | {"assumption": self.assumption}).items())
@@ -138,6 +153,18 @@ class Cells:
             return cls(probabilities, annotated, np.broadcast_to(True, annotated.shape))
         counted = verified.left_to_chance().verdicts() == Verdict.UNKNOWN
         return cls(probabilities, annotated & counted, counted)
+
+    def telling(self) -> np.ndarray:
+        """Return the columns that tell something of c: not (nearly) all instances are annotated; all, if none does."""
+        share = self.annotated.sum(axis=0) / np.maximum(self.counted.sum(axis=0), 1)
+        tells = share < NEARLY_ALL
+        return np.flatnonzero(tells if (tells & (share > 0)).any() else np.ones(len(share)))
+
+    def of_labels(self, columns: np.ndarray) -> "Cells":
+        """Return the cells of some labels."""
+        if len(columns) == self.annotated.shape[1]:
+            return self
+        return Cells(self.probabilities[:, columns], self.annotated[:, columns], self.counted[:, columns])
 
     def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities and annotations of one label."""
@@ -202,6 +229,8 @@ def estimate(
             f"all annotations of the {n} instances drawn are in complete instances or ignored, so that nothing tells "
             "how often labels are annotated: draw more instances, or give c"
         )
+    telling = cells.telling()
+    cells = cells.of_labels(telling)
     statistic = METHODS[method](cells)
     c = statistic.c(np.ones(n))
     interval = None
@@ -210,8 +239,14 @@ def estimate(
         values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
         low, high = np.quantile(values, [0.05, 0.95])
         interval = _frequency(low), _frequency(high)
+    left_out = np.setdiff1d(np.arange(labels.shape[1]), telling)
     return FrequencyEstimate(
-        _frequency(c), interval, statistic.labels, _is_predictable(statistic, cells), _one_label_each(labels)
+        _frequency(c),
+        interval,
+        telling[statistic.labels],
+        _is_predictable(statistic, cells),
+        _one_label_each(labels[:, telling]),
+        tuple(left_out.tolist()),
     )
 
 

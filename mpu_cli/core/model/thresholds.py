@@ -250,10 +250,11 @@ class ExpectedF1:
 
         The larger c, the fewer labels are true, and the less F1 is expected. Both errors are independent.
         """
-        ends = [self.f1] * 2 if c_interval is None else [self._at(end / c) for end in reversed(c_interval)]
+        f1 = min(self.f1, 1.0)
+        ends = [f1] * 2 if c_interval is None else [min(self._at(end / c), 1.0) for end in reversed(c_interval)]
         half = _NORMAL_90 * self.deviation
-        low, high = (float(np.hypot(end - self.f1, half)) for end in ends)
-        return max(self.f1 - low, 0.0), min(self.f1 + high, 1.0)
+        low, high = (float(np.hypot(end - f1, half)) for end in ends)
+        return max(f1 - low, 0.0), min(f1 + high, 1.0)
 
 
 def expected_f1(

@@ -16,6 +16,7 @@ from mpu_cli.core.frequency.estimators import (
     estimate_groups,
     tells,
 )
+from mpu_cli.core.frequency.given import EarlierEstimate, earlier_estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.instances import Instances
@@ -34,7 +35,7 @@ from mpu_cli.runtime.steps import Step
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """Where the label frequency comes from; all None where the user chose it."""
+    """Where the label frequency comes from; all None where the user says it."""
 
     # From the annotations alone; None when a review leaves no annotation to estimate it from
     estimate: FrequencyEstimate | None = None
@@ -42,11 +43,17 @@ class Estimates:
     reviewed: ReviewedFrequency | None = None
     # Of groups of instances, where there are some; `estimate` is of all of them then
     groups: GroupFrequencies | None = None
+    # Of an earlier command, which wrote it to the file that the user gives
+    earlier: EarlierEstimate | None = None
 
-    @property
-    def c(self) -> np.ndarray | float:
-        """Return the label frequency, of each label or of all."""
-        return self.overall.c if self.reviewed is None else self.reviewed.rates
+    def rates(self, q: int) -> np.ndarray:
+        """Return the label frequency of each of q labels: float64, shape (q,); 1 where the estimate leaves one out."""
+        if self.reviewed is not None:
+            return self.reviewed.rates
+        rates = np.full(q, self.overall.c)
+        if self.estimate is not None:
+            rates[list(self.estimate.left_out)] = 1.0
+        return rates
 
     @property
     def overall(self) -> FrequencyEstimate | ReviewedFrequency:
@@ -58,11 +65,13 @@ class Estimates:
 
     def f1_interval(self, expected: ExpectedF1) -> tuple[float, float]:
         """Return a 90 % interval of the F1 by the interval of c, if it was estimated, and the sampling of instances."""
-        basis = self.reviewed or self.estimate
+        basis = self.reviewed or self.estimate or self.earlier
         return expected.interval() if basis is None else expected.interval(basis.c, basis.interval)
 
     def warnings(self) -> list[str]:
         """Say what to know before trusting it."""
+        if self.earlier is not None:
+            return list(self.earlier.warnings)
         if self.reviewed is not None:
             warning = self.reviewed.contradiction(self.estimate)
         else:
@@ -72,6 +81,8 @@ class Estimates:
     @property
     def is_known(self) -> bool:
         """Whether c is more than what it would be if each instance truly had one label only."""
+        if self.earlier is not None:
+            return self.earlier.interval is not None
         return self.reviewed is not None or self.estimate is None or not self.estimate.one_label_each
 
     @property
@@ -133,8 +144,8 @@ def choose_hyper_parameters(
             with run.step(Step.ESTIMATE_C, sample.m) as tick:
                 estimates = estimate_frequency(population, sample, run, tick)
         sample = sample.with_group_rates(estimates.group_rates)
-    estimates = estimates or Estimates()
-    rates = LabelFrequency.of(estimates.c if options.c is None else options.c, (n, q)).rates
+    estimates = estimates or Estimates(earlier=earlier_estimate(options.c))
+    rates = LabelFrequency.of(estimates.rates(q) if options.c is None else options.c, (n, q)).rates
 
     usual_epochs = default_epochs(n, population.coherence, many)
 

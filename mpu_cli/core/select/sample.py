@@ -169,7 +169,10 @@ class Sample:
 
     def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
         """Turn an estimate from labels of the sample into one from labels of all: their numbers."""
-        return estimate if isinstance(self.columns, slice) else replace(estimate, labels=self.columns[estimate.labels])
+        if isinstance(self.columns, slice):
+            return estimate
+        left_out = tuple(self.columns[list(estimate.left_out)].tolist())
+        return replace(estimate, labels=self.columns[estimate.labels], left_out=left_out)
 
     def answered(self, probabilities: np.ndarray, answers: Answers) -> Answered:
         """Return the answers on its cells that are not annotated, with scores: naive probabilities, calibrated."""

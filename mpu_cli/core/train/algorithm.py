@@ -16,6 +16,7 @@ from mpu_cli.core.data.limits import LARGEST_SUM, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top, count_positives
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.estimators import FrequencyEstimate, GroupFrequencies
+from mpu_cli.core.frequency.given import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.instances import Instances
 from mpu_cli.core.model.stacking import AnyModel, LinearModel, StackedModel
@@ -51,6 +52,7 @@ class TrainingResult:
     # From what people have decided of cells or instances drawn at random, where they have: c comes from here
     reviewed: ReviewedFrequency | None
     groups: GroupFrequencies | None  # of groups of instances, where there are some
+    earlier: EarlierEstimate | None  # what c was estimated by before, where it was given by the file of an estimate
     settings: Settings  # of the levels, with the number of epochs
     # Micro-F1 to expect on complete labels of each level at its best pooled threshold: out of fold, corrected for the
     # missing labels. Of levels that were tried; the model may have one less.
@@ -65,7 +67,12 @@ class TrainingResult:
 
     def warnings(self) -> list[str]:
         """Say what to know before trusting the model."""
-        return Estimates(estimate=self.estimate, reviewed=self.reviewed).warnings()
+        return self.estimates.warnings()
+
+    @property
+    def estimates(self) -> Estimates:
+        """Return where the label frequency comes from."""
+        return Estimates(estimate=self.estimate, reviewed=self.reviewed, groups=self.groups, earlier=self.earlier)
 
 
 def train(

@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.frequency.given import earlier_estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import estimate_singly
@@ -49,7 +50,7 @@ class Evidence:
         n, q = problem.labels.shape
         population = Instances.of(problem, run.empty)
         refuse_two_frequencies(population, options)
-        estimates = Estimates()
+        estimates = Estimates(earlier=earlier_estimate(options.c))
         if options.c is None:
             drawn = draw_labels(population.annotations, run.seed)
             folds = options.folds or usual_folds(n, q)
@@ -57,7 +58,7 @@ class Evidence:
                 sample = Sample(population, options.sample, folds, run, drawn)
                 estimates = estimate_frequency(population, sample, run, scores=scores)
         groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
-        c = estimates.c if options.c is None else options.c
+        c = estimates.rates(q) if options.c is None else options.c
         frequency = LabelFrequency.of(c, (n, q), problem.verified, groups)
         calibration = calibrated_by(scores, problem.labels, frequency)
         return cls(

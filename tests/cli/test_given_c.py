@@ -1,0 +1,114 @@
+"""A label frequency that is given, by a number or a file: what was known of it is said again, and nonsense refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.svm import lines
+
+QUICK = ("--cost", 3, "--epochs", 2, "--levels", 1)
+
+
+def write(path, X, Y):
+    path.write_text("".join(lines(X, Y, form="g")))
+    return path
+
+
+@pytest.fixture
+def noise(tmp_path):
+    """Labels that have nothing to do with the features, some instances with two."""
+    rng = np.random.default_rng(0)
+    return write(tmp_path / "noise.svm", rng.normal(size=(300, 5)), rng.random((300, 4)) < 0.4)
+
+
+@pytest.fixture
+def with_frequent(tmp_path):
+    """Return data of which a label is annotated in 79 % of the instances."""
+    rng = np.random.default_rng(1)
+    Y = rng.random((475, 3)) < 0.2
+    Y[:, 1] = rng.permutation(475) < 375
+    return write(tmp_path / "frequent.svm", rng.normal(size=(475, 5)), Y)
+
+
+@pytest.fixture
+def with_label_of_all(tmp_path):
+    """Return data of which .6 of the labels are annotated, with one more label that all instances have."""
+    rng = np.random.default_rng(2)
+    Y = rng.random((1500, 5)) < 0.2
+    X = Y + 0.05 * rng.normal(size=Y.shape)
+    S = np.column_stack([Y & (rng.random(Y.shape) < 0.6), np.ones(1500, bool)])
+    return write(tmp_path / "all.svm", X, S)
+
+
+def report(result) -> dict:
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_a_file_of_an_estimate_keeps_its_interval_and_its_warnings(run, noise, tmp_path):
+    c = tmp_path / "c.txt"
+    estimated = report(run("estimate-c", noise, "-o", c, "--json"))
+    assert len(estimated["warnings"]) == 1
+    result = run("train", noise, "--c", c, *QUICK, "--json")
+    trained = report(result)
+    assert trained["warnings"] == estimated["warnings"]
+    assert f"warning: {estimated['warnings'][0]}" in result.stderr
+    assert trained["c_estimated"] is True
+    assert trained["c_interval"] == pytest.approx(estimated["interval"], rel=1e-4)
+    by_itself = report(run("train", noise, *QUICK, "--json"))
+    assert trained["expected_micro_f1_interval"] == pytest.approx(by_itself["expected_micro_f1_interval"], rel=1e-4)
+    printed = run("train", noise, "--c", c, *QUICK).stdout
+    assert "set by the user" not in printed
+    assert "whose interval is included" in printed
+
+
+@pytest.mark.parametrize("given", ["0.6", "file"])
+def test_no_interval_is_claimed_of_what_the_user_says(run, noise, tmp_path, given):
+    if given == "file":
+        given = tmp_path / "c.txt"
+        given.write_text("# what I think\n" + "".join(f"{k} 0.6\n" for k in range(1, 5)))
+    result = run("train", noise, "--c", given, *QUICK)
+    assert "set by the user" in result.stdout
+    assert "whose interval" not in result.stdout
+
+
+def test_every_command_that_takes_the_file_repeats_the_warnings(run, noise, tmp_path):
+    c, scores = tmp_path / "c.txt", tmp_path / "scores.txt"
+    (warning,) = report(run("estimate-c", noise, "-o", c, "--json"))["warnings"]
+    assert warning in run("suggest", noise, "--c", c, *QUICK, "-o", tmp_path / "missing.tsv").stderr
+    run("train", noise, "--c", c, *QUICK, "--oof", scores)
+    assert warning in run("evaluate", noise, scores, "--c", c).stderr
+
+
+@pytest.mark.parametrize("how", ["number", "file"])
+@pytest.mark.parametrize("command", [("train", *QUICK), ("suggest", *QUICK)])
+def test_a_c_that_annotations_refute_is_refused(run, with_frequent, tmp_path, command, how):
+    (tmp_path / "c.txt").write_text("1 0.5\n2 0.5\n3 0.5\n")
+    c = tmp_path / "c.txt" if how == "file" else 0.5
+    result = run(*command, with_frequent, "--c", c, "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "label 2 is annotated in 375 of 475 instances (79%)" in result.stderr
+    least = float(result.stderr.split("at least ")[1].split(";")[0])
+    assert 0.5 < least <= 0.79
+    assert not (tmp_path / "out").exists()
+    assert run(*command, with_frequent, "--c", least, "-o", tmp_path / "out").exit_code == 0
+
+
+def test_a_label_of_all_instances_does_not_decide_c(run, with_label_of_all):
+    result = run("estimate-c", with_label_of_all, "--json")
+    estimated = report(result)
+    assert estimated["c"] == pytest.approx(0.6, abs=0.05)
+    assert "label 6, which tells nothing of c" in result.stderr
+    trained = run("train", with_label_of_all, *QUICK, "--json")
+    assert "label 6, which tells nothing of c" in trained.stderr
+    c = report(trained)["c"]
+    assert c[:5] == [pytest.approx(estimated["c"])] * 5
+    assert c[5] == 1  # of what all instances have, nothing is missing
+    left = sum(line.split(" ")[0].count(",") for line in with_label_of_all.read_text().splitlines())
+    assert estimated["missing"] == pytest.approx(left * (1 / estimated["c"] - 1))
+
+
+def test_the_interval_of_the_expected_f1_is_in_order(run, with_frequent):
+    low, high = report(run("train", with_frequent, "--c", 0.75, *QUICK, "--json"))["expected_micro_f1_interval"]
+    assert 0 <= low <= high <= 1
