@@ -1,8 +1,7 @@
 """Write accepted labels back into the records that data were made of: ``mpu apply``."""
 
-import csv
-import io
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,10 +22,10 @@ from mpu_cli.review.worklist import read_suggestions
 from mpu_cli.runtime.report import Count
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import open_output, stem
+from mpu_cli.svmlight.streams import ReadableLines, open_output, stem
+from mpu_cli.text.fields import holder, value_of, with_value
 from mpu_cli.text.labels import Labels
 from mpu_cli.text.records import (
-    ANNIF,
     DEFAULT_FIELDS,
     Bad,
     Fields,
@@ -41,9 +40,7 @@ from mpu_cli.text.records import (
 )
 from mpu_cli.text.sidecars import Sidecars, read_vectorization
 
-# Of a JSON text, only the places of values count: numbers may have thousands of digits.
-_PLACES = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
-_BLANKS = " \t\r\n"
+_LINE_END = "\r\n"
 Origin = Literal["decided", "suggested", "implied"]
 
 
@@ -56,73 +53,107 @@ class Retagged:
 
 
 class Rewriter:
-    """Writes rows of one file, each with its own changes. All other fields, and their order, stay as they are.
+    """Reads the records of one file, and writes them with changes. All else in the file stays as it is, byte for byte.
 
-    An object that does not change is written as it was read, and of another one only the values that change are. A row
-    of a table keeps its values; their quotation marks may be others.
+    Of an object only the values that change are written anew, of a row of a table the cells.
 
     `form`: {"jsonl", "csv", "tsv", "annif"}.
     `added`: the field, or column, that lists the tags that are added; empty: none. Annif's own files have no such
     field, but for CSV.
     """
 
-    def __init__(self, form: str, fields: Fields, added: str) -> None:
+    def __init__(
+        self, stream: ReadableLines, source: str, form: str, fields: Fields, added: str, max_line_bytes: int
+    ) -> None:
+        self._stream = _Kept(stream)
+        self._rows = read_rows_and_records(self._stream, source, form, fields, max_line_bytes)
+        self._source = source
         self._form = form
         self._fields = fields
         self._is_corpus = is_corpus(form, fields)
         self._added = "" if self._is_corpus and form != "csv" else added
-        self._names: list[str] | None = None
+        self._delimiter = "," if form == "csv" else "\t"
+        self._columns: list[str] = []  # of a table, with the new ones
+        self._row = Row(0, {})
+        self._next_line = 1
 
-    def text(self, row: Row, change: Retagged) -> str:
-        """Return the text of a row, with the lines before it that belong to the file.
+    def records(self) -> Iterator[Record]:
+        """Yield the records. InputError where one is bad."""
+        for row, record in self._rows:
+            if isinstance(record, Bad):
+                raise InputError(self._source, record.line, record.problem)
+            assert not isinstance(row, Bad)  # there would be no record of it
+            self._row = row
+            yield record
+
+    def written(self, change: Retagged) -> bytes:
+        """Return the record that was read last, after the lines between the one before and it.
 
         Raises ValueError (a tag has the separator of tags that are written as one text, or a field that is to be added
         is there).
         """
-        if self._added and self._added in row.fields:
+        place = holder(self._row.fields, self._added) if self._added else None
+        if place is not None and place[1] in place[0]:
             raise ValueError(f"there is a field {self._added!r} already; name another one by --added")
-        if isinstance(row.written, str):
-            return self._object(row.written, row, change) + "\n"
-        if self._form == ANNIF:
-            return f"{row.written[0]}\t{self._tags(row, change)}\n"
-        return self._table_row(row.written, row, change)
+        lines = self._stream.take()
+        n_before = self._row.line - self._next_line
+        self._next_line += len(lines)
+        before, text = (b"".join(part).decode() for part in (lines[:n_before], lines[n_before:]))
+        row = text.rstrip(_LINE_END)
+        end = text[len(row) :]
+        if self._form in ("csv", "tsv"):
+            before = before if self._columns else self._with_columns(before)
+            row = self._table_row(row, change)
+        elif change.added or change.removed:
+            row = self._object(row, change) if self._form == "jsonl" else self._line(row, change)
+        return f"{before}{row}{end}".encode()
 
-    def _object(self, line: str, row: Row, change: Retagged) -> str:
-        line = line.strip()
-        if not (change.added or change.removed):
-            return line
-        values: dict[str, object] = {self._fields.tags: self._tags(row, change)}
+    def rest(self) -> bytes:
+        """Return what is after the last record."""
+        return b"".join(self._stream.take())
+
+    def _object(self, line: str, change: Retagged) -> str:
+        values: dict[str, object] = {self._fields.tags: self._tags(change)}
         if self._added and change.added:
             values[self._added] = list(change.added)
         for name, value in values.items():
-            line = _with_value(line, name, json.dumps(value, ensure_ascii=line.isascii()))
+            line = with_value(line, name, json.dumps(value, ensure_ascii=line.isascii()))
         return line
 
-    def _table_row(self, written: Sequence[str], row: Row, change: Retagged) -> str:
-        rows = []
-        if self._names is None:
-            self._names = [name.strip() for name in row.header]
-            new = [name for name in (self._fields.tags, self._added) if name and name not in self._names]
-            self._names += new
-            rows.append([*row.header, *new])
-        values = [*written[: len(self._names)], *[""] * (len(self._names) - len(written))]
-        if change.added or change.removed:
-            values[self._names.index(self._fields.tags)] = str(self._tags(row, change))
-        if self._added:
-            values[self._names.index(self._added)] = self._joined(change.added)
-        rows.append(values)
-        out = io.StringIO()
-        csv.writer(out, delimiter="," if self._form == "csv" else "\t", lineterminator="\n").writerows(rows)
-        return out.getvalue()
+    def _line(self, line: str, change: Retagged) -> str:
+        text, _, _ = line.partition("\t")
+        return f"{text}\t{self._tags(change)}"
 
-    def _tags(self, row: Row, change: Retagged) -> list[object] | str:
-        """Return the tags of a row in the form that it has them: a list, or one text."""
-        tags = row.fields.get(self._fields.tags)
+    def _with_columns(self, lines: str) -> str:
+        """Return the lines with the names of columns, with those that are new."""
+        row = lines.rstrip(_LINE_END)
+        names = _cells(row.removeprefix("\ufeff").lstrip(_LINE_END), self._delimiter)
+        self._columns = [_unquoted(name).strip() for name in names]
+        new = [name for name in (self._fields.tags, self._added) if name and name not in self._columns]
+        self._columns += new
+        added = [_cell(name, self._delimiter) for name in new]
+        return self._delimiter.join([row, *added]) + lines[len(row) :]
+
+    def _table_row(self, row: str, change: Retagged) -> str:
+        cells = _cells(row, self._delimiter)
+        values = {self._fields.tags: str(self._tags(change))} if change.added or change.removed else {}
+        if self._added:
+            values[self._added] = self._joined(change.added)
+        for name, value in values.items():
+            place = self._columns.index(name)
+            cells += [""] * (place + 1 - len(cells))
+            if value or cells[place].strip():
+                cells[place] = _cell(value, self._delimiter, is_quoted=cells[place].startswith('"'))
+        return self._delimiter.join(cells)
+
+    def _tags(self, change: Retagged) -> list[object] | str:
+        """Return the tags of the record in the form that it has them: a list, or one text."""
+        tags = value_of(self._row.fields, self._fields.tags)
         if isinstance(tags, list):
             kept = [tag for tag in tags if clean(str(subject(tag))) not in change.removed]
             are_objects = any(isinstance(tag, dict) for tag in tags) if tags else self._is_corpus
             return [*kept, *(_objects(change) if are_objects else change.added)]
-        if tags is None and isinstance(row.written, str):
+        if tags is None and self._form == "jsonl":
             return _objects(change) if self._is_corpus else list(change.added)
         parts = str(tags or "").split(self._fields.separator)
         texts = [part.strip() for part in parts if clean(part) not in change.removed and part.strip()]
@@ -141,41 +172,42 @@ class Rewriter:
         return f"{self._fields.separator}{blank}".join(tags)
 
 
+class _Kept:
+    """A stream whose lines are kept until they are taken."""
+
+    def __init__(self, stream: ReadableLines) -> None:
+        self._stream = stream
+        self._lines: list[bytes] = []
+        self.read = stream.read
+
+    def readline(self, n_bytes: int = -1, /) -> bytes:
+        if line := self._stream.readline(n_bytes):
+            self._lines.append(line)
+        return line
+
+    def take(self) -> list[bytes]:
+        lines, self._lines = self._lines, []
+        return lines
+
+
+def _cells(row: str, delimiter: str) -> list[str]:
+    """Return the cells of a row of a table as they are written."""
+    return re.findall(rf'(?:^|{delimiter})("[^"]*(?:""[^"]*)*"|[^{delimiter}]*)', row)
+
+
+def _unquoted(cell: str) -> str:
+    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
+
+
+def _cell(text: str, delimiter: str, is_quoted: bool = False) -> str:
+    if is_quoted or any(special in text for special in (delimiter, '"', "\r", "\n")):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
 def _objects(change: Retagged) -> list[object]:
     """Return the tags that are added as a corpus of Annif has them in JSON."""
     return [{"uri" if is_uri(tag) else "label": tag} for tag in change.added]
-
-
-def _with_value(line: str, name: str, value: str) -> str:
-    """Return the text of a JSON object with another value of a field, the last one of this name, or with the field."""
-    places = list(_values(line))
-    same = [(start, end) for field, start, end in places if field == name]
-    if same:
-        start, end = same[-1]
-        return f"{line[:start]}{value}{line[end:]}"
-    end = line.rindex("}")
-    inside = line[:end].rstrip()
-    return f"{inside}{', ' if places else ''}{json.dumps(name, ensure_ascii=line.isascii())}: {value}{line[end:]}"
-
-
-def _values(line: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each field of the text of a JSON object, with start and end of its value."""
-    place = _next(line, line.index("{") + 1)
-    while line[place] != "}":
-        name, place = _PLACES.raw_decode(line, place)
-        start = _next(line, _next(line, place) + len(":"))
-        _, end = _PLACES.raw_decode(line, start)
-        yield name, start, end
-        place = _next(line, end)
-        if line[place] == ",":
-            place = _next(line, place + 1)
-
-
-def _next(line: str, place: int) -> int:
-    """Return the place of the next character that is no blank."""
-    while line[place] in _BLANKS:
-        place += 1
-    return place
 
 
 _DATA_SUFFIXES = (".svm", ".svm.gz", ".svm.bz2", ".svm.xz")
@@ -250,25 +282,22 @@ def apply(
         raise InputError(str(folder_of(data)), None, "nothing says which labels imply others, so none can be filled in")
     rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
     by_uri = is_corpus(chosen, vectorization.fields)
-    rewriter = Rewriter(chosen, vectorization.fields, added_field)
     with open_records(source) as stream, open_output(target) as out:
-        rows = read_rows_and_records(stream, str(source), chosen, vectorization.fields, reading.max_line_bytes)
-        for row, record in rows:
-            if isinstance(record, Bad):
-                raise InputError(str(source), record.line, record.problem)
-            assert not isinstance(row, Bad)  # there would be no record of it
+        rewriter = Rewriter(stream, str(source), chosen, vectorization.fields, added_field, reading.max_line_bytes)
+        for record in rewriter.records():
             key = report.records if ids is None else record.id or ""
             used.add(key)
             try:
                 decided = by_key.get(key, _Changes())
                 change = _retagged(record, decided, names, vectorization.labels, rules, accepted.remove, by_uri)
-                out.write(rewriter.text(row, change).encode())
+                out.write(rewriter.written(change))
             except ValueError as error:
                 raise InputError(str(source), record.line, str(error)) from None
             report.records += 1
             report.changed += bool(change.added or change.removed)
             origins.update(change.added.values())
             report.removed += len(change.removed)
+        out.write(rewriter.rest())
         if ids is None and report.records != n:
             raise InputError(
                 str(source),

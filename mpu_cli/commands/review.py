@@ -22,6 +22,7 @@ from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output
+from mpu_cli.text.fields import value_of
 from mpu_cli.text.records import Bad, Fields, format_of, open_records, read_rows_and_records
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Records
@@ -211,7 +212,7 @@ def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
                 if place.skip_bad:
                     continue
                 raise InputError(place.file, row.line, record.problem if isinstance(record, Bad) else "")
-            yield record.id, tuple(str(row.fields[name] or "") for name in fields.text or row.fields)
+            yield record.id, tuple(str(value_of(row.fields, name) or "") for name in fields.text or row.fields)
 
 
 def import_label_studio(source: str | Path, target: str | Path, *, naming: Naming = BESIDE) -> ImportReport:

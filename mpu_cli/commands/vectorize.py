@@ -27,6 +27,7 @@ from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, 
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
+from mpu_cli.text.fields import holder
 from mpu_cli.text.labels import Labels, confusable, is_thesaurus, read_labels, read_thesaurus
 from mpu_cli.text.languages import languages_of, of_collection, strangers
 from mpu_cli.text.records import (
@@ -302,6 +303,7 @@ class _Reader:
         self.content: Content | None = None
         self.listed: list[Bad] = []
         self.names: list[str] = []  # of the fields of a record
+        self.has_tags = False  # whether a record has the field of tags
 
     def records(self, stream: ReadableLines) -> Iterator[Record]:
         """Read a stream from the start. InputError at the first bad record, unless those are skipped."""
@@ -313,6 +315,7 @@ class _Reader:
                 assert not isinstance(row, Bad)  # there would be no record of it
                 self.good += 1
                 self.names = self.names or list(row.fields)
+                self.has_tags |= holder(row.fields, self.fields.tags) is not None
                 yield record
                 continue
             problems = [] if isinstance(row, Bad) else [no_field(name, row.fields) for name in self.fields.text]
@@ -380,7 +383,7 @@ def _report(
 
 
 def _without_tags(reader: _Reader, writer: VectorWriter) -> Iterator[str]:
-    if not writer.annotations and reader.fields.tags not in reader.names:
+    if not writer.annotations and not reader.has_tags:
         yield (
             f"no record has tags, so there is nothing to learn: there is no field {reader.fields.tags!r}, and --tags "
             f"names the one that has them; {field_list(reader.names)}"

@@ -9,9 +9,9 @@ import csv
 import io
 import json
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from mpu_cli.names.lines import NOT_UTF8, decoded_lines, first_repeated, is_utf8
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, is_compressed, open_input
+from mpu_cli.text.fields import holder
 from mpu_cli.text.languages import TextIn
 
 ANNIF, SUBJECTS = "annif", "subjects"
@@ -35,9 +36,6 @@ class Row:
 
     line: int  # line of the file in which it starts, from 1
     fields: Mapping[str, object]  # values by the names of the fields
-    # The line of an object; or all values of a row of a table, also those that have no field
-    written: str | Sequence[str] = field(default="", compare=False, repr=False)
-    header: Sequence[str] = field(default=(), compare=False, repr=False)  # the first row of a table, as it is written
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def _too_long(limit: int) -> str:
 
 def _text_and_uris(number: int, line: str) -> Row:
     text, _, uris = line.rstrip("\r\n").partition("\t")
-    return Row(number, {"text": text, SUBJECTS: uris}, (text, uris))
+    return Row(number, {"text": text, SUBJECTS: uris})
 
 
 def _object(number: int, line: str) -> Row | Bad:
@@ -105,7 +103,7 @@ def _object(number: int, line: str) -> Row | Bad:
         return Bad(number, f"{error}; each line should be one object")
     if not isinstance(fields, dict):
         return Bad(number, "this is not a JSON object with fields; each line should be one")
-    return Row(number, fields, line)
+    return Row(number, fields)
 
 
 class _Numbered:
@@ -173,12 +171,12 @@ def _table(
                 raise InputError(source, row[0], "its first line names no columns, but has URIs: give --format annif")
             if twice := first_repeated(names):
                 raise InputError(source, row[0], f"two columns are called {twice[:40]!r}")
-            header, first = row[1], row[0]
+            first = row[0]
             absent = [name for name in needed if name not in names]
             empty: dict[str, object] = {name: "" for name in names if name}
         else:
             absent = []  # each row reports it
-            yield _named(*row, names, empty, header)
+            yield _named(*row, names, empty)
     if names is None:
         raise InputError(source, None, "it is empty; its first line should name the columns")
     if absent:
@@ -210,12 +208,12 @@ def _not_a_table(error: csv.Error) -> str:
     return f"this is not a row of a table ({error}); a quotation mark within quotation marks is written twice"
 
 
-def _named(line: int, values: list[str], names: list[str], empty: dict[str, object], header: list[str]) -> Row | Bad:
+def _named(line: int, values: list[str], names: list[str], empty: dict[str, object]) -> Row | Bad:
     if any(value.strip() for value in values[len(names) :]):
         return Bad(line, f"there are {len(values)} values, but {len(names)} columns; quote what has a separator")
     fields: dict[str, object] = {name: value for name, value in zip(names, values, strict=False) if name}
     # Spreadsheets leave out empty values at the end. So short rows under a long header take little memory.
-    return Row(line, fields if len(values) >= len(names) else ChainMap(fields, empty), values, header)
+    return Row(line, fields if len(values) >= len(names) else ChainMap(fields, empty))
 
 
 TEXT, TAGS, ID = "text", "tags", "id"  # default fields; the last two are optional
@@ -365,8 +363,12 @@ class _Reader:
 
     def __init__(self, fields: Fields, first: Row) -> None:
         self._fields = fields if fields.text else replace(fields, text=tuple(first.fields))
-        self._tags = fields.tags if fields.needs_tags or fields.tags in first.fields else None
-        self._id = fields.id if fields.needs_id or fields.id in first.fields else None
+        self._tags = self._used(fields.tags, fields.needs_tags, first)
+        self._id = self._used(fields.id, fields.needs_id, first)
+
+    @staticmethod
+    def _used(name: str, is_needed: bool, first: Row) -> str | None:
+        return name if name and (is_needed or holder(first.fields, name)) else None
 
     def record(self, row: Row) -> Record:
         text = "\n".join(filter(None, (_text(name, _value(row, name)) for name in self._fields.text)))
@@ -376,7 +378,7 @@ class _Reader:
         tags = [clean(tag) for tag in written]
         key = None if self._id is None else _whole_or_text(self._id, _value(row, self._id))
         for option, name, used in (("tags", self._fields.tags, self._tags), ("id", self._fields.id, self._id)):
-            if used is None and name in row.fields:
+            if used is None and name and holder(row.fields, name):
                 raise _FieldError(f"there is a field {name!r}, but the first record has none; --{option} names it")
         shown_id = None if key is None else clean(key)
         if shown_id == "":
@@ -424,12 +426,9 @@ def subject(value: object) -> object:
 
 
 def _value(row: Row, name: str) -> object:
-    if name not in row.fields:
-        outer, _, inner = name.partition(".")  # as in metadata.title
-        if isinstance(within := row.fields.get(outer), dict) and inner:
-            return within.get(inner)
+    if (place := holder(row.fields, name)) is None:
         raise _FieldError(no_field(name, row.fields))
-    return row.fields[name]
+    return place[0].get(place[1])
 
 
 def _text(name: str, value: object) -> str:

@@ -1,14 +1,15 @@
-"""Records written back: what is read again is what was there, but for the tags."""
+"""Records written back: what is read again is what was there, but for the tags, and all else is the same bytes."""
 
 import csv
 import json
 from io import BytesIO, StringIO
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_cli.commands.apply import Retagged, Rewriter
-from mpu_cli.text.records import DEFAULT_FIELDS, Record, read_rows_and_records
+from mpu_cli.text.records import DEFAULT_FIELDS, form_and_fields
 
 TAGS = ("a", "b b", "é", "d")
 values = st.recursive(
@@ -20,17 +21,15 @@ names = st.text(max_size=4).filter(lambda name: name.strip() not in ("text", "ta
 tag_sets = st.sets(st.sampled_from(TAGS))
 
 
-def rewritten(data: bytes, form: str, change: Retagged) -> str:
-    rewriter = Rewriter(form, DEFAULT_FIELDS, "added")
-    rows = read_rows_and_records(BytesIO(data), "x", form, DEFAULT_FIELDS)
+def rewritten(data: bytes, form: str, change: Retagged, added: str = "added") -> str:
+    rewriter = Rewriter(BytesIO(data), "x", form, DEFAULT_FIELDS, added, 1 << 20)
     texts = []
-    for row, record in rows:
-        assert isinstance(record, Record), record
+    for record in rewriter.records():
         own = Retagged(
             tuple(tag for tag in change.added if tag not in record.tags), change.removed.intersection(record.tags)
         )
-        texts.append(rewriter.text(row, own))
-    return "".join(texts)
+        texts.append(rewriter.written(own))
+    return b"".join([*texts, rewriter.rest()]).decode()
 
 
 def retagged(tags, change):
@@ -94,11 +93,11 @@ def test_tables(form, rows, added, removed, between):
 def test_the_last_of_equal_fields_counts_and_blanks_stay():
     line = ' { "tags" : ["a"] ,  "text":"x", "tags": [ "b" ]  } '
     text = rewritten(line.encode(), "jsonl", Retagged(("c",)))
-    assert text == '{ "tags" : ["a"] ,  "text":"x", "tags": ["b", "c"], "added": ["c"]}\n'
+    assert text == ' { "tags" : ["a"] ,  "text":"x", "tags": ["b", "c"], "added": ["c"]} '
 
 
 def test_records_without_tags_get_the_field():
-    assert rewritten(b'{"text": "x"}', "jsonl", Retagged(("c",))) == '{"text": "x", "tags": ["c"], "added": ["c"]}\n'
+    assert rewritten(b'{"text": "x"}', "jsonl", Retagged(("c",))) == '{"text": "x", "tags": ["c"], "added": ["c"]}'
     assert rewritten(b"text\nx\n", "csv", Retagged(("c", "d"))) == "text,tags,added\nx,c;d,c;d\n"
     assert rewritten(b'{"text": "x", "tags": null}', "jsonl", Retagged(("c",))).startswith(
         '{"text": "x", "tags": ["c"]'
@@ -108,3 +107,60 @@ def test_records_without_tags_get_the_field():
 def test_numbers_of_thousands_of_digits_stay():
     line = '{"n": ' + "1" * 4200 + ', "text": "x"}'
     assert rewritten(line.encode(), "jsonl", Retagged(("c",))).startswith(line[:-1])
+
+
+CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=6)
+
+
+@given(
+    st.sampled_from([",", "\t"]),
+    st.lists(st.tuples(CELLS, st.sampled_from(["", "a", "a;d", "d; a"]), st.booleans()), min_size=1),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["", "\n", "\r\n\r\n"]),
+)
+def test_rows_without_a_change_are_the_same_bytes(delimiter, rows, end, has_mark, has_end, blank):
+    """Whatever is quoted, with a byte order mark, either line end, and lines that are empty."""
+
+    def line(cells, quoting):
+        out = StringIO()
+        csv.writer(out, delimiter=delimiter, quoting=quoting).writerow(cells)
+        return out.getvalue().removesuffix("\r\n")
+
+    quoting = {True: csv.QUOTE_ALL, False: csv.QUOTE_MINIMAL}
+    lines = [line([note, "x", tags], quoting[is_quoted]) for note, tags, is_quoted in rows]
+    before = (
+        "\ufeff" * has_mark + end.join([delimiter.join(["note", "text", "tags"]), *lines]) + has_end * (end + blank)
+    )
+    form = "csv" if delimiter == "," else "tsv"
+    assert rewritten(before.encode(), form, Retagged(), added="") == before
+    after = rewritten(before.encode(), form, Retagged(("n",)), added="")
+    for note, _, is_quoted in rows:
+        assert line([note, "x", ""], quoting[is_quoted])[: -2 if is_quoted else None] in after
+
+
+@pytest.mark.parametrize(
+    ("form", "before", "after"),
+    [
+        (
+            "csv",
+            '\ufefftext,tags,n\r\n"x",a,"1"\r\n\r\ny,b,""\r\n',
+            '\ufefftext,tags,n\r\n"x",a;c,"1"\r\n\r\ny,b;c,""\r\n',
+        ),
+        ("csv", 'n,text,tags\n"1\n2",x,"a"\n3,y', 'n,text,tags\n"1\n2",x,"a;c"\n3,y,c'),
+        ("jsonl", '\ufeff{"text":"x", "tags":["a"]} \r\n\r\n', '\ufeff{"text":"x", "tags":["a", "c"]} \r\n\r\n'),
+    ],
+)
+def test_changed_rows_keep_line_ends_and_the_other_cells(form, before, after):
+    assert rewritten(before.encode(), form, Retagged(("c",)), added="") == after
+    assert rewritten(before.encode(), form, Retagged(), added="") == before
+
+
+def test_a_corpus_of_lines_keeps_them():
+    before = "\ufeffone\t<http://e.org/1>\r\n\r\ntwo \t<http://e.org/2>  <http://e.org/1>\r\n"
+    fields = form_and_fields("corpus.tsv", "annif", DEFAULT_FIELDS)[1]
+    rewriter = Rewriter(BytesIO(before.encode()), "x", "annif", fields, "", 1 << 20)
+    changes = iter([Retagged({"http://e.org/3": "decided"}), Retagged()])
+    texts = [rewriter.written(next(changes)) for _ in rewriter.records()]
+    assert b"".join([*texts, rewriter.rest()]).decode() == before.replace("/1>", "/1> <http://e.org/3>", 1)
