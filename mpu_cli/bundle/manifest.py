@@ -18,7 +18,7 @@ from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.bundle.model_files import ascending
 from mpu_cli.core.options import AIMS
 from mpu_cli.errors import ModelError
-from mpu_cli.runtime.report import HIDDEN, NULL, Count
+from mpu_cli.runtime.report import HIDDEN, NULL
 from mpu_cli.runtime.untrusted import expect, json_value
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.version import __version__
@@ -246,7 +246,7 @@ class OriginFile(TypedDict):
     """A file of data, as it was named; without size and checksum if it was a stream, or changed meanwhile."""
 
     name: str
-    bytes: Count | None
+    bytes: int | None
     sha256: str | None
 
 
@@ -254,24 +254,24 @@ class OriginFile(TypedDict):
 class Origin:
     """How a model was trained."""
 
-    time: str  #: Time of saving: ISO 8601, in UTC.
-    instances: Count
-    #: Number of annotations of each label of the model.
+    time: str  # Time of saving: ISO 8601, in UTC.
+    instances: int
+    # Number of annotations of each label of the model.
     annotated: list[int] = field(metadata=HIDDEN)  # long, and asked for by label
-    #: Number of true labels, estimated from these by the label frequency and by decisions of reviewers.
+    # Number of true labels, estimated from these by the label frequency and by decisions of reviewers.
     true: list[float] = field(metadata=HIDDEN)
-    options: dict[str, Any]  #: The options that differ from their defaults: JSON values.
-    versions: dict[str, str]  #: Versions of mpu, Python and the numerical packages.
-    kernel: str  #: The inner loops: "numpy" or "numba".
-    source: str | None = field(default=None, metadata=NULL)  #: The data, as the user named them; None for arrays.
-    #: `source_bytes`, `source_sha256`: Size and checksum of that file; None if it was a stream, or changed meanwhile.
-    source_bytes: Count | None = field(default=None, metadata=NULL)
+    options: dict[str, Any]  # The options that differ from their defaults: JSON values.
+    versions: dict[str, str]  # Versions of mpu, Python and the numerical packages.
+    kernel: str  # The inner loops: "numpy" or "numba".
+    source: str | None = field(default=None, metadata=NULL)  # The data, as the user named them; None for arrays.
+    # `source_bytes`, `source_sha256`: Size and checksum of that file; None if it was a stream, or changed meanwhile.
+    source_bytes: int | None = field(default=None, metadata=NULL)
     source_sha256: str | None = field(default=None, metadata=NULL)
-    files: list[OriginFile] = field(default_factory=list)  #: If the data were several files; `source` has their number.
-    others: list[str] = field(default_factory=list)  #: Other training files, each with its option.
-    #: The earlier model that training started from, as the user named it.
+    files: list[OriginFile] = field(default_factory=list)  # If the data were several files; `source` has their number.
+    others: list[str] = field(default_factory=list)  # Other training files, each with its option.
+    # The earlier model that training started from, as the user named it.
     warm_start: str | None = field(default=None, metadata=NULL)
-    warm_start_sha256: str | None = field(default=None, metadata=NULL)  #: Checksum of its manifest.
+    warm_start_sha256: str | None = field(default=None, metadata=NULL)  # Checksum of its manifest.
 
     def written(self) -> bytes:
         """Return the content of the file; the reverse of `parse_origin`."""

@@ -19,9 +19,10 @@ from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.errors import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mpu_cli.commands.estimate_c import FrequencyReport, LabelFrequencyReport
     from mpu_cli.inputs.training_data import Sources
-    from mpu_cli.runtime.report import Interval
     from mpu_cli.runtime.run import Run
 
 
@@ -148,7 +149,7 @@ def _print_report(report: "FrequencyReport") -> None:
         _print_labels(report.per_label, "" if report.c is not None else f"if {report.assumption}")
 
 
-def _print_frequency(report: "FrequencyReport", c: float, missing: float, interval: "Interval") -> None:
+def _print_frequency(report: "FrequencyReport", c: float, missing: float, interval: "Sequence[float]") -> None:
     low, high = interval
     by_people = [counted(report.answers, "answer") + f", {report.yes:,} of them yes"] if report.answers else []
     if report.complete_instances is not None:

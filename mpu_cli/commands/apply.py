@@ -19,7 +19,6 @@ from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.review.tables import NOTHING_ELSE, checksum
 from mpu_cli.review.worklist import read_suggestions
-from mpu_cli.runtime.report import Count
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import ReadableLines, open_output, stem
@@ -230,14 +229,14 @@ class Accepted:
 class TaggingReport:
     """What `apply` did."""
 
-    records: Count = 0  #: Records written.
-    changed: Count = 0  #: Those with other tags than before.
-    added: Count = 0  #: Tags added.
-    decided: Count = 0  #: Of the tags added, those decided ``yes``.
-    suggested: Count = 0  #: Of the tags added, those that are probable enough.
-    implied: Count = 0  #: Of the tags added, those that only other tags imply.
-    removed: Count = 0  #: Tags removed.
-    absent: Count = 0  #: Instances of the data with accepted or rejected labels that no record has the id of.
+    records: int = 0  # Records written.
+    changed: int = 0  # Those with other tags than before.
+    added: int = 0  # Tags added.
+    decided: int = 0  # Of the tags added, those decided ``yes``.
+    suggested: int = 0  # Of the tags added, those that are probable enough.
+    implied: int = 0  # Of the tags added, those that only other tags imply.
+    removed: int = 0  # Tags removed.
+    absent: int = 0  # Instances of the data with accepted or rejected labels that no record has the id of.
     warnings: list[str] = field(default_factory=list)
 
 

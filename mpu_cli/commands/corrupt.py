@@ -176,13 +176,13 @@ class ListedDraw:
 class CorruptionReport:
     """The result of `corrupt`."""
 
-    #: `instances`, `labels`, `removed`: Numbers of instances and labels of the file, before the removal, and of removed
-    #: labels.
+    # `instances`, `labels`, `removed`: Numbers of instances and labels of the file, before the removal, and of removed
+    # labels.
     instances: int
     labels: int
     removed: int
-    emptied: int  #: Number of instances that have lost all their labels.
-    c_of_labels: dict[int, float]  #: Share of the instances of each label that have kept it.
+    emptied: int  # Number of instances that have lost all their labels.
+    c_of_labels: dict[int, float]  # Share of the instances of each label that have kept it.
 
     def write_frequencies(self, target: str | Path) -> None:
         """Write these shares, but those that are 0, as `inputs.side_tables` reads them."""

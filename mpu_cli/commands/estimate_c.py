@@ -27,7 +27,6 @@ from mpu_cli.names import LabelNames
 from mpu_cli.review import decisions
 from mpu_cli.review.tables import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import Count, Frequency, Interval, Share
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
@@ -43,15 +42,15 @@ _DESIGN = (
 class LabelFrequencyReport:
     """The label frequency of one label."""
 
-    label: Count
-    name: str | None = None  #: None where no names are known.
-    annotations: Count  #: Instances that have the label.
-    c: Frequency
-    #: 90 % interval: see `core.frequency.single_frequencies`, or credible where c comes from complete label sets.
-    interval: Interval
-    missing: float  #: How many labels of this kind are missing; all labels together as many as the pooled c says.
-    pooled: bool  #: Whether c is pooled over labels, since this one has too few annotations.
-    unreliable: bool  #: Whether the interval is wider than half of all that is possible.
+    label: int
+    name: str | None = None  # None where no names are known.
+    annotations: int  # Instances that have the label.
+    c: float
+    # 90 % interval: see `core.frequency.single_frequencies`, or credible where c comes from complete label sets.
+    interval: Sequence[float]
+    missing: float  # How many labels of this kind are missing; all labels together as many as the pooled c says.
+    pooled: bool  # Whether c is pooled over labels, since this one has too few annotations.
+    unreliable: bool  # Whether the interval is wider than half of all that is possible.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +58,7 @@ class Reviews:
     """How many instances to review, drawn at random, for a 90 % interval of c of this width."""
 
     width: float
-    instances: Count
+    instances: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,43 +66,43 @@ class Questions:
     """How many questions to answer for a 90 % interval of c of this width."""
 
     width: float
-    questions: Count
+    questions: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyReport:
     """The label frequency of a file."""
 
-    #: `c`, `missing_rate`, `missing`, `interval`: The label frequency, 1 - c, how many labels are missing by c and the
-    #: number of annotations, and a 90 % interval of c: bootstrap, or credible where c comes from people. None where c
-    #: is unknown, since (nearly) every annotated instance has exactly one label.
-    c: Frequency | None = None
-    missing_rate: Share | None = None
+    # `c`, `missing_rate`, `missing`, `interval`: The label frequency, 1 - c, how many labels are missing by c and the
+    # number of annotations, and a 90 % interval of c: bootstrap, or credible where c comes from people. None where c
+    # is unknown, since (nearly) every annotated instance has exactly one label.
+    c: float | None = None
+    missing_rate: float | None = None
     missing: float | None = None
-    interval: Interval | None = None
-    #: What c is then if each instance truly has one label only; numbers of single labels go by it too.
-    c_if_one_label_each: Frequency | None = None
-    method: str  #: How c was estimated: a method of `estimators.estimate`, "questions", "reviewed" or "complete".
-    labels_used: Count  #: Number of labels that the estimate rests on.
-    labels: Count
-    instances: Count
-    predictable: bool  #: Whether labels are predicted so surely that c can be estimated.
-    assumption: str | None = None  #: What c rests on where it comes from annotations alone.
-    #: Instances with complete label sets that c comes from; None where it comes from annotations alone.
-    complete_instances: Count | None = None
-    answers: Count | None = None  #: Answers to questions that c comes from; None where there are none.
-    yes: Count | None = None  #: How many of them say "yes".
-    by_annotations_alone: float | None = None  #: What c would be without them.
-    #: How many instances to review, drawn at random, for a 90 % interval of c of each width.
+    interval: Sequence[float] | None = None
+    # What c is then if each instance truly has one label only; numbers of single labels go by it too.
+    c_if_one_label_each: float | None = None
+    method: str  # How c was estimated: a method of `estimators.estimate`, "questions", "reviewed" or "complete".
+    labels_used: int  # Number of labels that the estimate rests on.
+    labels: int
+    instances: int
+    predictable: bool  # Whether labels are predicted so surely that c can be estimated.
+    assumption: str | None = None  # What c rests on where it comes from annotations alone.
+    # Instances with complete label sets that c comes from; None where it comes from annotations alone.
+    complete_instances: int | None = None
+    answers: int | None = None  # Answers to questions that c comes from; None where there are none.
+    yes: int | None = None  # How many of them say "yes".
+    by_annotations_alone: float | None = None  # What c would be without them.
+    # How many instances to review, drawn at random, for a 90 % interval of c of each width.
     plan: list[Reviews] | None = None
-    #: How many questions to answer for these; widths that thousands of them do not reach are not there.
+    # How many questions to answer for these; widths that thousands of them do not reach are not there.
     plan_of_questions: list[Questions] | None = None
-    #: How wide the interval is to be expected after as many answers more; None where there are none.
+    # How wide the interval is to be expected after as many answers more; None where there are none.
     next_width: float | None = None
-    #: In ascending order of labels; None where that was not asked for.
+    # In ascending order of labels; None where that was not asked for.
     per_label: list[LabelFrequencyReport] | None = None
-    per_group: list[GroupRow] | None = None  #: None without groups of instances.
-    warnings: list[str] = field(default_factory=list)  #: What to know before using the estimate.
+    per_group: list[GroupRow] | None = None  # None without groups of instances.
+    warnings: list[str] = field(default_factory=list)  # What to know before using the estimate.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,11 +306,11 @@ def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") ->
 class Asked:
     """What is asked."""
 
-    questions: Count  #: How many cells are asked about; fewer than wanted where no more are worth it.
-    #: `instances`, `labels`: How many are asked about.
-    instances: Count
-    labels: Count
-    answered: Count  #: Answers that there are already.
+    questions: int  # How many cells are asked about; fewer than wanted where no more are worth it.
+    # `instances`, `labels`: How many are asked about.
+    instances: int
+    labels: int
+    answered: int  # Answers that there are already.
 
 
 def ask(

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -31,7 +31,7 @@ from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
-from mpu_cli.runtime.report import HIDDEN, INLINE, Count, Frequency, Interval
+from mpu_cli.runtime.report import HIDDEN, INLINE
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
@@ -49,7 +49,7 @@ class Evaluated:
     """The metrics of one of the predictions, with the name that the user gave."""
 
     name: str
-    metrics: Annotated[dict[str, float], ("$ref", "common.schema.json#/$defs/metrics")] = field(metadata=INLINE)
+    metrics: dict[str, float] = field(metadata=INLINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,21 +58,21 @@ class Compared:
 
     name: str
     compared_with: str
-    verdict: str  #: In words.
-    differences: dict[str, Difference]  #: Of metrics, with 95 % intervals.
+    verdict: str  # In words.
+    differences: dict[str, Difference]  # Of metrics, with 95 % intervals.
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonReport:
     """What several predictions of the same instances are worth."""
 
-    instances: Count
-    labels: Count  #: Labels that are true for at least one instance.
-    #: Label frequency of the true labels, where they are incomplete: metrics are estimates on complete labels.
-    c: Frequency | None = None
+    instances: int
+    labels: int  # Labels that are true for at least one instance.
+    # Label frequency of the true labels, where they are incomplete: metrics are estimates on complete labels.
+    c: float | None = None
     evaluated: list[Evaluated]
-    compared: list[Compared]  #: Each but the first, with the first.
-    #: Predictions that are scores alone, so that their label sets rest on a threshold that nobody chose.
+    compared: list[Compared]  # Each but the first, with the first.
+    # Predictions that are scores alone, so that their label sets rest on a threshold that nobody chose.
     cut: list[str] = field(metadata=HIDDEN)
 
 
@@ -262,33 +262,33 @@ class Quality(TypedDict):
 class LabelMetrics(Quality):
     """The metrics of one label."""
 
-    label: Count
+    label: int
     name: NotRequired[str]
-    support: Count  #: Instances that have it.
-    predicted: Count
-    corrected: NotRequired[Quality]  #: Estimates on complete labels, with --c.
+    support: int  # Instances that have it.
+    predicted: int
+    corrected: NotRequired[Quality]  # Estimates on complete labels, with --c.
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationReport:
     """The metrics of a file of predictions."""
 
-    instances: Count
-    labels: Count  #: Labels that occur in a true or predicted set.
-    true_labels: int = field(metadata=HIDDEN)  #: Sum over instances of the number of true labels.
-    #: Scores from here on made the label sets; None where the predictions are label lists.
+    instances: int
+    labels: int  # Labels that occur in a true or predicted set.
+    true_labels: int = field(metadata=HIDDEN)  # Sum over instances of the number of true labels.
+    # Scores from here on made the label sets; None where the predictions are label lists.
     threshold: float | None = None
-    #: Label frequency of the true labels, where they are incomplete; of all together, where each has its own.
-    c: Frequency | None = None
-    #: In the order asked for.
-    metrics: Annotated[dict[str, float], ("$ref", "common.schema.json#/$defs/metrics")] = field(metadata=INLINE)
-    #: 90 % intervals of micro-averaged metrics, where the instances are a random sample.
-    intervals: dict[str, Interval] | None = None
-    #: With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see
-    #: `evaluation.incomplete.estimates`).
-    corrected: Annotated[dict[str, Any], ("$ref", "common.schema.json#/$defs/corrected")] | None = None
-    calibration: Calibration | None = None  #: How well scores are probabilities; None where that was not asked for.
-    per_label: list[LabelMetrics] | None = None  #: In ascending order of labels; None where that was not asked for.
+    # Label frequency of the true labels, where they are incomplete; of all together, where each has its own.
+    c: float | None = None
+    # In the order asked for.
+    metrics: dict[str, float] = field(metadata=INLINE)
+    # 90 % intervals of micro-averaged metrics, where the instances are a random sample.
+    intervals: dict[str, Sequence[float]] | None = None
+    # With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see
+    # `evaluation.incomplete.estimates`).
+    corrected: dict[str, Any] | None = None
+    calibration: Calibration | None = None  # How well scores are probabilities; None where that was not asked for.
+    per_label: list[LabelMetrics] | None = None  # In ascending order of labels; None where that was not asked for.
 
     @property
     def uses_label_sets(self) -> bool:
@@ -391,7 +391,7 @@ def _reviewed_pair(
     return (Dataset(labels, data.features[matched.sampled]), listed[matched.sampled]), names
 
 
-def _intervals(true: Dataset, listed: Dataset, threshold: float | None, seed: int) -> dict[str, Interval]:
+def _intervals(true: Dataset, listed: Dataset, threshold: float | None, seed: int) -> dict[str, Sequence[float]]:
     by_threshold = not listed.labels.nnz or (threshold is not None and listed.features.nnz)
     predicted = labels_from_scores(listed.features, threshold) if by_threshold else listed.labels
     return dict(micro_intervals(true.labels, predicted, seed))

@@ -16,7 +16,7 @@ from mpu_cli.commands.predict import Fitness
 from mpu_cli.commands.versions import Record
 from mpu_cli.errors import BusyError, InputError, ModelError, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
-from mpu_cli.runtime.report import HIDDEN, Share
+from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
@@ -33,15 +33,15 @@ class Outcome:
     """The comparison of a new model with the present one."""
 
     accepted: bool
-    verdict: str  #: Why, in one line.
+    verdict: str  # Why, in one line.
     test_file: str
     test_metric: str
-    test_value: float  #: The metric of the new model on the test data.
-    test_difference: Difference | None  #: To the model that decided; None where there is no other.
-    unknown_features: Share  #: Share of the feature values of the test data whose feature never occurred in training.
-    labels_per_instance: float  #: Mean number of labels that it predicts for an instance of the test data.
-    labels_expected: float  #: The same, as estimated of the training data: annotations by the label frequency c.
-    #: Where it does not fit the test data.
+    test_value: float  # The metric of the new model on the test data.
+    test_difference: Difference | None  # To the model that decided; None where there is no other.
+    unknown_features: float  # float of the feature values of the test data whose feature never occurred in training.
+    labels_per_instance: float  # Mean number of labels that it predicts for an instance of the test data.
+    labels_expected: float  # The same, as estimated of the training data: annotations by the label frequency c.
+    # Where it does not fit the test data.
     warnings: tuple[str, ...] = field(metadata=HIDDEN)  # reports of trainings have a field for all warnings
 
 

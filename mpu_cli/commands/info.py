@@ -20,7 +20,7 @@ from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.runtime.figures import image, literal, new_figure
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import NULL, Count, Share
+from mpu_cli.runtime.report import NULL
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.text.stored import unpacked
 
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 class FeatureWeight:
     """A feature, its name if it has one, and the weight of it for a label."""
 
-    feature: Count
+    feature: int
     name: str | None = None
     weight: float
 
@@ -40,7 +40,7 @@ class FeatureWeight:
 class LinkWeight:
     """Another label, its name if it has one, and the weight of the link."""
 
-    label: Count
+    label: int
     name: str | None = None
     weight: float
 
@@ -49,20 +49,20 @@ class LinkWeight:
 class ModelLabelReport:
     """What a model has for one label."""
 
-    label: Count
-    name: str | None  #: None without names, or where numbers were requested.
-    c: float | None  #: Label frequency; None where the method knows none.
-    threshold: Share
-    annotated: Count | None  #: Annotations in training; None where that was not recorded.
-    #: Estimated number of true labels in training; None also where the method knows no label frequency.
+    label: int
+    name: str | None  # None without names, or where numbers were requested.
+    c: float | None  # Label frequency; None where the method knows none.
+    threshold: float
+    annotated: int | None  # Annotations in training; None where that was not recorded.
+    # Estimated number of true labels in training; None also where the method knows no label frequency.
     true: float | None
-    #: `features_for`, `features_against`: The heaviest weights of each sign. None where the model has no weight for a
-    #: feature.
+    # `features_for`, `features_against`: The heaviest weights of each sign. None where the model has no weight for a
+    # feature.
     features_for: list[FeatureWeight] | None = field(default=None, metadata=NULL)
     features_against: list[FeatureWeight] | None = field(default=None, metadata=NULL)
-    #: Weight of its own prediction by the levels before; None where there is one level.
+    # Weight of its own prediction by the levels before; None where there is one level.
     own: float | None = field(default=None, metadata=NULL)
-    #: `leans_on`, `leaned_on_by`: The heaviest links to other labels, of either sign. None: one level.
+    # `leans_on`, `leaned_on_by`: The heaviest links to other labels, of either sign. None: one level.
     leans_on: list[LinkWeight] | None = field(default=None, metadata=NULL)
     leaned_on_by: list[LinkWeight] | None = field(default=None, metadata=NULL)
 
@@ -74,16 +74,16 @@ class ModelFrequencyReport:
     lowest: float
     mean: float
     highest: float
-    estimated: bool  #: Whether c was estimated, and not set by the user.
-    interval: list[float] | None  #: Of 90 %, if there is one.
+    estimated: bool  # Whether c was estimated, and not set by the user.
+    interval: list[float] | None  # Of 90 %, if there is one.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
     """The thresholds of all labels."""
 
-    lowest: Share
-    highest: Share
+    lowest: float
+    highest: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,19 +92,19 @@ class ModelReport:
 
     model: str
     method: str
-    levels: Count | None  #: None where the model has no levels.
-    labels: Count
-    named: Count  #: How many of them have names.
-    #: Number of labels without annotations, which have names or features alone; None if that was not recorded.
-    never_annotated: Count | None
-    features: Count  #: Features that occurred in training.
-    weights: Count  #: Weights that are not zero.
-    knows_texts: bool  #: Whether it keeps the vectoriser that made its data of texts.
-    c: ModelFrequencyReport | None  #: None where the method has no label frequency.
+    levels: int | None  # None where the model has no levels.
+    labels: int
+    named: int  # How many of them have names.
+    # Number of labels without annotations, which have names or features alone; None if that was not recorded.
+    never_annotated: int | None
+    features: int  # Features that occurred in training.
+    weights: int  # Weights that are not zero.
+    knows_texts: bool  # Whether it keeps the vectoriser that made its data of texts.
+    c: ModelFrequencyReport | None  # None where the method has no label frequency.
     thresholds: Thresholds
-    options: dict[str, Any]  #: Further records of its training: options and results.
-    origin: Origin | None  #: How it was trained; None where that was not recorded.
-    of_labels: list[ModelLabelReport] = field(default_factory=list)  #: Of the labels that were asked for.
+    options: dict[str, Any]  # Further records of its training: options and results.
+    origin: Origin | None  # How it was trained; None where that was not recorded.
+    of_labels: list[ModelLabelReport] = field(default_factory=list)  # Of the labels that were asked for.
 
 
 def describe(

@@ -161,8 +161,8 @@ class PredictionReport:
     """The result of `predict`."""
 
     instances: int = 0
-    labels: int = 0  #: Labels or scores written.
-    fitness: Fitness = field(default_factory=Fitness)  #: Whether the data are like the training data.
+    labels: int = 0  # Labels or scores written.
+    fitness: Fitness = field(default_factory=Fitness)  # Whether the data are like the training data.
 
     def __add__(self, other: "PredictionReport") -> "PredictionReport":
         return PredictionReport(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})

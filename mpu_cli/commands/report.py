@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from mpu_cli.commands import estimate_c, suggest
 from mpu_cli.core.options import Options
@@ -20,7 +20,7 @@ from mpu_cli.inputs.training_data import Sources
 from mpu_cli.names.lines import cell
 from mpu_cli.review.page import asset, digest
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import Count, Share, as_json
+from mpu_cli.runtime.report import as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.version import __version__
@@ -32,22 +32,22 @@ COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")
 class Suggestion:
     """A label that is probably missing from an instance."""
 
-    instance: Annotated[int, ("minimum", 1)]  #: From 1.
-    id: str | None = None  #: Of the record.
-    label: Count
-    name: str | None = None  #: Of the label.
-    probability: Share
+    instance: int  # From 1.
+    id: str | None = None  # Of the record.
+    label: int
+    name: str | None = None  # Of the label.
+    probability: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class MissingLabelsReport:
     """What is missing."""
 
-    #: The share that is missing, as `mpu estimate-c` reports it.
-    frequency: Annotated[estimate_c.FrequencyReport, ("$ref", "estimate-c.schema.json")]
-    #: How many labels are missing, as `mpu suggest` reports it.
-    missing: Annotated[suggest.SuggestionReport, ("$ref", "suggest.schema.json")]
-    suggestions: list[Suggestion]  #: The most probable missing labels, the most probable first.
+    # The share that is missing, as `mpu estimate-c` reports it.
+    frequency: estimate_c.FrequencyReport
+    # How many labels are missing, as `mpu suggest` reports it.
+    missing: suggest.SuggestionReport
+    suggestions: list[Suggestion]  # The most probable missing labels, the most probable first.
 
     @property
     def warnings(self) -> list[str]:

@@ -34,8 +34,8 @@ _log = logging.getLogger(__name__)
 class ReviewReport:
     """Counts of what is to be reviewed."""
 
-    #: `instances`, `suggestions`, `labels`: Instances to review, labels that are suggested for them, and labels to
-    #: choose from.
+    # `instances`, `suggestions`, `labels`: Instances to review, labels that are suggested for them, and labels to
+    # choose from.
     instances: int
     suggestions: int
     labels: int

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -37,7 +36,7 @@ from mpu_cli.names.naming import filled_file, implication_lines, implied_file
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import HIDDEN, Count
+from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
@@ -274,36 +273,36 @@ class MissingOfLabel:
 class SuggestionReport:
     """What `suggest` did. Counts are expected ones, with 90 % intervals that hold if c is right, or are by answers."""
 
-    missing: float  #: How many labels are missing.
+    missing: float  # How many labels are missing.
     missing_low: float
     missing_high: float
-    listed: Count  #: How many are listed, or were to be filled in.
-    listed_never_annotated: Count  #: How many of those are of labels that are never annotated.
-    right: float  #: How many of those listed are right.
+    listed: int  # How many are listed, or were to be filled in.
+    listed_never_annotated: int  # How many of those are of labels that are never annotated.
+    right: float  # How many of those listed are right.
     right_low: float
     right_high: float
-    worth_filling_in: Count  #: How many of them, the first ones, to fill in for the largest expected F1.
-    #: How many labels were written into the copy of the data; None where suggestions were listed.
-    filled_in: Count | None
-    expected_f1_before: float  #: The expected micro-F1 of the labels of the data.
-    expected_f1_after: float  #: The same with those that are worth filling in.
-    review: ReviewCounts | None = None  #: Counts of the decisions in review files.
-    #: What was decided of single cells; it corrects the probabilities of the cells listed.
+    worth_filling_in: int  # How many of them, the first ones, to fill in for the largest expected F1.
+    # How many labels were written into the copy of the data; None where suggestions were listed.
+    filled_in: int | None
+    expected_f1_before: float  # The expected micro-F1 of the labels of the data.
+    expected_f1_after: float  # The same with those that are worth filling in.
+    review: ReviewCounts | None = None  # Counts of the decisions in review files.
+    # What was decided of single cells; it corrects the probabilities of the cells listed.
     judged: ByDecisions | None = None
-    #: Answers to questions, which c, the probabilities and the intervals come from; None where there are none.
-    answers: Annotated[int, ("minimum", 1)] | None = None
-    #: What c, and so all this, rests on where it comes from annotations alone.
+    # Answers to questions, which c, the probabilities and the intervals come from; None where there are none.
+    answers: int | None = None
+    # What c, and so all this, rests on where it comes from annotations alone.
     c_assumption: str | None = None
     per_label: dict[int, MissingOfLabel]
-    #: `ids`, `annotations`: The labels, as written in files, and how many instances have each.
+    # `ids`, `annotations`: The labels, as written in files, and how many instances have each.
     ids: np.ndarray = field(metadata=HIDDEN)
     annotations: np.ndarray = field(metadata=HIDDEN)
-    cells: Cells = field(metadata=HIDDEN)  #: Those listed, or to be filled in; columns are places in `ids`.
-    record_ids: RecordIds | None = field(metadata=HIDDEN)  #: The ids of instances, where they have some.
-    names: LabelNames | None = field(metadata=HIDDEN)  #: To show labels by.
-    #: The label frequency behind all numbers, as `mpu estimate-c` reports it; None where the options set it.
+    cells: Cells = field(metadata=HIDDEN)  # Those listed, or to be filled in; columns are places in `ids`.
+    record_ids: RecordIds | None = field(metadata=HIDDEN)  # The ids of instances, where they have some.
+    names: LabelNames | None = field(metadata=HIDDEN)  # To show labels by.
+    # The label frequency behind all numbers, as `mpu estimate-c` reports it; None where the options set it.
     frequency: estimate_c.FrequencyReport | None = field(metadata=HIDDEN)
-    warnings: tuple[str, ...]  #: What the user should know before trusting this.
+    warnings: tuple[str, ...]  # What the user should know before trusting this.
 
 
 @dataclass(frozen=True, kw_only=True)

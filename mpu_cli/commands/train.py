@@ -2,10 +2,11 @@
 
 import logging
 import math
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict, cast
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from mpu_cli.commands.acceptance import Acceptance
 from mpu_cli.commands.gate import Gate, Outcome
 from mpu_cli.commands.history import append, refuse_unappendable
 from mpu_cli.commands.predict import write_out_of_fold
-from mpu_cli.core.frequency.estimators import GroupRow
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.model.top_k import TopK, best_top_k
@@ -28,88 +28,19 @@ from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCount
 from mpu_cli.methods import Fitted
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
-from mpu_cli.runtime.report import HIDDEN, INLINE, Count, Frequency, Interval, Share, as_json
+from mpu_cli.runtime.report import HIDDEN, INLINE, as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.runtime.storage import peak_bytes
 from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.text.stored import packed
 
-# From, to; empty where there is none.
-MaybeInterval = Annotated[list[float], ("maxItems", 2)]
-
-
-class ByPeople(TypedDict):
-    """c where people have decided what is missing."""
-
-    c: Frequency  #: Of all labels.
-    interval: Interval
-    instances: Count  #: Completely reviewed instances that it comes from.
-    by_annotations_alone: float | None  #: What c would be without them; None where nothing tells.
-    answers: NotRequired[Count]  #: Answers to questions.
-    yes: NotRequired[Count]  #: How many of them say yes.
-
-
-# Decisions of k labels (`core.model.top_k`) for an aim: precision at k and the aim that are expected of them, and of
-# the k most probable labels.
-TopKFindings = TypedDict(
-    "TopKFindings",
-    {
-        "k": Count,
-        "for": str,
-        "precision": Share,
-        "aim": Share,
-        "precision_by_probability": Share,
-        "aim_by_probability": Share,
-    },
-)
-
-
-class Findings(TypedDict, total=False):
-    """The results of a method."""
-
-    c: Frequency | list[Frequency]  #: The label frequency: one, or one for each label.
-    c_estimated: bool  #: Whether c was estimated, and not set by the user.
-    c_interval: MaybeInterval  #: Of c by annotations alone; covers the sampling of instances only.
-    #: False where (nearly) every annotated instance has one label: c holds if each truly has one. Else left out.
-    c_known: bool
-    c_by_people: ByPeople  #: c where people have decided what is missing.
-    c_by_group: list[GroupRow]  #: c of each group of instances.
-    #: `cost`, `step`: C and the step size.
-    cost: float
-    step: float
-    epochs: Count
-    loss: str
-    prior: float | None  #: The weight of label features.
-    #: `rbf_gamma`, `rbf_landmarks`: Where levels learn from the features of an RBF kernel: exp(-gamma d^2) for
-    #: standardised instances at distance d.
-    rbf_gamma: float
-    rbf_landmarks: Count
-    levels: Count  #: How many levels were kept, where that was chosen.
-    expected_micro_f1: float  #: On complete labels: out of fold, corrected for c.
-    expected_micro_f1_interval: Interval  #: Of 90 %, by the sampling of instances and the interval of c.
-    expected_micro_f1_by_level: list[float]  #: The same of each level, at its best threshold.
-    top_k: TopKFindings  #: With --top-k: its decisions.
-    thin: bool  #: elkan08: gradient subsampling.
-    labels_with_c_of_their_own: Count  #: elkan08: the others have the c of all.
-    gamma: float | None  #: m3l-rbf, well: of the kernel.
-    #: `label_correlation`, `relative_gap`: m3l: weight of the label similarities, and duality gap.
-    label_correlation: float
-    relative_gap: float
-    f1: float | None  #: m3l: the F1 that C was chosen by.
-    #: `steps`, `residual`: well: of the iteration.
-    steps: Count
-    residual: float
-    empty_labels: Count
-    scikit_learn: str  #: Its version.
-    unannotated: str  #: sklearn-pu: what a label taught that was not annotated, "negative" or "weighted".
-
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptanceReport:
     """A model that was tested by ``--accept-on``, and the version that it has become; None where it was rejected."""
 
-    version: Count | None
+    version: int | None
     verdict: Outcome = field(metadata=INLINE)
 
 
@@ -117,48 +48,47 @@ class AcceptanceReport:
 class TrainingReport:
     """The result of `train`."""
 
-    model: Path  #: The directory that was written.
+    model: Path  # The directory that was written.
     method: str
-    instances: Count
-    features: Count  #: Those that occur.
-    labels: Count
-    labels_never_annotated: Count | None = None  #: Labels that have names or features alone; None where there are none.
-    review: ReviewCounts | None = None  #: Counts of the decisions in review files.
-    findings: Findings = field(metadata=INLINE)
-    c_assumption: str | None = None  #: What c rests on where it comes from annotations alone.
-    threshold: Share | None = None  #: From which probability on a label is predicted: one that all labels share.
-    thresholds: dict[int, Share] | None = None  #: The same where labels have thresholds of their own, by number.
-    #: Wall time of each step.
-    seconds: Annotated[dict[str, float], ("$ref", "common.schema.json#/$defs/seconds")]
-    peak_bytes: Count  #: Of memory.
-    cluster: ClusterWork | None = None  #: How a cluster carried it out.
-    acceptance: AcceptanceReport | None = None  #: With --accept-on.
-    annotations: int = field(metadata=HIDDEN)  #: How many labels of instances are annotated.
-    warnings: tuple[str, ...]  #: What the user should know before trusting the model.
+    instances: int
+    features: int  # Those that occur.
+    labels: int
+    labels_never_annotated: int | None = None  # Labels that have names or features alone; None where there are none.
+    review: ReviewCounts | None = None  # Counts of the decisions in review files.
+    findings: dict[str, Any] = field(metadata=INLINE)  # The results of the method.
+    c_assumption: str | None = None  # What c rests on where it comes from annotations alone.
+    threshold: float | None = None  # From which probability on a label is predicted: one that all labels share.
+    thresholds: dict[int, float] | None = None  # The same where labels have thresholds of their own, by number.
+    seconds: dict[str, float]  # Wall time of each step.
+    peak_bytes: int  # Of memory.
+    cluster: ClusterWork | None = None  # How a cluster carried it out.
+    acceptance: AcceptanceReport | None = None  # With --accept-on.
+    annotations: int = field(metadata=HIDDEN)  # How many labels of instances are annotated.
+    warnings: tuple[str, ...]  # What the user should know before trusting the model.
 
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryLine:
     """A line about a training in a history."""
 
-    time: Annotated[str, ("format", "date-time")]
+    time: str
     model: Path
-    file: str  #: The data, as they were named.
+    file: str  # The data, as they were named.
     method: str
-    instances: Count
-    features: Count
-    labels: Count
-    annotations: Count
-    c: float | None  #: The mean over labels, where each has its own; None where the method has none.
+    instances: int
+    features: int
+    labels: int
+    annotations: int
+    c: float | None  # The mean over labels, where each has its own; None where the method has none.
     c_estimated: bool | None
-    c_interval: MaybeInterval | None  #: Of 90 %, of sampling alone.
-    expected_micro_f1: float | None  #: On complete labels: out of fold, corrected for c.
-    expected_micro_f1_interval: Interval | None  #: Of 90 %, by the sampling of instances and the interval of c.
-    seconds: float  #: Of all steps.
-    warnings: list[str]  #: What to know before this is used; the same lines are on standard error.
+    c_interval: Sequence[float] | None  # Empty if there is none. Of 90 %, of sampling alone.
+    expected_micro_f1: float | None  # On complete labels: out of fold, corrected for c.
+    expected_micro_f1_interval: Sequence[float] | None  # Of 90 %, by the sampling of instances and the interval of c.
+    seconds: float  # Of all steps.
+    warnings: list[str]  # What to know before this is used; the same lines are on standard error.
     cluster: ClusterWork | None = None
     verdict: Outcome | None = field(default=None, metadata=INLINE)
-    version: Count | None = None  #: The number of the version that the model has become.
+    version: int | None = None  # The number of the version that the model has become.
 
 
 _log = logging.getLogger(__name__)
@@ -280,7 +210,6 @@ def _refuse_files(sources: Sources, target: Path, options: Any, warm_start: Path
 def _report(
     model: TrainedModel, target: Path, data: AnnotatedData, fitted: Fitted, seconds: dict[str, float]
 ) -> TrainingReport:
-    findings = cast(Findings, fitted.findings)
     thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
     shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
     return TrainingReport(
@@ -291,7 +220,7 @@ def _report(
         labels=len(data.ids),
         labels_never_annotated=len(data.never_annotated) or None,
         review=data.review,
-        findings=findings,
+        findings=fitted.findings,
         c_assumption=None if fitted.estimates is None else fitted.estimates.assumption,
         threshold=shared,
         thresholds=thresholds if shared is None else None,

@@ -18,7 +18,7 @@ from mpu_cli.names.lines import as_a_file
 from mpu_cli.names.name_files import is_uri
 from mpu_cli.names.naming import GROUPS, IDS
 from mpu_cli.runtime.files import replacing_directory
-from mpu_cli.runtime.report import HIDDEN, Count
+from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
@@ -94,19 +94,19 @@ class Source:
 class VectorizationReport:
     """The result of `vectorize`."""
 
-    instances: Count
-    annotations: Count  #: Labels of all instances.
-    #: `labels`, `features`: How many there are, also those that occur in no instance.
-    labels: Count
-    features: Count
-    stem: str  #: The languages of the stems, with commas between them, or "none".
-    lead: str  #: The beginning of a text that counts more: "line", "dash", or a number of words.
-    languages: dict[str, Count]  #: How many texts are in each language, of those whose language is clear.
-    empty: Count  #: Texts that are empty.
-    unknown: Count  #: Other texts without a feature.
-    bad: Count  #: Bad records that were left out.
-    listed: list[Bad] = field(metadata=HIDDEN)  #: The first of them.
-    cautions: list[str] = field(metadata=HIDDEN)  #: Warnings.
+    instances: int
+    annotations: int  # Labels of all instances.
+    # `labels`, `features`: How many there are, also those that occur in no instance.
+    labels: int
+    features: int
+    stem: str  # The languages of the stems, with commas between them, or "none".
+    lead: str  # The beginning of a text that counts more: "line", "dash", or a number of words.
+    languages: dict[str, int]  # How many texts are in each language, of those whose language is clear.
+    empty: int  # Texts that are empty.
+    unknown: int  # Other texts without a feature.
+    bad: int  # Bad records that were left out.
+    listed: list[Bad] = field(metadata=HIDDEN)  # The first of them.
+    cautions: list[str] = field(metadata=HIDDEN)  # Warnings.
 
 
 def vectorize(

@@ -7,13 +7,12 @@ between, a version that was accepted is there and not in use.
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Versions, Writer, provenance
 from mpu_cli.commands.history import append, readable
 from mpu_cli.errors import ModelError, MpuError
-from mpu_cli.runtime.report import Count
 
 HISTORY = "history.jsonl"
 _UNWRITTEN = "the model stays, since this cannot be written"
@@ -108,10 +107,10 @@ class VersionsReport:
     """The versions of a model."""
 
     model: str
-    in_use: Count | None  #: The version that is the model itself; None where it is none of them, or missing.
-    kept: list[Count]  #: The versions that are there.
-    #: A line for each training that was tested and for each version that was put back; oldest first.
-    versions: list[Annotated[dict[str, Any], ("$ref", "common.schema.json#/$defs/version_line")]]
+    in_use: int | None  # The version that is the model itself; None where it is none of them, or missing.
+    kept: list[int]  # The versions that are there.
+    # A line for each training that was tested and for each version that was put back; oldest first.
+    versions: list[dict[str, Any]]
 
 
 def describe(model: Path) -> VersionsReport:

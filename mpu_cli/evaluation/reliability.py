@@ -16,7 +16,6 @@ from mpu_cli.core.data.predictions import values_at
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import Sums, divide, entries_in, entry_rows
 from mpu_cli.runtime.figures import new_figure
-from mpu_cli.runtime.report import Count
 
 _BINS = 10
 _Z = 1.645  # of 90 % intervals
@@ -24,16 +23,16 @@ _INCHES = 5
 
 
 Bin = TypedDict(
-    "Bin", {"from": float, "to": float, "scores": Count, "mean": float, "true": float, "low": float, "high": float}
+    "Bin", {"from": float, "to": float, "scores": int, "mean": float, "true": float, "low": float, "high": float}
 )
 
 
 class Calibration(TypedDict):
     """How well scores are probabilities."""
 
-    expected: float  #: The sum of scores.
-    true: float  #: Scored labels that are true.
-    #: The sum of their differences over bins, by the number of true labels.
+    expected: float  # The sum of scores.
+    true: float  # Scored labels that are true.
+    # The sum of their differences over bins, by the number of true labels.
     error: float | None
     bins: list[Bin]
 

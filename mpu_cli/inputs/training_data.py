@@ -29,7 +29,6 @@ from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
 from mpu_cli.names.naming import find_broader, find_filled, read_implications
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.tables import checksum, label_text
-from mpu_cli.runtime.report import Count
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.cache import read
 from mpu_cli.svmlight.dataset import Dataset
@@ -85,25 +84,25 @@ class Sources:
 class ClusterWork(TypedDict):
     """How a cluster carried out a training."""
 
-    parts: Count
-    shards: Count  #: Parts of the data that learn side by side.
-    rounds: Count  #: How often the mean of their models is taken.
-    workers: Count  #: At the end.
-    #: What workers have sent to each other and here; None where they could no longer be asked.
-    moved_bytes: Count | None
+    parts: int
+    shards: int  # Parts of the data that learn side by side.
+    rounds: int  # How often the mean of their models is taken.
+    workers: int  # At the end.
+    # What workers have sent to each other and here; None where they could no longer be asked.
+    moved_bytes: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewCounts:
     """Counts of the decisions in review files."""
 
-    decisions: Count  #: Decisions, one for each cell.
-    found: Count  #: Labels that are true and were not annotated.
-    refuted: Count  #: Annotated labels that are false.
-    unused: Count  #: Decisions on labels that are true nowhere.
-    new_labels: list[Count]  #: Labels that were verified as true, and are annotated nowhere.
-    closed: Count  #: Instances whose label set is complete.
-    sampled: Count  #: How many of them were drawn at random.
+    decisions: int  # Decisions, one for each cell.
+    found: int  # Labels that are true and were not annotated.
+    refuted: int  # Annotated labels that are false.
+    unused: int  # Decisions on labels that are true nowhere.
+    new_labels: list[int]  # Labels that were verified as true, and are annotated nowhere.
+    closed: int  # Instances whose label set is complete.
+    sampled: int  # How many of them were drawn at random.
 
     @classmethod
     def of(cls, reviewed: matching.Reviewed) -> "ReviewCounts":

@@ -1,20 +1,13 @@
-"""Reports of commands: dataclasses from which both what ``--json`` prints and its schema in ``docs/schemas`` follow.
+"""Reports of commands: dataclasses that ``--json`` prints. docs/reports.md has their fields.
 
 A field whose default is None is left out where it is None; all others are in every report, perhaps as null.
-Descriptions in schemas are comments on fields that begin with ``#:``, or docstrings.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-# What a schema says beyond the type.
-Count = Annotated[int, ("minimum", 0)]
-Share = Annotated[float, ("minimum", 0), ("maximum", 1)]
-Frequency = Annotated[float, ("exclusiveMinimum", 0), ("maximum", 1)]
-Interval = Annotated[Sequence[float], ("minItems", 2), ("maxItems", 2)]
+from typing import Any
 
 # Metadata of a field that is not in the report, of one whose entries are fields of the report, and of one that is null,
 # and not left out, by default.

@@ -13,7 +13,6 @@ import pytest
 
 from tests.cli.test_signals import start
 from tests.cli.training import ALONE
-from tests.printed import assert_valid
 
 for package in ("prometheus_client", "starlette", "uvicorn"):
     pytest.importorskip(package)
@@ -54,9 +53,7 @@ def test_each_request_is_a_line_of_the_log_and_a_signal_ends_it(serving):
     assert answered(where, "{}")[0] == 400
     process.send_signal(signal.SIGTERM)
     out, log = process.communicate(timeout=30)
-    first, second, last = lines = [json.loads(line) for line in log.splitlines()]
-    for line in lines:
-        assert_valid("log-line", line)
+    first, second, last = [json.loads(line) for line in log.splitlines()]
     assert (out, process.returncode) == ("", 0)
     expected = {"level": "info", "client": "127.0.0.1", "method": "POST", "path": "/predict", "status": 200}
     assert expected.items() <= first.items()

@@ -18,7 +18,7 @@ e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from Only
 Section 2, which Kong et al. 2014 use (Section 2.1).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
@@ -28,7 +28,6 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.problem import InstanceGroups
 from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.report import Count, Frequency, Interval
 
 # How many standard errors the share of a bin must be certain by: many, since a bin is the best of about n q of them.
 _Z = 6.0
@@ -425,10 +424,10 @@ class GroupRow(TypedDict):
     """
 
     group: str
-    instances: Count
-    annotations: Count
-    c: Frequency
-    interval: Interval
+    instances: int
+    annotations: int
+    c: float
+    interval: Sequence[float]
     missing: float
     pooled: bool
 
