@@ -2,7 +2,7 @@
 Twenty minutes with arrays
 ==========================
 
-For those who work in Python and whose labels are incomplete. Go through it cell by cell: on the site, the notebook is
+Go through it cell by cell: on the site, the notebook is
 at the end of the page. The pictures need matplotlib (``pip install '.[fast,plot]'``).
 """
 

@@ -2,7 +2,7 @@
 Probabilities of being true
 ===========================
 
-For those who decide by probabilities. Those of ``MPUClassifier`` are that a label is *true*; those of a usual
+Probabilities of ``MPUClassifier`` are that a label is *true*; those of a usual
 classifier that it is *annotated*, which is less probable.
 """
 

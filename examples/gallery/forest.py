@@ -2,7 +2,7 @@
 A forest, with missing labels in mind
 =====================================
 
-For those whose labels no linear model separates. ``IncompleteLabelClassifier`` takes any classifier of scikit-learn.
+``IncompleteLabelClassifier`` takes any classifier of scikit-learn.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Groups of instances that were annotated differently
 ===================================================
 
-For those whose collection has several sources: two libraries, a year before and after a new rule, people and a program.
+A collection may have several sources: two libraries, a year before and after a new rule, people and a program.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 F1 against the share of labels that is missing
 ==============================================
 
-For those who ask whether missing labels matter: a classifier that takes a missing label for a negative predicts ever
+A classifier that takes a missing label for a negative predicts ever
 fewer labels, the more are missing.
 """
 

@@ -2,7 +2,7 @@
 What c from 40 questions says
 =============================
 
-For those who do not know how their labels were lost. c by annotations alone assumes that every true label is
+c by annotations alone assumes that every true label is
 annotated with the same chance. A few answers of yours need no such assumption.
 """
 

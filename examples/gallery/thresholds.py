@@ -2,7 +2,7 @@
 Thresholds for frequent, rare and imbalanced labels
 ===================================================
 
-For those who ask from which probability a label is to be predicted. On incomplete labels the F1 that one can count is
+On incomplete labels the F1 that one can count is
 largest at a wrong threshold.
 """
 

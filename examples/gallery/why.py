@@ -2,7 +2,7 @@
 Why is this label suggested?
 ============================
 
-For those who have to decide on a suggestion: which words of a text speak for a missing label.
+Which words of a text speak for a missing label.
 """
 
 import matplotlib.pyplot as plt
