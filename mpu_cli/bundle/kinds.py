@@ -25,7 +25,6 @@ from mpu_cli.svmlight.grammar import MAX_ID
 if TYPE_CHECKING:
     from mpu_cli.methods import Model
     from mpu_cli.methods.baselines.rbf import KernelModel
-    from mpu_cli.methods.scikit_learn.classifiers import CalibratedClassifiers
 
 Parts = dict[str, dict[str, np.ndarray]]
 
@@ -275,37 +274,10 @@ def _kernel(numbers: dict[str, Any], parts: Parts, occurring: Columns, threshold
     return KernelModel(support, parts["kernel"]["coefficients"], gamma, thresholds, constant)
 
 
-# sklearn-pu
-
-
-def _classifiers_numbers(model: "CalibratedClassifiers") -> dict[str, Any]:
-    return {"calibration": _calibration_numbers(model.calibration), "bytes": len(model.packed)}
-
-
-def _classifiers_parts(model: "CalibratedClassifiers") -> Parts:
-    return {"classifiers": {"skops": np.frombuffer(model.packed, np.uint8)}}
-
-
-def _classifiers_layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
-    yield "classifiers", {"skops": (np.uint8, (whole(numbers["bytes"]),))}
-
-
-def _classifiers(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresholds: np.ndarray) -> "Model":
-    from mpu_cli.methods.scikit_learn.classifiers import CalibratedClassifiers, unpacked
-
-    calibration = _calibration(numbers["calibration"])
-    assert calibration is not None
-    classifiers = unpacked(parts["classifiers"]["skops"].tobytes())
-    return CalibratedClassifiers(classifiers, calibration, thresholds, occurring.width)
-
-
 KINDS = {
     "stacked": Kind("StackedModel", _stacked_numbers, _stacked_parts, _stacked_layouts, _stacked),
     "rbf": Kind("RbfModel", _rbf_numbers, _rbf_parts, _rbf_layouts, _rbf),
     "kernel": Kind("KernelModel", _kernel_numbers, _kernel_parts, _kernel_layouts, _kernel),
-    "classifiers": Kind(
-        "CalibratedClassifiers", _classifiers_numbers, _classifiers_parts, _classifiers_layouts, _classifiers
-    ),
 }
 # Of mpu 0.1: predictions of well for the instances that it had while it learned (it is transductive).
 FORMER_KINDS = ("transductive",)

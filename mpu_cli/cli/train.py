@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 def _of_method(**values: Any) -> tuple[str, Any]:
     """Return a method and its options; options of another method are wrong usage."""
     method = values["method"]
-    if is_set("estimator") and not is_set("method"):
-        (method,) = methods.owners("estimator")
     for param in click.get_current_context().command.params:
         if is_set(param.name) and method not in methods.owners(param.name):
             owners = " and ".join(methods.owners(param.name))

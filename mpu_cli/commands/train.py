@@ -136,7 +136,6 @@ def train(
     if not chosen.saved:
         raise MpuError(f"models of {method} cannot be saved: compare it by `mpu experiment`, or use it from Python")
     options = chosen.options() if options is None else options
-    chosen.refuse_unsaved(options)
     _refuse_files(sources, target, options, warm_start, saving)
     hold_out_all = saving.out_of_fold is not None or saving.top_k is not None
     seconds: dict[str, float] = {}

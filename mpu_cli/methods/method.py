@@ -125,8 +125,6 @@ class Method:
     saved : bool
         Whether `mpu train` can save its models: a `StackedModel`, or what has a kind in `bundle/kinds.py`. With others,
         it is refused before it learns.
-    refuse_unsaved : callable
-        Raises an MpuError, before training, where a model by these options could not be saved.
     parse : callable or None
         Makes the options of what stands after the name in `mpu experiment`, where that is not ``option=value`` alone.
     """
@@ -138,7 +136,6 @@ class Method:
     takes: tuple[str, ...] = ()
     transductive: bool = False
     saved: bool = True
-    refuse_unsaved: Callable[[Any], object] = field(default_factory=lambda: lambda options: None)
     parse: Callable[[Sequence[str]], Any] | None = None
 
 

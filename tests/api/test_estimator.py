@@ -253,10 +253,10 @@ def test_what_an_earlier_fit_found_is_forgotten(dense):
         ({"n_jobs": 0}, "n_jobs is 0"),
         ({"random_state": -1}, "random_state is -1"),
         ({"gamma": 1.0}, "gamma is a parameter of m3l-rbf, not of mpu"),
-        ({"method": "br", "c": 0.5}, "c is a parameter of mpu and sklearn-pu, not of br"),
+        ({"method": "br", "c": 0.5}, "c is a parameter of mpu, not of br"),
         (
             {"method": "elkan08", "c": np.full(4, 0.5)},
-            "c is a parameter of mpu and sklearn-pu, not of elkan08",
+            "c is a parameter of mpu, not of elkan08",
         ),
         ({"method": "m3l-linear", "label_correlation": 1}, "label_correlation is 1: give a number from 0 to below 1"),
     ],

@@ -171,7 +171,7 @@ def test_several_reviews_and_the_readable_report(run, problem, checked, tmp_path
 def test_other_methods_do_not_take_them(run, problem, options):
     result = run("train", problem[3], "--method", "br", *options)
     assert result.exit_code == 2
-    assert f"{options[0]} is an option of mpu and sklearn-pu, not of br" in result.stderr
+    assert f"{options[0]} is an option of mpu, not of br" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--reviewed", "--fully-labelled"])

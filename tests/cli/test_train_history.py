@@ -58,7 +58,7 @@ def test_the_model_is_the_same_with_and_without(run, tiny, tmp_path):
     [
         (("--oof", "-"), 2, "give --oof and --history a file"),
         (("--history", "-"), 2, "give --oof and --history a file"),
-        (("--method", "elkan08", "--oof", "o"), 2, "--oof is an option of mpu and br and sklearn-pu, not of elkan08"),
+        (("--method", "elkan08", "--oof", "o"), 2, "--oof is an option of mpu and br, not of elkan08"),
         (("--oof", "no-such-directory/o"), 1, "no-such-directory/o: cannot be written"),
         (("--oof", "."), 1, "cannot be written: Is a directory"),
         (("--history", "no-such-directory/h"), 1, "cannot be written"),

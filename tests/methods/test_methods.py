@@ -27,8 +27,6 @@ VARIANTS = [
     ("sklearn", {"estimator": "RandomForestClassifier", "parameters": (("n_estimators", 10),)}),
     ("sklearn", {"estimator": "LinearSVC"}),
     ("sklearn", {"estimator": "HistGradientBoostingClassifier", "parameters": (("max_iter", 5),)}),
-    ("sklearn-pu", {"estimator": "RandomForestClassifier:n_estimators=10"}),
-    ("sklearn-pu", {"estimator": "LogisticRegression", "unannotated": "weighted", "c": 0.7}),
 ]
 
 

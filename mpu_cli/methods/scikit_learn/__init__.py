@@ -2,22 +2,18 @@
 
 It learns the annotations, as if what is not annotated were false: all labels at once where it can, else one by one.
 A label is predicted where its probability is at least 0.5.
-
-sklearn-pu: the same classifier, made one for incomplete labels, as `IncompleteLabelClassifier` does.
 """
 
 from ast import literal_eval
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from mpu_cli.core.options import Options as PuOptions
-from mpu_cli.core.options import Validation
 from mpu_cli.errors import MpuError
 from mpu_cli.methods.method import Fitted, Method, Task
-from mpu_cli.runtime.options import AUTO, NotAllowedError, Words, option, options_of
+from mpu_cli.runtime.options import AUTO
 from mpu_cli.runtime.steps import Step
 
 if TYPE_CHECKING:
@@ -148,132 +144,5 @@ class ScikitLearnFindings:
     scikit_learn: str
 
 
-class _Name:
-    """A classifier by name, with the arguments of its constructor."""
-
-    metavar = "module:factory"
-    documented = "str"
-
-    def parse(self, text: str) -> str:
-        """Return the text."""
-        return self.check(text)
-
-    def check(self, value: Any) -> str:
-        """Return the text."""
-        if not isinstance(value, str) or not value:
-            raise NotAllowedError(value, "the name of a classifier, such as sklearn.ensemble:RandomForestClassifier")
-        return value
-
-
-_SHARED = options_of(PuOptions)
-
-
-@dataclass(frozen=True, kw_only=True)
-class IncompleteOptions(Validation):
-    """A classifier, and how it is made one for incomplete labels."""
-
-    estimator: str | None = option(
-        _Name(),
-        None,
-        "A classifier of scikit-learn, or in its conventions, with arguments of its constructor after colons: "
-        "RandomForestClassifier:n_estimators=400, lightgbm:LGBMClassifier, my_module:my_factory. Chooses --method "
-        "sklearn-pu.",
-    )
-    unannotated: str = option(
-        Words(UNANNOTATED),
-        NEGATIVE,
-        "What a classifier learns of a label that is not annotated. negative: that it is false. weighted: that it is "
-        "true with the weight Pr(y=1 | x, s=0), and false with the rest; it must take sample_weight, and it takes "
-        "several times as long. auto: the one of which the higher F1 is expected.",
-    )
-    c: "np.ndarray | float | None" = option(_SHARED["c"].kind, _SHARED["c"].default, _SHARED["c"].help)
-    threshold: str | float = option(_SHARED["threshold"].kind, _SHARED["threshold"].default, _SHARED["threshold"].help)
-
-    @classmethod
-    def parse(cls, parts: Sequence[str]) -> "IncompleteOptions":
-        """Read the name, and ``parameter=value`` of the classifier or of these options."""
-        declared, own, others = options_of(cls), {}, []
-        for part in parts:
-            key, _, text = part.partition("=")
-            if key not in declared or key == "estimator":
-                others.append(part)
-                continue
-            try:
-                own[key] = declared[key].kind.parse(text)
-            except NotAllowedError as error:
-                raise MpuError(f"{key} is {error}") from None
-        options = cls(estimator=":".join(others), **own)
-        options.made(seed=0)
-        return options
-
-    def made(self, seed: int) -> Any:
-        """Return the classifier, as `Options.made` does."""
-        if self.estimator is None:
-            raise MpuError("sklearn-pu needs a classifier: give --estimator, such as RandomForestClassifier")
-        return Options.of(self.estimator.split(":")).made(seed)
-
-
-def fit_incomplete(task: Task) -> Fitted:
-    """Learn incomplete annotations.
-
-    Raises MpuError (as for `fit`).
-    """
-    import sklearn
-    from sklearn.utils.parallel import Parallel
-
-    from mpu_cli.core.data.limits import refuse_large_predictions
-    from mpu_cli.methods.mpu import findings_of
-    from mpu_cli.methods.scikit_learn.classifiers import CalibratedClassifiers, learn, suited
-
-    problem, options, run = task.problem, task.options, task.run
-    refuse_large_predictions(*problem.labels.shape)
-    estimator = options.made(run.seed)
-    chosen = PuOptions(c=options.c, threshold=options.threshold, folds=options.folds, sample=options.sample)
-    parallel = Parallel(run.jobs, prefer="threads")
-    X = suited([estimator], problem.features)
-    try:
-        learned = learn(estimator, X, problem, chosen, run, unannotated=options.unannotated, parallel=parallel)
-    except ValueError as error:
-        if isinstance(error, MpuError):
-            raise
-        raise MpuError(f"{options.estimator} cannot learn from these data: {error}") from error
-    evidence, expected = learned.evidence, learned.decision.expected
-    findings = findings_of(evidence.frequency.rates, evidence.estimates) | {
-        "unannotated": WEIGHTED if learned.is_weighted else NEGATIVE,
-        "expected_micro_f1": min(expected.f1, 1.0),
-        "expected_micro_f1_interval": list(evidence.estimates.f1_interval(expected)),
-        "scikit_learn": sklearn.__version__,
-    }
-    if problem.groups is not None and evidence.estimates.groups is not None:
-        findings["c_by_group"] = evidence.estimates.groups.rows(problem.groups, problem.labels, problem.verified)
-    return Fitted(
-        CalibratedClassifiers.of(learned, problem.features.shape[1]),
-        findings,
-        evidence.frequency.rates,
-        evidence.warnings,
-        out_of_fold=evidence.probabilities if task.hold_out_all else None,
-        groups=problem.groups and replace(problem.groups, rates=evidence.estimates.group_rates),
-        estimates=evidence.estimates,
-    )
-
-
-def _refuse_unsaved(options: IncompleteOptions) -> None:
-    from mpu_cli.methods.scikit_learn.classifiers import refuse_unsaved
-
-    refuse_unsaved(options.made(seed=0))
-
-
 _HELP = "a classifier of scikit-learn, or in its conventions, that takes missing labels for negatives."
-_PU_HELP = "any classifier of scikit-learn, or in its conventions (--estimator), made one for incomplete labels."
-METHODS = (
-    Method("sklearn", _HELP, Options, fit, saved=False, parse=Options.parse),
-    Method(
-        "sklearn-pu",
-        _PU_HELP,
-        IncompleteOptions,
-        fit_incomplete,
-        ("reviewed", "reviewed_wins", "fully_labelled", "oof"),
-        refuse_unsaved=_refuse_unsaved,
-        parse=IncompleteOptions.parse,
-    ),
-)
+METHODS = (Method("sklearn", _HELP, Options, fit, saved=False, parse=Options.parse),)

@@ -1,14 +1,10 @@
 """Classifiers in the conventions of scikit-learn learn labels: all at once where they can, else one by one.
 
-Fitted ones are bytes by skops: what is not known to be harmless is neither written nor read. On incomplete
-labels, their out-of-fold scores say c, probabilities and thresholds.
+On incomplete labels, their outlabels, their out-of-fold scores say c, probabilities and thresholds.
 """
 
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -22,18 +18,16 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from mpu_cli.core.data.features import with_width
 from mpu_cli.core.data.limits import refuse_beyond_free
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.thresholds import Decision
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.sample import usual_folds
 from mpu_cli.core.suggest.posterior import unannotated_posterior
 from mpu_cli.core.train.evidence import Evidence, calibrated_by
 from mpu_cli.core.validation import default_folds
-from mpu_cli.errors import DataError, MpuError
+from mpu_cli.errors import DataError
 from mpu_cli.methods.scikit_learn import NEGATIVE, SEEDS, WEIGHTED
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
@@ -138,96 +132,6 @@ def suited(classifiers: list[Any], matrix: csr_array) -> csr_array | np.ndarray:
     return matrix.toarray()
 
 
-_INSTEAD = "compare it by `mpu experiment`, or use IncompleteLabelClassifier from Python"
-# What skops does not trust, since made-up numbers in it would lead out of its memory: they are checked here.
-_TREE = "sklearn.tree._tree.Tree"
-# Instances, features and labels that a classifier learns to show whether it can be saved.
-_N, _D, _Q = 200, 4, 2
-
-
-def _skops() -> Any:
-    try:
-        import skops.io
-    except ImportError:
-        raise MpuError("models of scikit-learn are saved by skops; install it with: pip install skops") from None
-    return skops.io
-
-
-def refuse_unsaved(estimator: Any) -> None:
-    """Raise MpuError unless such a classifier can be saved: a copy learns a few made-up instances."""
-    _skops()
-    rng = np.random.default_rng(0)
-    try:
-        few = learned(estimator, rng.random((_N, _D)), (rng.random((_N, _Q)) < 0.5).astype(np.float32))
-    except Exception:  # whatever it raises where it needs other data
-        few = [estimator]
-    packed(few)
-
-
-def packed(classifiers: list[Any]) -> bytes:
-    """Return classifiers as bytes; MpuError where there is no skops, or they hold what is not trusted."""
-    io = _skops()
-    name = type(classifiers[0]).__name__
-    try:
-        content: bytes = io.dumps(classifiers)
-    except Exception as error:  # whatever skops or a classifier raises
-        raise MpuError(f"models of {name} cannot be saved: {error}; {_INSTEAD}") from error
-    if types := _untrusted(io, content):
-        raise MpuError(f"models of {name} cannot be saved, as skops does not trust {', '.join(types)}; {_INSTEAD}")
-    return content
-
-
-def unpacked(content: bytes) -> list[Any]:
-    """Return classifiers; MpuError where there is no skops, ValueError where they are damaged or not trusted."""
-    io = _skops()
-    try:
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
-                raise ValueError("they are compressed")
-        types = _untrusted(io, content)
-        classifiers = [] if types else io.loads(content, trusted=[_TREE])
-    except Exception as error:  # whatever damaged bytes lead to
-        raise ValueError(f"its classifiers cannot be read: {error}") from error
-    if types or not isinstance(classifiers, list) or not classifiers:
-        raise ValueError(f"its classifiers hold what is not trusted: {', '.join(types) or 'no classifier'}")
-    for tree in _trees(classifiers, set()):
-        _check(tree)
-    return classifiers
-
-
-def _untrusted(io: Any, content: bytes) -> list[str]:
-    return [name for name in io.get_untrusted_types(data=content) if name != _TREE]
-
-
-def _trees(value: Any, seen: set[int]) -> Iterator[Any]:
-    """Yield the trees that a value holds, each once."""
-    from sklearn.tree._tree import Tree
-
-    if id(value) in seen or isinstance(value, str | bytes | int | float | None):
-        return
-    seen.add(id(value))
-    if isinstance(value, Tree):
-        yield value
-    elif isinstance(value, dict):
-        for entry in value.values():
-            yield from _trees(entry, seen)
-    elif isinstance(value, list | tuple | set) or (isinstance(value, np.ndarray) and value.dtype == object):
-        for entry in value.ravel() if isinstance(value, np.ndarray) else value:
-            yield from _trees(entry, seen)
-    else:
-        yield from _trees(getattr(value, "__dict__", {}), seen)
-
-
-def _check(tree: Any) -> None:
-    """Raise ValueError unless each way down a tree ends, at nodes and features that are there."""
-    left, right, feature = tree.children_left, tree.children_right, tree.feature
-    numbers = np.arange(tree.node_count)
-    is_leaf = left == -1
-    follows = (left > numbers) & (right > numbers) & (left < len(numbers)) & (right < len(numbers))
-    if not (is_leaf | (follows & (feature >= 0) & (feature < tree.n_features))).all() or not len(numbers):
-        raise ValueError("its trees have nodes or features that are not there")
-
-
 @dataclass(frozen=True)
 class Learned:
     """Classifiers of labels, and what their out-of-fold scores say."""
@@ -237,37 +141,6 @@ class Learned:
     evidence: Evidence  # c, calibration and probabilities by these
     decision: Decision  # thresholds by these
     is_weighted: bool  # whether cells that are not annotated have weights
-
-
-@dataclass(frozen=True)
-class CalibratedClassifiers:
-    """Classifiers as a model of labels."""
-
-    classifiers: list[Any]  # one of all labels, or one of each
-    calibration: Calibration  # what makes probabilities of their scores
-    thresholds: np.ndarray  # float32, shape (q,)
-    n_features: int
-
-    @classmethod
-    def of(cls, learned: Learned, n_features: int) -> "CalibratedClassifiers":
-        """Take what was learned."""
-        assert learned.evidence.calibration is not None
-        decision = learned.decision
-        return cls(learned.classifiers, learned.evidence.calibration, decision.thresholds, n_features)
-
-    @cached_property
-    def packed(self) -> bytes:
-        """The classifiers as they are saved; two packings of the same are not the same bytes."""
-        return packed(self.classifiers)
-
-    def probabilities(self, matrix: csr_array, run: Run | None = None) -> np.ndarray:
-        """Pr(y=1 | x): float32, shape (n, q)."""
-        features = suited(self.classifiers, with_width(matrix, self.n_features))
-        return self.calibration(scores(self.classifiers, features, len(self.thresholds)))
-
-    def predictions(self, matrix: csr_array, run: Run | None = None, most: int | None = None) -> np.ndarray:
-        """Return the same."""
-        return self.probabilities(matrix)
 
 
 def learn(
