@@ -7,6 +7,6 @@ from elsewhere can do no harm.
 
 from mpu_cli.bundle.loading import TrainedModel, load
 from mpu_cli.bundle.manifest import FORMAT_VERSION, MANIFEST
-from mpu_cli.bundle.writing import Versions, Writer, save, writer
+from mpu_cli.bundle.writing import Writer, save, writer
 
-__all__ = ["FORMAT_VERSION", "MANIFEST", "TrainedModel", "Versions", "Writer", "load", "save", "writer"]
+__all__ = ["FORMAT_VERSION", "MANIFEST", "TrainedModel", "Writer", "load", "save", "writer"]

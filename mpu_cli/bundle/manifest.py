@@ -8,6 +8,7 @@ options and seed. The checksum is that of its manifest.
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, get_origin, get_type_hints
@@ -18,6 +19,7 @@ from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.bundle.model_files import ascending
 from mpu_cli.core.options import AIMS
 from mpu_cli.errors import ModelError
+from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.report import HIDDEN, NULL
 from mpu_cli.runtime.untrusted import expect, json_value
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -143,6 +145,13 @@ def parse(path: Path, text: bytes) -> Manifest:
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: manifest.json is damaged ({problem}); train the model again") from error
+
+
+def manifest_of(model: Path) -> bytes | None:
+    """Return the manifest of a model, by which two are the same; None if there is none that can be read."""
+    with suppress(OSError, ValueError), open_regular(model / MANIFEST) as file:
+        return file.read()
+    return None
 
 
 def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict[str, Any]:

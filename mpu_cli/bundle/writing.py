@@ -3,27 +3,23 @@
 The temporary files of a training are in a subdirectory of the model. The model changes in one step, the last: the new
 manifest replaces the old one. Only that step changes the modification time of the directory, since ``make`` regards a
 newer directory as a newer model.
-
-Versions of a model are directories ``MODEL.versions/NUMBER``, each a whole model, beside the one in use. A version
-appears and disappears by a rename, and is never changed. Who adds or removes one has the lock of the model
-(`Writer.held`). The version in use shares its files with the model by hard links, so it takes no room of its own.
 """
 
 import os
-import re
 import secrets
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
+from mpu_cli.bundle.kept import all_kept, keep_present, remove_beyond
 from mpu_cli.bundle.kinds import KINDS, kind_of
 from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.bundle.manifest import (
@@ -41,13 +37,13 @@ from mpu_cli.bundle.manifest import (
     Implied,
     Manifest,
     compose,
+    manifest_of,
     origin_name,
-    parse,
 )
 from mpu_cli.bundle.model_files import NAMES_PART, VECTORIZER_PART, write_arrays
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import checksum, holder, is_lock, open_regular, try_lock
+from mpu_cli.runtime.files import checksum, directory_to_disk, holder, is_lock, open_regular, try_lock
 
 WORKSHOP = ".training"
 _LOCK = "lock"
@@ -98,15 +94,17 @@ class Writer:
         self._wait = wait
         self._is_held = is_held
 
-    def __call__(self, model: TrainedModel | Path) -> None:
-        """Save a model, or a copy of another one that is not to be changed: by hard links, where there are any.
+    def __call__(self, model: TrainedModel, keep: int | None = None) -> None:
+        """Save a model.
 
         An existing model stays in use until the new one is complete, and is intact if that fails (with a ModelError).
         If the directory was moved or removed meanwhile, a new one is created; BusyError if another training has started
         there.
+
+        `keep`: keep so many models that were replaced, as `mpu_cli.bundle.kept` has it. Default: all stay as they are.
         """
         with self.held():
-            _save(self._path, model)
+            _save(self._path, model, keep)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -122,8 +120,8 @@ class Writer:
                 self._is_held = before
 
 
-def save(model: TrainedModel | Path, path: str | os.PathLike[str]) -> None:
-    """Save a trained model, or a copy of one (see `Writer`); errors as for `writer`."""
+def save(model: TrainedModel, path: str | os.PathLike[str]) -> None:
+    """Save a trained model (see `Writer`); errors as for `writer`."""
     with writer(Path(path)) as write:
         write(model)
 
@@ -245,14 +243,32 @@ def _remove_leftovers(path: Path) -> None:
     temporary = [entry for entry in (path / WORKSHOP).iterdir() if entry.name != _LOCK]
     with _unchanged_time(path):
         for entry in (*filter(_is_ours, arrays), *temporary):
-            entry.unlink(missing_ok=True)
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink(missing_ok=True)
 
 
-def _save(path: Path, model: TrainedModel | Path) -> None:
+def check_kept(path: Path, keep: int) -> list[Path]:
+    """Return the models that were replaced, the newest first; ModelError where something else has the name of one."""
+    found = all_kept(path, keep)
+    for other in found:
+        try:
+            check_target(other)
+        except ModelError as error:
+            raise ModelError(f"{error}: models that were replaced are kept under this one") from None
+    return found
+
+
+def _save(path: Path, model: TrainedModel, keep: int | None) -> None:
     with _said_to_be_unwritable(path):
         _make_workshop(path)  # it may have been removed during the training
-        files, text = _linked(path, model) if isinstance(model, Path) else _written(path, model)
+        files, text = _written(path, model)
         manifest = _write(path / WORKSHOP, partial(_write_bytes, text))
+        if keep is not None:
+            check_kept(path, keep)
+            if keep and manifest_of(path) not in (None, text):
+                keep_present(path, path / WORKSHOP)
         with signals.unbroken():
             with _unchanged_time(path):
                 for temporary, name in files.items():
@@ -260,6 +276,9 @@ def _save(path: Path, model: TrainedModel | Path) -> None:
             directory_to_disk(path)
             manifest.replace(path / MANIFEST)
         directory_to_disk(path)
+    if keep is not None:
+        with suppress(OSError):  # the next training removes them
+            remove_beyond(path, keep, path / WORKSHOP)
 
 
 def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
@@ -295,25 +314,6 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     if model.origin is not None:
         temporaries[_write(path / WORKSHOP, partial(_write_bytes, model.origin))] = origin_name(text)
     return temporaries, text
-
-
-def _linked(path: Path, other: Path) -> tuple[dict[Path, str], bytes]:
-    """Link the files of another model. Its manifest is copied: readers tell by its inode whether it was replaced."""
-    with open_regular(other / MANIFEST) as file:
-        text = file.read()
-    names = [name for name, _ in parse(other, text).all_files()]
-    names += [name for name in [origin_name(text)] if (other / name).exists()]
-    return {_link(path / WORKSHOP, other / name): name for name in names}, text
-
-
-def _link(folder: Path, file: Path) -> Path:
-    path = _unused(folder)
-    try:
-        path.hardlink_to(file)
-    except OSError:  # another file system, one without links, or another user's file
-        with file.open("rb") as original:
-            return _write(folder, partial(shutil.copyfileobj, original))
-    return path
 
 
 def _write_bytes(content: bytes, file: BinaryIO) -> None:
@@ -356,89 +356,3 @@ def _write(folder: Path, write: Callable[[BinaryIO], object]) -> Path:
 
 def _unused(folder: Path) -> Path:
     return folder / f"{os.getpid()}-{secrets.token_hex(8)}"
-
-
-def directory_to_disk(path: Path) -> None:
-    """Flush the names in a directory to the disk, where its file system can do this."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems cannot do this
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-_TEMPORARY = ".mpu-"
-_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
-
-
-@dataclass(frozen=True)
-class Versions:
-    """The versions of a model."""
-
-    folder: Path
-
-    @classmethod
-    def of(cls, model: Path) -> "Versions":
-        """Return the versions of a model: of news.mpu in news.mpu.versions. All links to a model lead to the same."""
-        real = model.resolve()
-        return cls(real.with_name(f"{real.name}.versions"))
-
-    def numbers(self) -> list[int]:
-        """Return the numbers of all versions, ascending."""
-        with suppress(FileNotFoundError):
-            return sorted(int(entry.name) for entry in self.folder.iterdir() if _NUMBER.fullmatch(entry.name))
-        return []
-
-    def path(self, number: int) -> Path:
-        """Return the directory of a version."""
-        return self.folder / str(number)
-
-    def number_of(self, model: Path) -> int | None:
-        """Return the last version that is the same model as one in a directory; None if there is none."""
-        manifest = manifest_of(model)
-        same = [n for n in self.numbers() if manifest is not None and manifest_of(self.path(n)) == manifest]
-        return max(same, default=None)
-
-    def add(self, model: TrainedModel | Path, after: int = 0) -> int:
-        """Add a version: a new model, or the one in a directory; ModelError where it cannot be written.
-
-        It gets a higher number than `after` and all others, which is returned; or that of a version which is the same
-        model, if there is one.
-        """
-        temporary = self._unused()
-        with signals.finally_call(partial(self._clear, temporary)):
-            try:
-                self.folder.mkdir(exist_ok=True)
-                save(model, temporary)
-                if (same := self.number_of(temporary)) is not None:
-                    return same
-                number = max(after, *self.numbers(), 0) + 1
-                temporary.rename(self.path(number))
-                directory_to_disk(self.folder)
-            except OSError as error:
-                raise ModelError(f"{self.folder}: cannot be written: {error.strerror}") from error
-        return number
-
-    def remove(self, numbers: Iterable[int]) -> None:
-        """Remove versions, and what killed processes have left; what cannot be removed now goes the next time."""
-        with suppress(OSError):
-            for number in numbers:
-                self.path(number).rename(self._unused())
-        for leftover in self.folder.glob(f"{_TEMPORARY}*"):
-            shutil.rmtree(leftover, ignore_errors=True)
-
-    def _unused(self) -> Path:
-        return self.folder / f"{_TEMPORARY}{secrets.token_hex(8)}"
-
-    def _clear(self, temporary: Path) -> None:
-        shutil.rmtree(temporary, ignore_errors=True)
-        with suppress(OSError):
-            self.folder.rmdir()  # if it is empty
-
-
-def manifest_of(model: Path) -> bytes | None:
-    """Return the manifest of a model, by which two are the same; None if there is none."""
-    with suppress(OSError, ValueError), open_regular(model / MANIFEST) as file:
-        return file.read()
-    return None

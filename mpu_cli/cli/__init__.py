@@ -25,7 +25,6 @@ from mpu_cli.cli.serve import serve
 from mpu_cli.cli.suggest import suggest
 from mpu_cli.cli.train import train
 from mpu_cli.cli.vectorize import vectorize
-from mpu_cli.cli.versions import versions
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime import signals
 from mpu_cli.version import __version__
@@ -135,7 +134,6 @@ for command in (
     corrupt,
     estimate_c,
     train,
-    versions,
     info,
     suggest,
     review,

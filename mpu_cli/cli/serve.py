@@ -55,9 +55,9 @@ def serve(
 ) -> None:
     """Answer HTTP requests with the predictions of MODEL. Needs the extra `serve`.
 
-    MODEL is read once, and again when it has been replaced, as by `mpu train` or `mpu versions --restore`: a request is
-    answered by the old model or the new one, and no request waits for it. A new model that cannot be read leaves the
-    old one in use. There is no encryption and no password: put it behind a server that has them.
+    MODEL is read once, and again when it has been replaced, as by `mpu train`: a request is answered by the old model
+    or the new one, and no request waits for it. A new model that cannot be read leaves the old one in use. There is no
+    encryption and no password: put it behind a server that has them.
 
     \b
     POST /predict   {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]},

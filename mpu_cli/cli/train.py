@@ -100,7 +100,7 @@ _GROUPS = {
     "Learning": "method loss features levels cost eta0 epochs folds threshold top_k for stack_scale warm_start seed",
     "Knowledge of the labels": "c reviewed on_conflict reviewed_wins fully_labelled implied labels zero_based "
     "label_features prior",
-    "Replacing the model": "accept_on accept_if accept_margin accept_metric accept_above keep wait",
+    "Replacing the model": "accept_on accept_margin accept_metric keep wait",
     "Large data": "sample prune memory cache jobs kernel",
     "Cluster": "cluster cluster_timeout",
     "Input": "implicit_values max_line_bytes",
@@ -154,7 +154,7 @@ file of --label-features. Labels that have a name there, and are never annotated
         "--accept-on TEST.svm",
         FILE,
         "Replace the model only if the new one is not worse on TEST.svm, whose labels are complete and which is "
-        "not trained on. Otherwise the present one stays, and the exit status is 3. See `mpu versions`.",
+        "not trained on. Otherwise the present one stays, and the exit status is 3.",
     ),
     *map(click_option, options_of(Acceptance).values()),
 )
@@ -215,10 +215,9 @@ def train(
     seconds = by_name(done.seconds)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
     give(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)
-    verdict = None if done.acceptance is None else done.acceptance.verdict
-    if verdict is not None and not verdict.accepted:
+    if done.acceptance is not None and not done.acceptance.accepted:
         stays = "stays" if output.exists() else "is not made"
-        raise RejectedError(f"{output} {stays}: {verdict.verdict}")
+        raise RejectedError(f"{output} {stays}: {done.acceptance.verdict}")
 
 
 def default_model(source: str) -> Path:

@@ -1,19 +1,18 @@
-"""Compare a new model with the present one and its versions, and accept or reject it: ``mpu train --accept-on``."""
+"""Compare a new model with the present one and those before it: ``mpu train --accept-on`` accepts or rejects it."""
 
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Writer
-from mpu_cli.bundle.writing import manifest_of
-from mpu_cli.commands.acceptance import BETTER, KS, Acceptance
+from mpu_cli.bundle.manifest import manifest_of
+from mpu_cli.bundle.writing import check_kept
+from mpu_cli.commands.acceptance import KS, Acceptance
 from mpu_cli.commands.candidates import Candidate
 from mpu_cli.commands.evaluate import conclusion_on
 from mpu_cli.commands.predict import Fitness
-from mpu_cli.commands.versions import Record
 from mpu_cli.errors import BusyError, InputError, ModelError, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
 from mpu_cli.runtime.report import HIDDEN
@@ -68,40 +67,29 @@ class _Tested:
 
 
 @dataclass(frozen=True)
-class _Decision:
-    """Whether a new model is accepted, why, and the difference that decided, if there is another model."""
-
-    accepted: bool
-    reason: str
-    gain: Difference | None
-
-
-@dataclass(frozen=True)
 class Gate:
     """What a new model has to pass. Made by `opened`, before the training, so that what is wrong is seen before it."""
 
     acceptance: Acceptance
-    record: Record
+    target: Path
     reading: Reading
     run: Run
     present: bytes | None  # manifest of the present model
     packed_vectorizer: bytes | None = None  # the vectoriser of the others
-    # The present model first, if there is one, then the versions that led to it, the latest first
-    others: tuple[_Tested, ...] = ()
+    others: tuple[_Tested, ...] = ()  # the present model first, if there is one, then those before it, the latest first
 
     @classmethod
     def opened(cls, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> "Gate":
-        """Predict the test data with the present model and its versions. The caller has the lock of the model.
+        """Predict the test data with the present model and the kept ones. The caller has the lock of the model.
 
         Raises InputError (the test data cannot be read, or have no instances or no labels), ModelError (the present
-        model is damaged).
+        model is damaged, or something else has the name of a kept one).
         """
         _refuse_without_labels(acceptance.test, reading, run)
-        record = Record.of(target)
-        record.versions.remove(())
-        gate = cls(acceptance, record, reading, run, manifest_of(target))
+        kept = check_kept(target, acceptance.keep)[: acceptance.keep]
+        gate = cls(acceptance, target, reading, run, manifest_of(target))
         with run.step(Step.TEST_EARLIER_MODELS):
-            for name, model in gate._models():
+            for name, model in gate._models(kept):
                 if not gate.others:
                     gate = replace(gate, packed_vectorizer=model.packed_vectorizer)
                 if is_same(model.packed_vectorizer, gate.packed_vectorizer):
@@ -112,7 +100,7 @@ class Gate:
         """Refuse data whose features are numbered otherwise than the present model's: no test data would fit both."""
         if self.packed_vectorizer is not None and not is_same(self.packed_vectorizer, packed_vectorizer):
             raise ModelError(
-                f"{self.record.model}: learned from data of another vectoriser, so one TEST.svm cannot be for both "
+                f"{self.target}: learned from data of another vectoriser, so one TEST.svm cannot be for both "
                 "models; make the data by mpu vectorize --like, or train once without --accept-on"
             )
 
@@ -123,68 +111,56 @@ class Gate:
             new = self._tested(_NEW, model)
             metrics, differences = compare([new.counts, *(one.counts for one in self.others)], seed=self.run.seed)
         value, *values = (one[metric] for one in metrics)
-        decision = self._decided(value, values, [_reversed(one[metric]) for one in differences])
+        accepted, reason, gain = self._decided(value, values, [_reversed(one[metric]) for one in differences])
         predicted = new.counts.predicted
         return Outcome(
-            accepted=decision.accepted,
-            verdict=decision.reason,
+            accepted=accepted,
+            verdict=reason,
             test_file=without_secrets(self.acceptance.test),
             test_metric=metric,
             test_value=value,
-            test_difference=decision.gain,
+            test_difference=gain,
             unknown_features=new.fitness.unknown / max(new.fitness.entries, 1),
             labels_per_instance=float(predicted.sum()) / predicted.shape[0],
             labels_expected=labels_expected,
             warnings=tuple(f"{self.acceptance.test}: {warning}" for warning in new.fitness.warnings(model)),
         )
 
-    def conclude(self, write: Writer, model: TrainedModel, entry: dict[str, Any]) -> dict[str, Any]:
-        """Put a new model in the place of the present one if it was accepted, and remember what was decided.
-
-        `entry` is the line about its training, with its verdict; it is returned, with its version if it was accepted.
+    def replace_present(self, write: Writer, model: TrainedModel) -> None:
+        """Put an accepted model in the place of the present one, which is kept.
 
         Raises BusyError (the present model is another one by now, so the new one was not compared with it), MpuError
         (something cannot be written; the present model stays).
         """
         with write.held():
-            if not entry["accepted"]:
-                self.record.note(entry)
-                return entry
-            if manifest_of(self.record.model) not in (None, self.present):
-                raise BusyError(f"{self.record.model}: was replaced during the training, and not compared; train again")
-            number = self.record.put(write, model, entry, self.acceptance.keep)
-        return {**entry, "version": number}
+            if manifest_of(self.target) not in (None, self.present):
+                raise BusyError(f"{self.target}: was replaced during the training, and not compared; train again")
+            write(model, self.acceptance.keep)
 
-    def _decided(self, value: float, values: list[float], gains: list[Difference]) -> _Decision:
-        """Decide by the metrics of the new model and the others, and by its differences to them."""
-        asked = self.acceptance
-        if asked.accept_above is not None and value < asked.accept_above:
-            reason = f"{_NEW} has {asked.accept_metric} {value:.3f}, and --accept-above is {asked.accept_above:g}"
-            return _Decision(False, reason, gains[0] if gains else None)
+    def _decided(
+        self, value: float, values: list[float], gains: list[Difference]
+    ) -> tuple[bool, str, Difference | None]:
+        """Decide by the metrics of the new model and the others, and by its differences to them.
+
+        Return whether it is accepted, why, and the difference that decided, if there is another model.
+        """
         if not gains:
-            return _Decision(True, f"{asked.accept_metric} {value:.3f}, and no other model to compare it with", None)
+            return True, f"{self.acceptance.accept_metric} {value:.3f}, and no other model to compare it with", None
         best = max(range(len(values)), key=values.__getitem__)  # the present one, if it is as good
-        for other in (0, best):
-            if gains[other].high < -asked.accept_margin:
-                return _Decision(False, self._said(other, gains[other]), gains[other])
-        if asked.accept_if == BETTER and gains[0].low <= asked.accept_margin:
-            reason = f"{self._said(0, gains[0])}, and --accept-if better asks for more"
-            return _Decision(False, reason, gains[0])
-        return _Decision(True, self._said(0, gains[0]), gains[0])
+        worse = [other for other in (0, best) if gains[other].high < -self.acceptance.accept_margin]
+        decisive = worse[0] if worse else 0
+        said = conclusion_on(self.others[decisive].name, _NEW, self.acceptance.accept_metric, gains[decisive])
+        return not worse, said, gains[decisive]
 
-    def _said(self, other: int, gain: Difference) -> str:
-        return conclusion_on(self.others[other].name, _NEW, self.acceptance.accept_metric, gain)
-
-    def _models(self) -> Iterator[tuple[str, TrainedModel]]:
-        """Load the present model and the versions that a new one is compared with, one at a time."""
+    def _models(self, kept: list[Path]) -> Iterator[tuple[str, TrainedModel]]:
+        """Load the present model and those that a new one is compared with too, one at a time."""
         if self.present is not None:
-            yield _PRESENT, _loaded(self.record.model)
-        latest_first = self.record.before()[::-1]
-        for number in latest_first[: self.acceptance.keep]:
+            yield _PRESENT, _loaded(self.target)
+        for path in kept:
             try:
-                yield f"version {number}", bundle.load(self.record.versions.path(number))
+                yield path.name, bundle.load(path)
             except ModelError as error:
-                _log.warning(f"{error}; version {number} is not compared with")
+                _log.warning(f"{error}; {path.name} is not compared with")
 
     def _tested(self, name: str, model: TrainedModel) -> _Tested:
         counts, test = _Tallied(), self.acceptance.test
@@ -202,8 +178,8 @@ def _loaded(target: Path) -> TrainedModel:
         return bundle.load(target)
     except ModelError as error:
         raise ModelError(
-            f"{error}; or put a version back with mpu versions MODEL --restore, or train once without --accept-on: no "
-            "model can be compared with this one"
+            f"{error}; or put a kept model in its place, or train once without --accept-on: no model can be compared "
+            "with this one"
         ) from error
 
 

@@ -8,7 +8,6 @@ full disk or a power failure has cut short stays a line of its own, which a read
 import fcntl
 import json
 import os
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -33,8 +32,11 @@ def refuse_unappendable(path: Path) -> None:
         raise MpuError(f"{path}: cannot be written; name another file for --history")
 
 
-def append(path: Path, entry: dict[str, Any], done: str = "the training is saved, but not in the history") -> None:
-    """Add a line; where it cannot be written, or only in part, MpuError says what has been done and what not."""
+def append(path: Path, entry: dict[str, Any]) -> None:
+    """Add a line, as a whole or not at all.
+
+    Raises MpuError (it cannot be written).
+    """
     line = json.dumps(entry, allow_nan=False).encode() + b"\n"
     try:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -50,7 +52,7 @@ def append(path: Path, entry: dict[str, Any], done: str = "the training is saved
         finally:
             os.close(file)
     except OSError as error:
-        raise MpuError(f"{path}: {done}: {error.strerror}") from error
+        raise MpuError(f"{path}: the training is saved, but not in the history: {error.strerror}") from error
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -63,20 +65,8 @@ def read(path: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise InputError(str(path), None, f"cannot be read: {error.strerror}") from error
     entries = [_entry(str(path), number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    # Others are of restored versions.
-    entries = [entry for entry in entries if "version" not in entry or "method" in entry]
     if not entries:
         raise InputError(str(path), None, "has no training; mpu train --history adds one")
-    return entries
-
-
-def readable(path: Path) -> list[dict[str, Any]]:
-    """Return the trainings of the lines that are whole; there may be none, and no file."""
-    entries = []
-    with suppress(OSError):
-        for number, line in enumerate(path.read_bytes().splitlines(), 1):
-            with suppress(InputError):
-                entries.append(_entry(str(path), number, line))
     return entries
 
 
@@ -92,7 +82,7 @@ def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
         entry = None
     if not isinstance(entry, dict) or not isinstance(entry.get("time"), str):
         raise InputError(path, number, "is no training, as mpu train --history writes it; remove this line")
-    for name in (*NUMBERS, *TESTED, "version"):
+    for name in (*NUMBERS, *TESTED):
         value = entry.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise InputError(path, number, f"{name} is {value!r}, and no number; remove this line")

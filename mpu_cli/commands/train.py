@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mpu_cli import bundle, methods
-from mpu_cli.bundle import TrainedModel, Versions, provenance
+from mpu_cli.bundle import TrainedModel, provenance
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.commands.acceptance import Acceptance
 from mpu_cli.commands.gate import Gate, Outcome
@@ -37,14 +37,6 @@ from mpu_cli.text.stored import packed
 
 
 @dataclass(frozen=True, kw_only=True)
-class AcceptanceReport:
-    """A model that was tested by ``--accept-on``, and the version that it has become; None where it was rejected."""
-
-    version: int | None
-    verdict: Outcome = field(metadata=INLINE)
-
-
-@dataclass(frozen=True, kw_only=True)
 class TrainingReport:
     """The result of `train`."""
 
@@ -62,7 +54,7 @@ class TrainingReport:
     seconds: dict[str, float]  # Wall time of each step.
     peak_bytes: int  # Of memory.
     cluster: ClusterWork | None = None  # How a cluster carried it out.
-    acceptance: AcceptanceReport | None = None  # With --accept-on.
+    acceptance: Outcome | None = None  # With --accept-on.
     annotations: int = field(metadata=HIDDEN)  # How many labels of instances are annotated.
     warnings: tuple[str, ...]  # What the user should know before trusting the model.
 
@@ -87,8 +79,7 @@ class HistoryLine:
     seconds: float  # Of all steps.
     warnings: list[str]  # What to know before this is used; the same lines are on standard error.
     cluster: ClusterWork | None = None
-    verdict: Outcome | None = field(default=None, metadata=INLINE)
-    version: int | None = None  # The number of the version that the model has become.
+    acceptance: Outcome | None = field(default=None, metadata=INLINE)  # With --accept-on.
 
 
 _log = logging.getLogger(__name__)
@@ -161,17 +152,14 @@ def train(
                 save(model)
         report = _report(model, target, data, fitted, seconds)
         report = replace(report, cluster=data.work(asked, fitted))
-        verdict = None
         if gate is not None:
-            verdict = gate.test(model, data.counts(fitted).true_per_instance)
-            spent, warnings = report.seconds | {Step.TEST: seconds[Step.TEST]}, (*report.warnings, *verdict.warnings)
-            report = replace(report, warnings=warnings, seconds=spent, peak_bytes=peak_bytes())
-        entry = as_json(_line(report, sources, verdict))
-        if gate is not None and verdict is not None:
-            entry = gate.conclude(save, model, entry)
-            report = replace(report, acceptance=AcceptanceReport(version=entry.get("version"), verdict=verdict))
+            outcome = gate.test(model, data.counts(fitted).true_per_instance)
+            spent, warnings = report.seconds | {Step.TEST: seconds[Step.TEST]}, (*report.warnings, *outcome.warnings)
+            report = replace(report, warnings=warnings, seconds=spent, peak_bytes=peak_bytes(), acceptance=outcome)
+            if outcome.accepted:
+                gate.replace_present(save, model)
     if saving.history is not None:
-        append(saving.history, entry)
+        append(saving.history, as_json(_line(report, sources)))
     return report
 
 
@@ -194,9 +182,8 @@ def _refuse_files(sources: Sources, target: Path, options: Any, warm_start: Path
         "--cache": sources.cache,
         "--oof": saving.out_of_fold,
         "--history": saving.history,
-        "--keep": None if test is None else Versions.of(target).folder,
     }
-    refuse_overlaps(inputs, outputs, ("--output", "--warm-start", "--keep"))
+    refuse_overlaps(inputs, outputs, ("--output", "--warm-start"))
     for name, path in sources.by_option().items():
         with suppress(OSError):
             if test is not None and path is not None and Path(path).samefile(test):
@@ -230,9 +217,9 @@ def _report(
     )
 
 
-def _line(report: TrainingReport, sources: Sources, verdict: Outcome | None) -> HistoryLine:
+def _line(report: TrainingReport, sources: Sources) -> HistoryLine:
     c = report.findings.get("c")
-    shared = ("model", "method", "instances", "features", "labels", "annotations", "cluster")
+    shared = ("model", "method", "instances", "features", "labels", "annotations", "cluster", "acceptance")
     found = ("c_estimated", "c_interval", "expected_micro_f1", "expected_micro_f1_interval")
     values: dict[str, Any] = {name: getattr(report, name) for name in shared}
     values |= {name: report.findings.get(name) for name in found}
@@ -242,7 +229,6 @@ def _line(report: TrainingReport, sources: Sources, verdict: Outcome | None) -> 
         c=float(np.mean(c)) if isinstance(c, list) else c,
         seconds=round(sum(report.seconds.values()), 3),
         warnings=list(report.warnings),
-        verdict=verdict,
         **values,
     )
 

@@ -163,6 +163,16 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def directory_to_disk(path: Path) -> None:
+    """Flush the names in a directory to the disk, where its file system can do this."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems cannot do this
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a binary file, which replaces the one of that name at the end of the ``with`` block, if that succeeds.

@@ -276,7 +276,7 @@ class Service:
         current, problem = self._current, self._current.problem
         state = {"status": "ok" if problem is None else "old model", "problem": problem, "model": str(current.path)}
         loaded = current.loaded
-        about = {"version": loaded.version, "number": loaded.number, "labels": len(loaded.labels)}
+        about = {"version": loaded.version, "labels": len(loaded.labels)}
         return JSONResponse(state | about, 200 if problem is None else 503)
 
     async def _show_metrics(self, _request: Request) -> Response:

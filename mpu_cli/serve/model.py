@@ -15,8 +15,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
-from mpu_cli.bundle.manifest import parse
-from mpu_cli.bundle.writing import Versions, manifest_of
+from mpu_cli.bundle.manifest import manifest_of, parse
 from mpu_cli.commands.predict import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.core.suggest.suggestions import Cells
 from mpu_cli.errors import DataError
@@ -51,7 +50,6 @@ class Loaded:
     model: TrainedModel
     vectorizer: Vectorizer | None  # what makes vectors of texts, where the model keeps it
     version: str  # of its manifest's checksum the first 16 digits, as in the name of its file ``training-....json``
-    number: int | None  # which of the versions that `mpu versions` lists it is, if any
     state: _State  # of the manifest and the files that it names
 
     @classmethod
@@ -63,14 +61,14 @@ class Loaded:
             if manifest is None:
                 continue
             names = [MANIFEST, *(name for name, _ in parse(path, manifest).all_files())]
-            state, number = _state_of(path / name for name in names), Versions.of(path).number_of(path)
+            state = _state_of(path / name for name in names)
             if manifest == manifest_of(path):
                 break
         vectorizer = (
             None if model.packed_vectorizer is None else Vectorizer.of(unpacked(model.packed_vectorizer, str(path)))
         )
         version = hashlib.sha256(manifest).hexdigest()[:16]
-        loaded = cls(model, vectorizer, version, number, state)
+        loaded = cls(model, vectorizer, version, state)
         # Names and kernels are made ready by the first prediction, for which no request is to wait.
         loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1, fill_implied), run).as_json()
         return loaded

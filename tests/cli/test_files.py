@@ -55,7 +55,6 @@ OVERLAPS = {
     "a cache in the model": ("train", "x.svm", *QUICK, "--cache", "x.mpu"),
     "a cache within the model": ("train", "x.svm", "-o", "new.mpu", *QUICK, "--cache", "new.mpu/cache"),
     "a model within the model to start from": ("train", "x.svm", "-o", "x.mpu/y", *QUICK, "--warm-start", "x.mpu"),
-    "a history among the versions": ("train", "x.svm", "--accept-on", "y.svm", "--history", "x.mpu.versions/h"),
     "a test set that is learned from": ("train", "x.svm", *QUICK, "--accept-on", "hard.svm"),
     "a page over FILE": ("review", "x.svm", "-o", "soft.svm"),
     "a page over the suggestions": ("review", "x.svm", "--suggestions", "missing.tsv", "-o", "missing.tsv"),

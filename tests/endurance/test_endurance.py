@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.endurance import versions
+from tests.endurance import nights
 from tests.endurance.kills import survive
 from tests.endurance.load import predict_while_training
 
@@ -14,8 +14,8 @@ def test_a_killed_training_leaves_a_whole_model_and_the_next_one_mends_all(tmp_p
     assert found["kills"] == 2
 
 
-def test_a_killed_night_loses_no_version(tmp_path):
-    assert versions.survive(2, seed=1, folder=tmp_path)["kills"] == 2
+def test_a_killed_night_loses_no_model(tmp_path):
+    assert nights.survive(2, seed=1, folder=tmp_path)["kills"] == 2
 
 
 def test_predictions_during_trainings_are_those_of_a_whole_model(tmp_path):

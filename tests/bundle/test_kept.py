@@ -1,0 +1,173 @@
+"""Models that were replaced: complete directories beside the one in use."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from scipy.sparse import csr_array
+
+from mpu_cli import bundle
+from mpu_cli.bundle.kept import kept
+from mpu_cli.errors import BusyError, ModelError
+from tests.bundle.models import assert_same, contents, make_model
+
+
+def replace(path: Path, seed: int, keep: int = 3) -> None:
+    with bundle.writer(path) as write:
+        write(make_model(seed), keep)
+
+
+@pytest.fixture
+def three(path) -> Path:
+    """A model after three trainings."""
+    for seed in (1, 2, 3):
+        replace(path, seed)
+    return path
+
+
+def seeds(path: Path) -> dict[str, int]:
+    """What each model beside a path was made of."""
+    return {found.name: bundle.load(found).options["seed"] for found in path.parent.iterdir()}
+
+
+def test_the_newest_is_the_first(three):
+    assert seeds(three) == {"news.mpu": 3, "news.mpu.1": 2, "news.mpu.2": 1}
+    for path in three.parent.iterdir():
+        assert_same(bundle.load(path), make_model(seeds(three)[path.name]))
+
+
+def test_the_oldest_goes(three):
+    replace(three, 4)
+    replace(three, 5)
+    assert seeds(three) == {"news.mpu": 5, "news.mpu.1": 4, "news.mpu.2": 3, "news.mpu.3": 2}
+    replace(three, 6, keep=1)
+    assert seeds(three) == {"news.mpu": 6, "news.mpu.1": 5}
+    replace(three, 7, keep=0)
+    assert seeds(three) == {"news.mpu": 7}
+
+
+def test_who_asks_for_none_leaves_them_as_they_are(three):
+    bundle.save(make_model(4), three)
+    assert seeds(three) == {"news.mpu": 4, "news.mpu.1": 2, "news.mpu.2": 1}
+
+
+def test_the_same_model_is_not_kept_twice(three):
+    replace(three, 3)
+    assert seeds(three) == {"news.mpu": 3, "news.mpu.1": 2, "news.mpu.2": 1}
+    bundle.save(make_model(1), three)  # as who has put it back does
+    replace(three, 4)
+    assert seeds(three) == {"news.mpu": 4, "news.mpu.1": 1, "news.mpu.2": 2}
+
+
+def test_a_free_name_is_filled(three):
+    kept(three, 1).rename(three.with_name("away"))
+    replace(three, 4)
+    assert seeds(three) == {"news.mpu": 4, "news.mpu.1": 3, "news.mpu.2": 1, "away": 2}
+
+
+def test_kept_models_share_files_but_no_manifest(saved):
+    before, time = contents(saved), saved.stat().st_mtime_ns
+    (arrays,) = saved.glob("level0-*.npz")
+    with arrays.open("rb") as of_before, (saved / "manifest.json").open("rb") as manifest:
+        replace(saved, 1)
+        (arrays,) = kept(saved, 1).glob("level0-*.npz")
+        assert os.path.samestat(os.fstat(of_before.fileno()), arrays.stat())
+        assert not os.path.samestat(os.fstat(manifest.fileno()), (kept(saved, 1) / "manifest.json").stat())
+    assert contents(kept(saved, 1)) == before
+    assert kept(saved, 1).stat().st_mtime_ns == time
+
+
+def test_where_there_are_no_links_there_are_copies(saved, monkeypatch):
+    def link(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    before = contents(saved)
+    monkeypatch.setattr(Path, "hardlink_to", link)
+    replace(saved, 1)
+    assert contents(kept(saved, 1)) == before
+
+
+def test_all_files_of_a_model_come_along(path):
+    from mpu_cli.names import LabelNames
+
+    model = make_model()
+    names = LabelNames.of({0: "a", 7: "b", 9: "c"})
+    implies = csr_array(([True, True], ([0, 1], [2, 0])), shape=(len(model.label_ids),) * 2)
+    bundle.save(bundle.TrainedModel(**{**vars(model), "names": names, "implies": implies, "origin": b"{}"}), path)
+    before = contents(path)
+    replace(path, 1)
+    assert contents(kept(path, 1)) == before
+
+
+def test_links_to_a_model_lead_to_the_same_models(saved):
+    link = saved.with_name("link")
+    link.symlink_to(saved)
+    replace(link, 1)
+    assert seeds(saved) == {"link": 1, "news.mpu": 1, "news.mpu.1": 0}
+
+
+def test_a_model_that_only_its_owner_may_read_is_kept_so(saved):
+    saved.chmod(0o700)
+    replace(saved, 1)
+    assert kept(saved, 1).stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("steps", range(5))
+def test_where_a_rename_fails_nothing_is_lost(three, monkeypatch, steps):
+    """Of two kept models, the copy of the present one, and the new files."""
+    renames = 0
+
+    def rename(self, target, rename=Path.rename):
+        nonlocal renames
+        renames += 1
+        if renames > steps:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", rename)
+        if steps < 3:
+            with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: No space left on device"):
+                replace(three, 4)
+        else:
+            replace(three, 4)
+    found = seeds(three)
+    assert found["news.mpu"] == (3 if steps < 3 else 4)
+    assert [seed for _, seed in sorted(found.items())][1:] == ([2, 1] if steps < 3 else [3, 2, 1])
+    replace(three, 5)
+    newer = [5] if steps < 3 else [5, 4]
+    assert list(dict(sorted(seeds(three).items())).values()) == [*newer, 3, 2, 1][:4]
+    assert not (three / ".training").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "directory", "link"])
+def test_something_else_of_that_name_is_left_alone(three, kind):
+    other = kept(three, 3)
+    match kind:
+        case "file":
+            other.write_text("mine")
+        case "directory":
+            other.mkdir()
+            (other / "notes.txt").write_text("mine")
+        case "link":
+            other.symlink_to("nowhere")
+    before = sorted(three.parent.rglob("*"))
+    with pytest.raises(ModelError, match=r"news\.mpu\.3: "):
+        replace(three, 4)
+    assert sorted(three.parent.rglob("*")) == before
+    assert bundle.load(three).options["seed"] == 3
+
+
+def test_the_lock_is_had_for_several_steps_also_where_the_model_was_moved(saved):
+    with bundle.writer(saved) as write:
+        saved.rename(saved.with_name("moved.mpu"))
+        with write.held():
+            write(make_model(1))
+            with pytest.raises(BusyError), bundle.writer(saved):
+                pass
+            write(make_model(2))
+        with bundle.writer(saved):
+            pass
+    assert_same(bundle.load(saved), make_model(2))
+    assert len(contents(saved)) == 3
