@@ -278,9 +278,6 @@ class Origin:
     source_sha256: str | None = field(default=None, metadata=NULL)
     files: list[OriginFile] = field(default_factory=list)  # If the data were several files; `source` has their number.
     others: list[str] = field(default_factory=list)  # Other training files, each with its option.
-    # The earlier model that training started from, as the user named it.
-    warm_start: str | None = field(default=None, metadata=NULL)
-    warm_start_sha256: str | None = field(default=None, metadata=NULL)  # Checksum of its manifest.
 
     def written(self) -> bytes:
         """Return the content of the file; the reverse of `parse_origin`."""

@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.bundle import MANIFEST
 from mpu_cli.bundle.manifest import Origin
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.errors import without_secrets
-from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import Files
@@ -91,14 +89,11 @@ class Counts:
         return float(self.true.sum()) / self.instances
 
 
-def of_files(described: dict[str, Any], others: Mapping[str, Any], warm_start: Path | None = None) -> dict[str, Any]:
+def of_files(described: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Return the files of a training, for `record`: the data, from `Source.described`; and others by their options."""
     named = [(option, path) for option, path in others.items() if path is not None]
     texts = [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named]
-    files = {**described, "others": texts}
-    if warm_start is not None:
-        files |= {"warm_start": str(warm_start), "warm_start_sha256": checksum(warm_start / MANIFEST)}
-    return files
+    return {**described, "others": texts}
 
 
 def record(counts: Counts, options: Any, run: Run, files: dict[str, Any]) -> bytes:

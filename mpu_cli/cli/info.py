@@ -194,21 +194,17 @@ def _lines(report: "ModelReport") -> dict[str, str]:
 
 def _history(origin: "Origin | None") -> dict[str, str]:
     if origin is None:
-        return dict.fromkeys(("trained", "from", "by", "warm start"), _NOT_RECORDED)
+        return dict.fromkeys(("trained", "from", "by"), _NOT_RECORDED)
     source = origin.source or "arrays"
     if origin.source_sha256 is not None:
         source += f" ({origin.source_bytes:,} bytes, SHA-256 {origin.source_sha256})"
     elif origin.source is not None and not origin.files:
         source += f" (size and checksum {_NOT_RECORDED})"
     versions = ", ".join(f"{_PACKAGES.get(name, name)} {version}" for name, version in origin.versions.items())
-    start = "no"
-    if origin.warm_start is not None:
-        start = f"from {origin.warm_start} (SHA-256 of its manifest {origin.warm_start_sha256 or _NOT_RECORDED})"
     return {
         "trained": origin.time,
         "from": ", ".join([source, *origin.others]),
         "by": f"{versions}, kernel {origin.kernel}",
-        "warm start": start,
     }
 
 

@@ -97,7 +97,7 @@ def _first_words(text: str) -> str:
 
 _COMMON = "output c levels labels reviewed accept_on jobs quiet json help"
 _GROUPS = {
-    "Learning": "method loss features levels cost eta0 epochs folds threshold top_k for stack_scale warm_start seed",
+    "Learning": "method loss features levels cost eta0 epochs folds threshold top_k for stack_scale seed",
     "Knowledge of the labels": "c reviewed on_conflict reviewed_wins fully_labelled implied labels zero_based "
     "label_features prior",
     "Replacing the model": "accept_on accept_margin accept_metric keep wait",
@@ -122,12 +122,6 @@ file of --label-features. Labels that have a name there, and are never annotated
 @click.command("train", cls=GroupedCommand, common=_COMMON, groups=_GROUPS, epilog=_EPILOG)
 @option("-o, --output MODEL", PATH, "The model, a directory. Default: the name of a single FILE with the suffix .mpu.")
 @as_one("learning", _of_method, *map(click_option, methods.options().values()))
-@option(
-    "--warm-start MODEL",
-    PATH,
-    "Start from the weights of an earlier model, with its C, step size and prior. Labels and features may have "
-    "been added or removed since.",
-)
 @wait_option
 @top_k_options(
     "With --for: also find decisions of K labels per instance, for `mpu predict --top-k K --for AIM`.",
@@ -168,7 +162,6 @@ def train(
     sources: "Sources",
     output: Path | None,
     learning: tuple[str, Any],
-    warm_start: Path | None,
     oof: Path | None,
     on: "OnCluster | None",
     run: "Run",
@@ -211,7 +204,7 @@ def train(
         raise click.UsageError("--top-k and --for are given together.")
     if on is not None:
         refuse_sources(sources, method=method != DEFAULT and method, features=getattr(options, "features", None) == RBF)
-    done = command.train(sources, output, options, method=method, on=on, warm_start=warm_start, saving=saving, run=run)
+    done = command.train(sources, output, options, method=method, on=on, saving=saving, run=run)
     seconds = by_name(done.seconds)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
     give(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)

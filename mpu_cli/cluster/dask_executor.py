@@ -28,7 +28,6 @@ from mpu_cli.core.model.calibration import BinnedCells
 from mpu_cli.core.model.stacking import LinearModel, RbfFeatures, RbfModel, StackedModel
 from mpu_cli.core.negative_sampling import LabelGroups
 from mpu_cli.core.parts import PartRows
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.groups import Picked
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.parallel import Handle, in_background, run_unit, within
@@ -304,5 +303,5 @@ def size_of(value: Any) -> int:
 def register_sizes() -> None:
     """Register `size_of` with Dask in this process."""
     of_arrays = (csc_array, csr_array, BinnedCells, Dataset, LabelGroups, HeldOut, LinearModel, PartRows, Picked, Rows)
-    for kind in (*of_arrays, LabelInformation, RbfFeatures, RbfModel, StackedModel, WarmStart):
+    for kind in (*of_arrays, LabelInformation, RbfFeatures, RbfModel, StackedModel):
         sizeof.register(kind, size_of)

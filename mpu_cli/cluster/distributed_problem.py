@@ -19,7 +19,6 @@ from mpu_cli.core.instances import Instances
 from mpu_cli.core.model.stacking import AnyModel
 from mpu_cli.core.negative_sampling import is_worthwhile
 from mpu_cli.core.options import FEW_SHARDS, RBF, Options
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.algorithm import TrainingResult, train, train_on_parts
 from mpu_cli.core.train.mixing import shards_of
 from mpu_cli.core.validation import default_folds
@@ -165,7 +164,6 @@ def learn(
     options: Options,
     run: Run,
     n_shards: int = FEW_SHARDS,
-    warm_start: WarmStart | None = None,
     hold_out_all: bool = False,
 ) -> tuple[AnyModel, TrainingResult]:
     """Learn a model of all labels; errors as for `train_on_parts`, and ClusterError if the cluster fails.
@@ -184,7 +182,6 @@ def learn(
             problem.label_information,
             options,
             replace(run.on_a_worker(), jobs=collection.executor.threads_of_one),
-            warm_start,
             hold_out_all,
         )
         with run.step(Step.LEARN_ON_ONE_WORKER):
@@ -195,7 +192,7 @@ def learn(
         )
     instances = problem.instances()
     collection.data.clear()  # so that the workers can release them
-    return train_on_parts(instances, options, run, n_shards, warm_start=warm_start, hold_out_all=hold_out_all)
+    return train_on_parts(instances, options, run, n_shards, hold_out_all=hold_out_all)
 
 
 def shards_of_training(problem: DistributedProblem, options: Options, n_shards: int) -> int:
@@ -219,7 +216,6 @@ def _together(
     information: LabelInformation,
     options: Options,
     run: Run,
-    warm_start: WarmStart | None,
     hold_out_all: bool,
 ) -> tuple[AnyModel, TrainingResult]:
     """Learn from all parts."""
@@ -227,7 +223,7 @@ def _together(
     features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))
     labels = csr_array(vstack([placed_labels(one, ids) for one in data], format="csr"))
     problem = Problem(features, labels, **vars(information))
-    model, report = train(problem, options, run, warm_start, hold_out_all=hold_out_all)
+    model, report = train(problem, options, run, hold_out_all=hold_out_all)
     if hold_out_all:
         return model, report
     none = HeldOut(np.empty(0, int), np.empty((0, len(model.thresholds)), np.float32))

@@ -1,7 +1,6 @@
 """Train a model on files, here or by a cluster, and report it: ``mpu train``."""
 
 import logging
-import math
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -17,12 +16,8 @@ from mpu_cli.commands.acceptance import Acceptance
 from mpu_cli.commands.gate import Gate, Outcome
 from mpu_cli.commands.history import append, refuse_unappendable
 from mpu_cli.commands.predict import write_out_of_fold
-from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
-from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.model.top_k import TopK, best_top_k
-from mpu_cli.core.select.warm_start import WarmStart
-from mpu_cli.core.sgd import Settings
-from mpu_cli.errors import ModelError, MpuError, OverlapError, without_secrets
+from mpu_cli.errors import MpuError, OverlapError, without_secrets
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, frequency_file
 from mpu_cli.methods import Fitted
@@ -105,7 +100,6 @@ def train(
     *,
     method: str = methods.DEFAULT,
     on: OnCluster | None = None,
-    warm_start: Path | None = None,
     saving: Saving = Saving(),
     run: Run = DEFAULT_RUN,
 ) -> TrainingReport:
@@ -118,7 +112,6 @@ def train(
     `options`: an instance of the method's options; its `c` may be the Path of a file. Default: with their defaults.
     `method`: one of `methods.INDUCTIVE`; with `on`, mpu.
     `on`: where workers read and learn. Default: this process does.
-    `warm_start`: an earlier model whose weights training starts from.
     Raises InputError, ClusterError (as of `training_set`, or the file of label frequencies cannot be read), BusyError
     (another training is at work there), MpuError (the method cannot learn from the data, or the model cannot be
     written).
@@ -127,7 +120,7 @@ def train(
     if not chosen.saved:
         raise MpuError(f"models of {method} cannot be saved: compare it by `mpu experiment`, or use it from Python")
     options = chosen.options() if options is None else options
-    _refuse_files(sources, target, options, warm_start, saving)
+    _refuse_files(sources, target, options, saving)
     hold_out_all = saving.out_of_fold is not None or saving.top_k is not None
     seconds: dict[str, float] = {}
     with ExitStack() as stack:
@@ -140,12 +133,11 @@ def train(
             gate.refuse_other_numbers(packed(data.stored_vectorizer))
         described = in_background(data.described)  # while models are learned
         asked = data.resolved(options)
-        earlier = None if warm_start is None else _start(warm_start, asked.levels, data)
-        fitted = data.fit(method, asked, run, earlier, hold_out_all)
+        fitted = data.fit(method, asked, run, hold_out_all)
         with run.timed(seconds).step(Step.WRITE):
             if saving.out_of_fold is not None:
                 write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.instances_of_file)
-            files = provenance.of_files(described.result(), sources.others(), warm_start)
+            files = provenance.of_files(described.result(), sources.others())
             rule, fitted = _with_top_k(fitted, saving)
             model = replace(data.assembled(fitted, method, options, run, files), top_k=rule)
             if gate is None:
@@ -173,17 +165,17 @@ def _with_top_k(fitted: Fitted, saving: Saving) -> tuple[TopK | None, Fitted]:
     return rule, replace(fitted, findings={**fitted.findings, "top_k": found})
 
 
-def _refuse_files(sources: Sources, target: Path, options: Any, warm_start: Path | None, saving: Saving) -> None:
+def _refuse_files(sources: Sources, target: Path, options: Any, saving: Saving) -> None:
     """Refuse, before any training, files that would overwrite each other, or that cannot be written."""
     test = None if saving.acceptance is None else saving.acceptance.test
-    inputs = {**sources.by_option(), "--c": frequency_file(options), "--warm-start": warm_start, "--accept-on": test}
+    inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
     outputs = {
         "--output": target,
         "--cache": sources.cache,
         "--oof": saving.out_of_fold,
         "--history": saving.history,
     }
-    refuse_overlaps(inputs, outputs, ("--output", "--warm-start"))
+    refuse_overlaps(inputs, outputs, ("--output",))
     for name, path in sources.by_option().items():
         with suppress(OSError):
             if test is not None and path is not None and Path(path).samefile(test):
@@ -231,67 +223,3 @@ def _line(report: TrainingReport, sources: Sources) -> HistoryLine:
         warnings=list(report.warnings),
         **values,
     )
-
-
-def _start(path: Path, levels: int | None, data: AnnotatedData) -> WarmStart:
-    start, counts = _matched(path, levels, data.occurring.indices, data.ids)
-    said = [
-        f"{what} {counts[f'{what}_shared']:,} known, {counts[f'{what}_new']:,} new, {counts[f'{what}_vanished']:,} gone"
-        for what in ("labels", "features")
-    ]
-    _log.info(f"warm start: {'; '.join(said)}", extra={"counts": counts})
-    return start
-
-
-def _matched(
-    path: Path, levels: int | None, occurring: np.ndarray, ids: np.ndarray
-) -> tuple[WarmStart, dict[str, int]]:
-    """Read a model and match it with the features and labels of new data; count what is shared, new, and vanished.
-
-    Raises ModelError (there is no model, or it is damaged, of another method or another number of levels, or has no
-    label or no feature in common with the data).
-    """
-    model = bundle.load(path)
-    old = model.predictor
-    if model.method != "mpu":
-        raise _refused(path, f"is a model of --method {model.method}, not mpu")
-    if not isinstance(old, StackedModel):  # its manifest is not the one that was written
-        raise _refused(path, "has no weights of features of the data")
-    if levels is not None and len(old.levels) != levels:
-        raise _refused(path, f"has --levels {len(old.levels)}, and this training {levels}")
-    columns = np.searchsorted(model.label_ids, ids).clip(max=len(model.label_ids) - 1)
-    columns = np.where(model.label_ids[columns] == ids, columns, -1)
-    shared = int((columns >= 0).sum())
-    common = len(np.intersect1d(occurring, model.occurring.indices, assume_unique=True))
-    if not shared:
-        raise _refused(path, "has no label in common with the data")
-    if not common:
-        raise _refused(path, "has no feature in common with the data")
-    counts = {
-        "labels_shared": shared,
-        "labels_new": len(ids) - shared,
-        "labels_vanished": len(model.label_ids) - shared,
-        "features_shared": common,
-        "features_new": len(occurring) - common,
-        "features_vanished": len(model.occurring.indices) - common,
-    }
-    return WarmStart(old, columns, _settings_of(path, model.options)), counts
-
-
-def _settings_of(path: Path, options: dict[str, Any]) -> Settings:
-    """Return C, eta0 and the weight of label features that a model was trained with, from its record."""
-    loss = options.get("loss", DEFAULT)
-    if loss not in LOSSES:
-        raise _refused(path, "does not tell the loss that it was trained with")
-    cost: Any = options.get("cost")
-    step: Any = options.get("step") if loss_named(loss).has_step else Settings.step
-    for value in (cost, step):
-        if not isinstance(value, float | int) or not math.isfinite(value) or value <= 0:
-            raise _refused(path, "does not tell the C and the step size that it was trained with")
-    prior: Any = options.get("prior")  # a word, or None, where there were no features of labels
-    is_weight = isinstance(prior, float | int) and 0 <= prior < math.inf
-    return Settings(float(cost), float(step), prior=float(prior) if is_weight else 0.0, loss=loss)
-
-
-def _refused(path: Path, problem: str) -> ModelError:
-    return ModelError(f"{path}: {problem}, so there is nothing to start from; train without --warm-start")

@@ -76,14 +76,12 @@ _Part: TypeAlias = tuple[Block, LinearModel | None]
 def learn(
     task: LearningTask,
     chains: Sequence[Chain[np.ndarray]],
-    start: LinearModel | None = None,
     larger_steps: float = 1.0,
     tick: Callable[[], None] = lambda: None,
 ) -> Learned:
     """Learn models of the instances of each chain, rows in ascending order, and take the mean of them.
 
-    Weights and biases start at a model, or at zero and `sgd.initial_bias`. `larger_steps` multiplies the step size.
-    `tick` is called once per chain and block of labels.
+    `larger_steps` multiplies the step size. `tick` is called once per chain and block of labels.
     """
     passing, learned = _InPassing(task, chains), _Blocks(task, len(chains))
     settings = replace(task.settings, step=larger_steps * task.settings.step)
@@ -99,9 +97,9 @@ def learn(
     def units() -> Iterator[tuple[list[TrainingSet], np.ndarray | None, LinearModel, Block]]:
         for chain in chains:
             sets = [task.training_set(rows) for rows in chain.learned]
-            begin = sets[0].cold_start(task.frequency) if start is None else start
+            begin = sets[0].cold_start(task.frequency)
             if task.prune is not None:
-                others.extend(sgd.of_others(sets[0], blocks, task.frequency, settings, task.prune, start))
+                others.extend(sgd.of_others(sets[0], blocks, task.frequency, settings, task.prune))
             yield from ((sets, chain.predicted, begin, block) for block in blocks)
 
     for part in parallel.run(learn_block, units(), task.run.jobs):

@@ -92,7 +92,7 @@ class Options(Descent, FrequencyOptions):
         WordOr((AUTO,), Words(LOSSES)),
         None,
         "Loss of a level. auto chooses it with C, by the same criterion; it is pu-logistic with more than 500 labels, "
-        "with more instances than C is chosen on, if C or eta0 is set, or in a warm start.",
+        "with more instances than C is chosen on, or if C or eta0 is set.",
     )
     eta0: float | None = option(
         WordOr((AUTO,), WEIGHT),
@@ -105,7 +105,7 @@ class Options(Descent, FrequencyOptions):
         None,
         "Stacked levels, including the first. 1 treats labels as independent, 2 learns their correlations. auto: 2, or "
         "1 if its expected F1 is higher, which is estimated for up to 500 labels and 50,000 instances; 1 where labels "
-        "are more, and their names teach; in a warm start as many as the earlier model has.",
+        "are more, and their names teach.",
     )
     c: "np.ndarray | float | None" = option(
         WordOr((AUTO,), PerLabel(FREQUENCY)),

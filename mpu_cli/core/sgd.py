@@ -162,7 +162,7 @@ def train_linear(
     def learn(block: Block) -> LinearModel:
         return train_block(data, block, frequency, settings, begin.block(block))
 
-    rest = [] if prune is None else of_others(data, data.blocks(), frequency, settings, prune, start)
+    rest = [] if prune is None else of_others(data, data.blocks(), frequency, settings, prune)
     return by_blocks(data, learn, prune, rest)
 
 
@@ -210,14 +210,13 @@ def of_others(
     frequency: LabelFrequency,
     settings: Settings,
     prune: float,
-    start: LinearModel | None = None,
 ) -> list[tuple[LinearModel, np.ndarray]]:
     """Return the model of the labels that do not learn, if there are any, and which they are.
 
     Their weights are the mean of the prior. As many of them are expected of an instance as labels were annotated once,
     by the number of instances: this many annotations of labels without any come with the next instance, on average
     (Good, "The population frequencies of species and the estimation of population parameters", Biometrika 1953, who
-    credits Turing). Those that have weights in a start keep them.
+    credits Turing).
     """
     prior, is_other = data.side.prior, np.ones(data.labels.shape[1], bool)
     for block in learned:
@@ -233,12 +232,6 @@ def of_others(
     rng = np.random.default_rng(data.run.seed)
     bias = unannotated_bias(data.features.as_sparse(), data.rows, vectors, expected, rng)
     weights = only_entries(vectors, np.abs(vectors.data) >= np.float32(prune))
-    if start is not None and start.weights.shape[0]:
-        before = start.of_labels(others)
-        kept = csr_array(before.weights)
-        is_new = np.bincount(kept.indices, minlength=len(others)) == 0
-        weights = csr_array(kept + only_entries(weights, is_new[weights.indices]))
-        bias = np.where(is_new, bias, before.bias)
     return [(LinearModel(weights, bias), others)]
 
 
@@ -261,8 +254,6 @@ def train_block(
     n = max(len(batches.rows), 1)  # those left out count as instances that change nothing: the decay is as with them
     step = settings.step / data.mean_squared_norm
     weights, mean, offsets = start.weights if len(start.weights) else None, None, None
-    if weights is not None and len(weights) != data.width and data.side.learnable is not None:
-        weights = weights[data.side.learnable.columns.indices]
     if data.side.prior is not None and settings.prior:
         length = settings.prior / np.sqrt(data.mean_squared_norm)
         mean, offsets = data.side.prior.mean(block, length), data.side.prior.offsets(block, length)

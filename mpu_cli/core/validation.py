@@ -276,19 +276,16 @@ class Plan:
         return cls((Chain((Selection(m), last), last),))
 
     @classmethod
-    def of(
-        cls, n: int, enough: int, settings: Settings, folds: int | None, *, warm: bool = False, many: bool = False
-    ) -> "Plan":
+    def of(cls, n: int, enough: int, settings: Settings, folds: int | None, *, many: bool = False) -> "Plan":
         """Return how a level is learned.
 
         `n`: number of instances.
         `enough`: how many are to be predicted, at least.
         `folds`: of cross-validation; None: by the number of instances.
-        `warm`: whether the model of all instances begins with the weights of another, which may have seen all of them.
         `many`: whether labels are many: the rarest are in one half only, and the mean of sparse weights is less sparse.
         """
         m = folds or default_folds(n)
-        is_one_pass = not warm and settings.epochs == 1 and loss_named(settings.loss).has_step
+        is_one_pass = settings.epochs == 1 and loss_named(settings.loss).has_step
         if is_one_pass and n >= 2 * enough:
             return cls.progressive(n // enough)
         if is_one_pass and m == 2 and enough >= n and not many:

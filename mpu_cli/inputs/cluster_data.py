@@ -16,7 +16,6 @@ from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelCounts
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency
 from mpu_cli.core.select.sample import draw
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.inputs.training_data import (
     AnnotatedData,
@@ -138,10 +137,10 @@ class ClusterData(AnnotatedData):
             return None
         return self.problem.instances().reviewed_frequency(automatic, answered)
 
-    def _fit(self, method: str, options: Any, run: Run, warm_start: WarmStart | None, hold_out_all: bool) -> Fitted:
+    def _fit(self, method: str, options: Any, run: Run, hold_out_all: bool) -> Fitted:
         assert method == "mpu"
         _ = self._label_counts  # while the workers have the data
-        model, report = learn(self.problem, options, run, self.shards, warm_start, hold_out_all)
+        model, report = learn(self.problem, options, run, self.shards, hold_out_all)
         return replace(
             mpu.fitted(options, model, report, self.label_features is not None),
             seconds=report.seconds,

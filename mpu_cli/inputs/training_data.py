@@ -21,7 +21,6 @@ from mpu_cli.core.frequency.given import EstimatedRates, earlier_estimate, refus
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.select.hyper_parameters import Estimates
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.inputs.side_tables import read_frequencies, read_groups, read_scores
 from mpu_cli.methods import Fitted
@@ -207,11 +206,9 @@ class AnnotatedData(LabelInformation, ABC):
     def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
         """Estimate c from verified labels, as `from_people` does."""
 
-    def fit(
-        self, method: str, options: Any, run: Run, warm_start: WarmStart | None = None, hold_out_all: bool = False
-    ) -> Fitted:
+    def fit(self, method: str, options: Any, run: Run, hold_out_all: bool = False) -> Fitted:
         """Train a model, as `methods.fit` does; its warnings include warnings about the review."""
-        fitted = self._fit(method, options, run, warm_start, hold_out_all)
+        fitted = self._fit(method, options, run, hold_out_all)
         cautions = [] if self.review is None else self.review.cautions(self.names)
         if fitted.estimates is not None:
             cautions += self.left_out_of(fitted.estimates)
@@ -228,7 +225,7 @@ class AnnotatedData(LabelInformation, ABC):
         return str(label) if self.names is None else self.names.shown(label)
 
     @abstractmethod
-    def _fit(self, method: str, options: Any, run: Run, warm_start: WarmStart | None, hold_out_all: bool) -> Fitted: ...
+    def _fit(self, method: str, options: Any, run: Run, hold_out_all: bool) -> Fitted: ...
 
     def features_of(self, fitted: Fitted) -> Columns:
         """Return the features that occur in the data, or in features of labels that the model uses."""
@@ -334,8 +331,8 @@ class TrainingData(AnnotatedData):
         """Estimate c from verified labels, as `from_people` does."""
         return from_people(self.labels, self.verified, self.sampled, self.second, automatic, answered)
 
-    def _fit(self, method: str, options: Any, run: Run, warm_start: WarmStart | None, hold_out_all: bool) -> Fitted:
-        return methods.fit(method, self.problem, options, run, warm_start=warm_start, hold_out_all=hold_out_all)
+    def _fit(self, method: str, options: Any, run: Run, hold_out_all: bool) -> Fitted:
+        return methods.fit(method, self.problem, options, run, hold_out_all=hold_out_all)
 
     def counts(self, fitted: Fitted) -> provenance.Counts:
         """Count annotated labels, and true ones by the label frequency and verified labels."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from mpu_cli.core.data.problem import Problem
-    from mpu_cli.core.select.warm_start import WarmStart
     from mpu_cli.runtime.run import Run
 
 __all__ = ["DEFAULT", "INDUCTIVE", "METHODS", "Fitted", "Method", "Model", "Task", "fit", "options", "owners", "record"]
@@ -100,7 +99,6 @@ def fit(
     options: Any = None,
     run: "Run | None" = None,
     unlabeled: "csr_array | None" = None,
-    warm_start: "WarmStart | None" = None,
     hold_out_all: bool = False,
 ) -> Fitted:
     """Train a model of all labels by a method.
@@ -110,7 +108,6 @@ def fit(
     `options`: an instance of the method's options. Default: all defaults.
     `run`: observes every step.
     `unlabeled`: csr_array, shape (m, any), float32: the instances that a transductive method labels.
-    `warm_start`: of mpu: as for `core.train.algorithm.train`.
     `hold_out_all`: of mpu and br: predict all instances out of fold.
     Raises DataError (the options belong to another method), MpuError (the method cannot learn from these data;
     TooLargeError if they would not fit in memory).
@@ -125,7 +122,7 @@ def fit(
         raise MpuError(f"{name} labels instances while it learns: it needs some to label")
     seconds: dict[str, float] = {}
     run = (run or DEFAULT_RUN).timed(seconds)
-    return replace(method.fit(Task(problem, asked, run, unlabeled, warm_start, hold_out_all)), seconds=seconds)
+    return replace(method.fit(Task(problem, asked, run, unlabeled, hold_out_all)), seconds=seconds)
 
 
 def record(options: Any, run: "Run", fitted: Fitted) -> dict[str, Any]:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:  # help texts need methods, but no NumPy
     from mpu_cli.core.data.predictions import Predictions
     from mpu_cli.core.data.problem import InstanceGroups, Problem
     from mpu_cli.core.select.hyper_parameters import Estimates
-    from mpu_cli.core.select.warm_start import WarmStart
     from mpu_cli.runtime.run import Run
 
 
@@ -52,8 +51,6 @@ class Task:
     run : Run
     unlabeled : csr_array, shape (m, any), float32, or None
         The instances that a transductive method labels.
-    warm_start : WarmStart or None
-        Start of the training, if the method takes "warm_start".
     hold_out_all : bool
         Whether to predict all instances out of fold, if the method takes "oof".
     """
@@ -62,7 +59,6 @@ class Task:
     options: Any
     run: "Run"
     unlabeled: "csr_array | None" = None
-    warm_start: "WarmStart | None" = None
     hold_out_all: bool = False
 
 
@@ -118,7 +114,7 @@ class Method:
         A dataclass whose fields are made by `runtime.options.option`.
     fit : callable
     takes : tuple of str
-        Options of `mpu train` that it has beyond its own: "warm_start", "reviewed", "reviewed_wins", "fully_labelled",
+        Options of `mpu train` that it has beyond its own: "reviewed", "reviewed_wins", "fully_labelled",
         "label_features", "oof".
     transductive : bool
         Whether it labels only instances that it has during training.

@@ -25,7 +25,7 @@ def fit(task: Task, calibrated: bool = True) -> Fitted:
     """Train by `core.train.algorithm.train`."""
     from mpu_cli.core.train.algorithm import train
 
-    arguments = task.problem, task.options, task.run, task.warm_start
+    arguments = task.problem, task.options, task.run
     model, report = train(*arguments, hold_out_all=task.hold_out_all, calibrated=calibrated)
     result = fitted(task.options, model, report, task.problem.label_features is not None)
     if report.groups is not None and task.problem.groups is not None:
@@ -111,7 +111,7 @@ def _fit_br(task: Task) -> Fitted:
     return fit(replace(task, options=options), calibrated=False)
 
 
-_TAKES = ("warm_start", "reviewed", "reviewed_wins", "fully_labelled", "label_features", "oof", "top_k", "aim")
+_TAKES = ("reviewed", "reviewed_wins", "fully_labelled", "label_features", "oof", "top_k", "aim")
 METHODS = (
     Method("mpu", "Kong et al. 2014.", Options, fit, _TAKES),
     Method(

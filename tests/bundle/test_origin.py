@@ -94,7 +94,6 @@ DAMAGES = {
             {"others": [1]},
             {"source": 1},
             {"source_bytes": "1"},
-            {"warm_start": []},
         )
     },
     "without a value": json.dumps({name: value for name, value in VALUES.items() if name != "kernel"}).encode(),

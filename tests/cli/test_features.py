@@ -55,8 +55,6 @@ def test_reports_tell_the_kernel(run, trained, tmp_path):
         (("estimate-c", "--features", "linear", "--scores", "scores.txt"), "leave out --features"),
         (("suggest", "--features", "rbf", "--why"), "has no weights of these"),
         (("train", "--features", "rbf", "--method", "br"), "--features is an option of mpu, not of br"),
-        (("train", "--features", "rbf", "--warm-start", "linear.mpu"), "choose linear features"),
-        (("train", "--warm-start", "dense.mpu"), "has no weights of features of the data"),
     ],
 )
 def test_what_a_kernel_cannot_do_is_refused(run, trained, tmp_path, monkeypatch, arguments, message):

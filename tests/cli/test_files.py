@@ -54,7 +54,6 @@ OVERLAPS = {
     "predictions into MODEL, new": ("predict", "soft.mpu", "x.svm", "-o", "../w/x.mpu/tags"),
     "a cache in the model": ("train", "x.svm", *QUICK, "--cache", "x.mpu"),
     "a cache within the model": ("train", "x.svm", "-o", "new.mpu", *QUICK, "--cache", "new.mpu/cache"),
-    "a model within the model to start from": ("train", "x.svm", "-o", "x.mpu/y", *QUICK, "--warm-start", "x.mpu"),
     "a test set that is learned from": ("train", "x.svm", *QUICK, "--accept-on", "hard.svm"),
     "a page over FILE": ("review", "x.svm", "-o", "soft.svm"),
     "a page over the suggestions": ("review", "x.svm", "--suggestions", "missing.tsv", "-o", "missing.tsv"),
@@ -70,7 +69,7 @@ NAMED = {
     "estimate-c": {"FILE", "--output"},
     "predict": {"MODEL", "FILE", "--output"},
     "review": {"FILE", "--output", "--suggestions", "--import", "--text"},
-    "train": {"FILE", "--output", "--cache", "--warm-start", "--keep", "--accept-on", "--history"},
+    "train": {"FILE", "--output", "--cache", "--keep", "--accept-on", "--history"},
     "evaluate": {"TRUTH", "PREDICTIONS"},
     "vectorize": {"TEXTS", "--output", "--like", "--labels"},
 }
@@ -111,7 +110,6 @@ def test_what_may_be_named_twice(run, folder, monkeypatch):
     allowed = [
         ("evaluate", "tags", "tags"),
         ("corrupt", "x.svm", "/dev/null", "--removed", "/dev/null", *MISSING),
-        ("train", "x.svm", *QUICK, "--warm-start", "x.mpu"),
         ("predict", "x.mpu", "x.svm", "-o", "x.tags"),
     ]
     (folder / "tags").write_text("1 1:1\n2 1:1\n")
@@ -228,11 +226,3 @@ def test_a_manifest_alone_can_be_replaced_where_it_is_ours(run, folder):
     shutil.copy(folder / "x.mpu" / "manifest.json", alone)
     assert run("train", folder / "x.svm", "-o", alone, *QUICK).exit_code == 0
     assert Path(alone / "manifest.json").exists()
-
-
-def test_a_model_that_is_not_there_is_missing_also_where_it_would_be_replaced(run, folder):
-    new = folder / "new.mpu"
-    result = run("train", folder / "x.svm", "-o", new, "--warm-start", new, *QUICK)
-    assert result.exit_code == 1
-    assert "make one with mpu train" in result.stderr
-    assert not new.exists()

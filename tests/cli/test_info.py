@@ -60,8 +60,6 @@ def test_how_it_was_trained(run, tmp_path, monkeypatch):
         "source_sha256": hashlib.sha256(TINY.encode()).hexdigest(),
         "files": [],
         "others": ["--fully-labelled more.svm"],
-        "warm_start": None,
-        "warm_start_sha256": None,
     }
     sizes = {name: report[name] for name in ("model", "method", "levels", "labels", "named", "features")}
     assert sizes == {"model": "tiny.mpu", "method": "mpu", "levels": 1, "labels": 3, "named": 0, "features": 3}
@@ -81,15 +79,6 @@ def test_a_stream_has_a_name_and_no_size(run, tmp_path):
     assert "- (size and checksum not recorded)" in run("info", tmp_path / "piped.mpu").stdout
 
 
-def test_a_warm_start_is_told(run, tiny, tmp_path):
-    run("train", tiny, *QUICK)
-    old = tiny.with_suffix(".mpu")
-    sha256 = hashlib.sha256((old / "manifest.json").read_bytes()).hexdigest()
-    assert run("train", tiny, *QUICK, "--warm-start", old, "-o", old).exit_code == 0
-    origin = told(run, old)["origin"]
-    assert (origin["warm_start"], origin["warm_start_sha256"]) == (str(old), sha256)
-
-
 def test_a_readable_report(run, news):
     lines = dict(line.split("  ", 1) for line in run("info", news).stdout.splitlines())
     lines = {name: text.strip() for name, text in lines.items()}
@@ -102,7 +91,6 @@ def test_a_readable_report(run, news):
     assert lines["names"] == "of 3 labels"
     assert lines["by"].startswith(f"mpu {__version__}, Python 3.")
     assert lines["from"].startswith(f"{news.with_suffix('.svm')} (290 bytes, SHA-256 ")
-    assert lines["warm start"] == "no"
 
 
 def test_a_label(run, news):

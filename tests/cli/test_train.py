@@ -130,7 +130,6 @@ def test_automatic_levels_are_reported_and_kept(run, tiny, tmp_path):
     assert report["levels"] in (1, 2)
     assert len(report["expected_micro_f1_by_level"]) == 2
     assert json.loads(run("info", tmp_path / "model", "--json").stdout)["levels"] == report["levels"]
-    assert run(*arguments, "--warm-start", tmp_path / "model").exit_code == 0
 
 
 def test_messages_go_to_standard_error(run, tiny):

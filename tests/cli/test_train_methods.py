@@ -93,7 +93,6 @@ def test_the_same_bytes_on_any_number_of_threads(run, files, tmp_path, method):
         ("mpu", ("--label-correlation", 0.5), "--label-correlation is an option of m3l-linear and m3l-rbf,"),
         ("m3l-linear", ("--gamma", 1), "--gamma is an option of m3l-rbf,"),
         ("m3l-rbf", ("--epochs", 3), "--epochs is an option of mpu and br and elkan08,"),
-        ("br", ("--warm-start", "old.mpu"), "--warm-start is an option of mpu,"),
     ],
 )
 def test_options_of_other_methods_are_wrong_usage(run, files, method, option, owners):

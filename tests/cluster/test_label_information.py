@@ -1,4 +1,4 @@
-"""Verified labels, complete label sets, features of labels and a warm start on a cluster."""
+"""Verified labels, complete label sets, and features of labels on a cluster."""
 
 import json
 from dataclasses import replace
@@ -49,23 +49,20 @@ def given(files, tmp_path) -> dict[str, dict[str, object]]:
         f"{k}" + "".join(f" {j + 1}:{v:.4f}" for j, v in enumerate(vector)) for k, vector in enumerate(vectors)
     ]
     (tmp_path / "labels.svm").write_text("\n".join([*of_labels, "9 2:1 40:1"]) + "\n")
-    train(Sources(files[0]), tmp_path / "earlier.mpu", replace(FEW, epochs=1))
     return {
         "reviewed": {"reviewed": [write_review(tmp_path / "checked.tsv", files)], "reviewed_wins": True},
         "fully labelled": {"fully_labelled": more},
         "label features": {"label_features": tmp_path / "labels.svm"},
-        "warm start": {"warm_start": tmp_path / "earlier.mpu"},
     }
 
 
 def learned(file, target: Path, options: Options, asked: list[dict[str, object]], on=None):
     """Train with some of these files; return the report without what tells machines apart, and the model's files."""
     chosen = {name: value for of_one in asked for name, value in of_one.items()}
-    how = {"warm_start": chosen.pop("warm_start")} if "warm_start" in chosen else {}
     oof = target.with_suffix(".oof")
-    report = train(Sources(file, **chosen), target, options, on=on, saving=Saving(out_of_fold=oof), **how)
+    report = train(Sources(file, **chosen), target, options, on=on, saving=Saving(out_of_fold=oof))
     origin = json.loads(next(target.glob("training-*.json")).read_text())
-    counts = [origin[name] for name in ("instances", "annotated", "true", "others", "warm_start")]
+    counts = [origin[name] for name in ("instances", "annotated", "true", "others")]
     return (
         replace(report, model=None, seconds={}, cluster=None, peak_bytes=0),
         model_files(target),
@@ -77,8 +74,8 @@ def learned(file, target: Path, options: Options, asked: list[dict[str, object]]
 @pytest.mark.parametrize(
     "which",
     [
-        "reviewed, fully labelled, label features, warm start",
-        *slow("reviewed", "fully labelled", "label features", "warm start", "reviewed, fully labelled"),
+        "reviewed, fully labelled, label features",
+        *slow("reviewed", "fully labelled", "label features", "reviewed, fully labelled"),
     ],
 )
 def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(files, on, given, tmp_path, which):

@@ -80,14 +80,6 @@ def test_few_instances_may_be_unlike_the_others(said):
     assert SAYS not in said(lines(5, shift=100, scale=100))
 
 
-def test_a_model_after_a_warm_start_fits_its_data(run, model, tmp_path):
-    (tmp_path / "more.svm").write_text(lines(60, shift=1) + lines(30))
-    started = run("train", tmp_path / "more.svm", "--warm-start", model, "-q")
-    assert started.exit_code == 0
-    assert SAYS not in started.stderr
-    assert run("predict", tmp_path / "more.mpu", tmp_path / "more.svm", "-q").stderr == ""
-
-
 def test_a_model_that_does_not_tell_its_scale(run, tmp_path):
     (tmp_path / "x.svm").write_text(lines(60))
     assert run("train", tmp_path / "x.svm", "--method", "elkan08", "--cost", 30, "-q").exit_code == 0

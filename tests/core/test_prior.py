@@ -11,7 +11,6 @@ from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.select.sample import draw_labels
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.train.algorithm import Options, train
@@ -153,19 +152,6 @@ def test_features_of_labels_that_no_instance_has_are_known_to_the_model():
         there = csr_array((np.float32([1]), ([0], [390])), shape=(1, room))
         p = model.probabilities(there)[0]
         assert np.argmax(p - model.probabilities(csr_array((1, room), dtype=np.float32))[0]) == 3
-
-
-def test_warm_start_keeps_the_weight():
-    matrix, annotated, _, of_labels = named_problem()
-    given = Options(**QUICK | {"cost": None}, prior=15.0)
-    model, report = train(Problem(matrix, annotated, label_features=of_labels), given)
-    start = WarmStart(model, np.arange(60), report.settings)
-    again = Options(**QUICK | {"cost": None})
-    warm, of_warm = train(Problem(matrix, annotated, label_features=of_labels), again, warm_start=start)
-    assert of_warm.settings.prior == 15.0
-    assert np.abs(warm.levels[0].weights - model.levels[0].weights).mean() < 0.2
-    _, without = train(Problem(matrix, annotated), Options(**QUICK), warm_start=start)
-    assert without.settings.prior == 0
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])

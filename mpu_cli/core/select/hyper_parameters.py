@@ -25,7 +25,6 @@ from mpu_cli.core.model.thresholds import ExpectedF1
 from mpu_cli.core.options import PU_F1, Options
 from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.select.trials import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
-from mpu_cli.core.select.warm_start import WarmStart, warm_epochs
 from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_settings
 from mpu_cli.core.validation import leading, out_of_fold, source_models
 from mpu_cli.errors import DataError, OverflowingError
@@ -103,8 +102,7 @@ class HyperParameters:
     """What the levels are learned with."""
 
     rates: np.ndarray  # float64, shape (q,): label frequency of each label, where the label is not verified
-    settings: Settings  # of models that leave instances out, and of a cold training
-    level_settings: Settings  # of the levels themselves: others than these where they begin warm
+    settings: Settings
     folds: int | None = None  # number of cross-validation folds; None: by the number of instances
     prune: float | None = None  # weights below this are dropped; None: none
     estimates: Estimates = Estimates()
@@ -117,12 +115,10 @@ def choose_hyper_parameters(
     population: Instances,
     options: Options,
     run: Run,
-    warm_start: WarmStart | None = None,
     estimates: Estimates | None = None,
 ) -> HyperParameters:
     """Estimate c unless the options or an earlier choice have it, and choose the hyper-parameters that they leave free.
 
-    `warm_start`: an earlier model, whose settings are taken over.
     `estimates`: of c, by other features of the same instances.
     Raises DataError (there are too many labels for the loss; or instances are in groups, and c does not come from
     annotations alone).
@@ -133,7 +129,7 @@ def choose_hyper_parameters(
     loss = options.loss or DEFAULT
     if many and loss_named(loss).cost_of_many is None:
         raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
-    free = () if warm_start is not None else _free(options, has_label_features)
+    free = _free(options, has_label_features)
     prune_automatically = many and options.prune is None
     folds = options.folds or usual_folds(n, q)
     sample = None
@@ -150,10 +146,10 @@ def choose_hyper_parameters(
     usual_epochs = default_epochs(n, population.coherence, many)
 
     def starting(loss: str) -> Settings:
-        begin = _starting(loss, population, options.epochs or usual_epochs, many, warm_start)
+        begin = _starting(loss, population, options.epochs or usual_epochs, many)
         return _with_fixed(options, begin, has_label_features)
 
-    settings = starting(loss if warm_start is None else warm_start.settings.loss)
+    settings = starting(loss)
     held_out, f1, prune = None, None, options.prune if many else options.prune or None
     if sample is not None and free:
         with run.step(Step.CHOOSE_C if "cost" in free else Step.CHOOSE_PRIOR) as tick:
@@ -167,13 +163,9 @@ def choose_hyper_parameters(
     if sample is not None and prune_automatically:
         with run.step(Step.CHOOSE_WEIGHTS_TO_DROP):
             prune = _choose_pruning(sample, rates, settings, run)
-    level_settings = settings
-    if warm_start is not None and loss_named(settings.loss).has_step:
-        level_settings = replace(settings, epochs=options.epochs or warm_epochs(usual_epochs))
     return HyperParameters(
         rates=rates,
         settings=settings,
-        level_settings=level_settings,
         folds=folds,
         prune=prune,
         estimates=estimates,
@@ -189,16 +181,15 @@ def _sample(population: Instances, size: int, folds: int | None, run: Run) -> Sa
     return Sample(population, size, folds, run, drawn, population.label_features)
 
 
-def _starting(loss: str, population: Instances, epochs: int, many: bool, warm_start: WarmStart | None) -> Settings:
-    """Return the settings of an earlier model, or those that choosing begins with."""
+def _starting(loss: str, population: Instances, epochs: int, many: bool) -> Settings:
+    """Return the settings that choosing begins with."""
     if not loss_named(loss).has_step:
-        return dual_settings(population.mean_squared_norm(), loss) if warm_start is None else warm_start.settings
-    settings = default_settings(epochs, population.coherence, many, loss) if warm_start is None else warm_start.settings
-    return replace(settings, epochs=epochs, thin=many)
+        return dual_settings(population.mean_squared_norm(), loss)
+    return replace(default_settings(epochs, population.coherence, many, loss), epochs=epochs, thin=many)
 
 
 def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
-    """Return which settings of a cold training are to be chosen: C and eta0 together, and the prior."""
+    """Return which settings are to be chosen: C and eta0 together, and the prior."""
     has_step = options.eta0 is None and loss_named(options.loss or DEFAULT).has_step
     free = [] if options.cost is not None else ["cost"] + ["step"] * has_step
     return (*free, "prior") if has_label_features and options.prior is None else tuple(free)

@@ -3,9 +3,7 @@
 estimate c -> choose C and eta0 -> for each level: train, predict out of fold, append -> calibrate -> thresholds
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,19 +17,17 @@ from mpu_cli.core.frequency.estimators import FrequencyEstimate, GroupFrequencie
 from mpu_cli.core.frequency.given import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.instances import Instances
-from mpu_cli.core.model.stacking import AnyModel, LinearModel, StackedModel
+from mpu_cli.core.model.stacking import AnyModel, StackedModel
 from mpu_cli.core.negative_sampling import is_worthwhile
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.parts import PartRows
 from mpu_cli.core.select.hyper_parameters import Estimates, HyperParameters, choose_hyper_parameters
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.core.train.groups import GroupedLevel, sample_negatives
 from mpu_cli.core.train.levels import Level, OnePart, Stack
 from mpu_cli.core.train.mixing import Shards
-from mpu_cli.core.validation import EVERYTHING
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
@@ -79,7 +75,6 @@ def train(
     problem: Problem,
     options: Options,
     run: Run = DEFAULT_RUN,
-    warm_start: WarmStart | None = None,
     *,
     hold_out_all: bool = False,
     calibrated: bool = True,
@@ -88,8 +83,6 @@ def train(
 
     `problem`: q >= 1 labels, at least one of them annotated. What is estimated is estimated from those.
     `run`: observes every step.
-    `warm_start`: begin the levels with the weights of an earlier model of as many levels, and take its C (unless given)
-    and eta0. Models of folds begin cold with the default epochs: the earlier model may have seen what they hold out.
     `hold_out_all`: predict all instances out of fold at the last level too, and not only as many as its thresholds
     need.
     `calibrated`: make probabilities of the predictions of the last level.
@@ -99,12 +92,11 @@ def train(
     """
     if not options.uses_label_features:
         problem = replace(problem, label_features=None)
-    chosen = choose_features(problem, options, run, warm_start)
+    chosen = choose_features(problem, options, run)
     model, report = train_on_parts(
         chosen.instances,
         options,
         run,
-        warm_start=warm_start,
         chosen=chosen.hyper_parameters,
         hold_out_all=hold_out_all,
         calibrated=calibrated,
@@ -118,7 +110,6 @@ def train_on_parts(
     run: Run,
     n_shards: int = FEW_SHARDS,
     *,
-    warm_start: WarmStart | None = None,
     chosen: HyperParameters | None = None,
     hold_out_all: bool = False,
     calibrated: bool = True,
@@ -127,24 +118,23 @@ def train_on_parts(
 
     `n_shards`: shards that learn side by side (`mixing`), at most as many as there are parts.
     `chosen`: default: they are chosen.
-    `options`, `run`, `warm_start`, `hold_out_all`, `calibrated`: as for `train`.
+    `options`, `run`, `hold_out_all`, `calibrated`: as for `train`.
     Raises DataError, TooLargeError, OverflowingError (as for `train`).
     """
     if not options.uses_label_features:
         instances = replace(instances, label_features=None)
     n, q = len(instances), len(instances.annotations)
-    n_levels = options.levels or (MOST_AUTOMATIC_LEVELS if warm_start is None else len(warm_start.model.levels))
+    n_levels = options.levels or MOST_AUTOMATIC_LEVELS
     refuse_too_large(instances.width, q, n_levels)
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
 
-    chosen = chosen or choose_hyper_parameters(instances, options, run, warm_start)
+    chosen = chosen or choose_hyper_parameters(instances, options, run)
     instances = instances.with_group_rates(chosen.estimates.group_rates)
     scale = _scale_of_predictions(instances, options)
     top = None if q <= FEW_LABELS else Top.enough_for(instances.label_counts(), q, float(chosen.rates.mean()))
-    start_of = None if warm_start is None else _beginning(instances, warm_start, chosen.rates, scale, run)
-    level = _first_level(instances, chosen, run, top, n_shards, start_of)
-    is_automatic = options.levels is None and warm_start is None
+    level = _first_level(instances, chosen, run, top, n_shards)
+    is_automatic = options.levels is None
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more of rare labels than other labels do
     stack = Stack(may_drop=is_automatic)
@@ -168,7 +158,7 @@ def train_on_parts(
     return model, TrainingResult(
         c=chosen.rates,
         **vars(chosen.estimates),
-        settings=chosen.level_settings,
+        settings=chosen.settings,
         level_f1=stack.level_f1,
         expected_f1=min(decision.expected.f1, 1.0),
         f1_interval=chosen.estimates.f1_interval(decision.expected),
@@ -183,17 +173,6 @@ def _scale_of_predictions(instances: Instances, options: Options) -> float:
     if scale > LARGEST_SUM:
         raise OverflowingError
     return scale
-
-
-def _beginning(
-    instances: Instances, warm_start: WarmStart, rates: np.ndarray, scale: float, run: Run
-) -> Callable[[int], LinearModel]:
-    """Return what gives the model with which a level begins, by its number."""
-    if instances.occurring is None:
-        raise ValueError("a warm start needs to know which features occur")
-    cold = instances.count(EVERYTHING, run).start(rates)
-    many = len(rates) > FEW_LABELS
-    return partial(warm_start.level, features=instances.occurring, cold=cold.bias, scale=scale, many=many)
 
 
 def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -> int:
@@ -215,10 +194,9 @@ def _first_level(
     run: Run,
     top: Top | None,
     n_shards: int,
-    start_of: Callable[[int], LinearModel] | None,
 ) -> Level:
     """Return how level 0 is learned: by threads of this process, by shards, or in groups of labels."""
-    common: dict[str, Any] = {"instances": instances, "chosen": chosen, "run": run, "top": top, "start_of": start_of}
+    common: dict[str, Any] = {"instances": instances, "chosen": chosen, "run": run, "top": top}
     if instances.is_here:
         part: PartRows = instances.parts[0]
         guided = replace(part, side=_side_information(part, instances.label_features, chosen, run))

@@ -11,7 +11,6 @@ from mpu_cli.core.model.stacking import AnyModel, RbfFeatures, RbfModel, Stacked
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.select.hyper_parameters import HyperParameters, choose_hyper_parameters
 from mpu_cli.core.select.trials import climb
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run, no_observer
 from mpu_cli.runtime.steps import Step
@@ -46,7 +45,7 @@ class Chosen:
         return stacked if self.rbf is None else RbfModel(self.rbf, stacked)
 
 
-def choose_features(problem: Problem, options: Options, run: Run, warm_start: WarmStart | None = None) -> Chosen:
+def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:
     """Choose features, with gamma and the number of landmarks, and with them C; parameters as for `algorithm.train`.
 
     DataError where the options ask for a kernel of data that it is not for, TooLargeError where its features would not
@@ -55,7 +54,7 @@ def choose_features(problem: Problem, options: Options, run: Run, warm_start: Wa
     own = Chosen(Instances.of(problem, run.empty))
     if options.features == LINEAR:
         return own
-    obstacle = _obstacle(own.instances, warm_start)
+    obstacle = _obstacle(own.instances)
     if options.features == RBF and obstacle is not None:
         raise DataError(f"an RBF kernel cannot be used here: {obstacle}; choose linear features")
     can_tell = FEWEST_INSTANCES <= len(problem) <= options.sample and options.cost is None
@@ -70,10 +69,8 @@ def choose_features(problem: Problem, options: Options, run: Run, warm_start: Wa
     return replace(kernel, hyper_parameters=None)  # c comes from the features that tell labels apart better
 
 
-def _obstacle(instances: Instances, warm_start: WarmStart | None) -> str | None:
+def _obstacle(instances: Instances) -> str | None:
     """Return why a kernel is not for these instances; None if it is."""
-    if warm_start is not None:
-        return "the weights of an earlier model belong to features"
     if instances.label_features is not None:
         return "features of labels are directions in the space of features"
     if len(instances.annotations) > FEW_LABELS:

@@ -343,7 +343,7 @@ class GroupedLevel(Shards):
                 for selection in chain.learned
             ]
             submitted: list[Handle] = []
-            wholes = [self._whole(one, is_last=one is selected[-1]) for one in selected]
+            wholes = [self._whole(one) for one in selected]
             first = self._first_group(selected, wholes, plan.is_progressive, submitted.append)
             others = self._other_groups(pieces, selected, wholes, plan.is_progressive, tick)
             executor.wait(submitted, tick)
@@ -354,13 +354,10 @@ class GroupedLevel(Shards):
             executor.wait(models)
         return models
 
-    def _whole(self, selected: Selected, is_last: bool) -> Whole:
-        """Return what all labels begin with on a selection; the last selection is all instances."""
-        chosen, start = self.chosen, selected.start(self.chosen.rates)
-        if is_last and self.start_of is not None:
-            start = self.start_of(self.number)
-        settings = chosen.level_settings if is_last else chosen.settings
-        return Whole(len(selected), self._mean_squared_norm(selected), settings, start)
+    def _whole(self, selected: Selected) -> Whole:
+        """Return what all labels begin with on a selection."""
+        start = selected.start(self.chosen.rates)
+        return Whole(len(selected), self._mean_squared_norm(selected), self.chosen.settings, start)
 
     def _first_group(
         self, selected: Sequence[Selected], wholes: Sequence[Whole], in_turn: bool, submitted: Callable[[Handle], None]

@@ -53,8 +53,6 @@ class Level(ABC):
     run: Run  # observes every step
     top: Top | None = None  # which predictions are kept, where labels are many; None: all
     number: int = 0
-    # Gives the model with which a level begins, by the number of the level; None: levels begin cold
-    start_of: Callable[[int], LinearModel] | None = None
 
     @property
     def executor(self) -> Executor:
@@ -78,7 +76,6 @@ class Level(ABC):
             enough,
             self.chosen.settings,
             self.chosen.folds,
-            warm=self.start_of is not None,
             many=self.top is not None,
         )
 
@@ -196,13 +193,9 @@ class OnePart(Level):
 
     def _whole(self, plan: Plan, name: str) -> Learned:
         """Learn the model of all instances, with what it predicts in passing."""
-        start = None if self.start_of is None else self.start_of(self.number)
-        if start is not None:
-            start.refuse_overflow(self.part.features)
-        task = replace(self.task, settings=self.chosen.level_settings)
         chains = [self.part.chain(chain, self.run.seed) for chain in plan.whole]
-        with self.run.step(name, len(chains) * len(task.blocks())) as tick:
-            return learn(task, chains, start, plan.larger_steps, tick)
+        with self.run.step(name, len(chains) * len(self.task.blocks())) as tick:
+            return learn(self.task, chains, plan.larger_steps, tick)
 
     def above(self, held_out: list[Handle], calibration: Calibration | None, scale: float, enough: int) -> "OnePart":
         """Return the next level; see `Level`."""

@@ -174,24 +174,20 @@ class Shards(Level):
         blocks = sgd.label_blocks(len(chosen.rates), self.run)
         with self.run.step(step, self.passes(plan) * len(self.parts) * len(blocks)) as tick:
             submitted: list[Handle] = []
-            start = None if self.start_of is None else self.executor.keep(self.start_of(self.number))
             settings = replace(chosen.settings, step=plan.larger_steps * chosen.settings.step)
-            of_folds = self.mixing(chosen.rates, settings, submitted.append)
-            of_whole = replace(of_folds, settings=settings if start is None else chosen.level_settings)
+            mixing = self.mixing(chosen.rates, settings, submitted.append)
             predicting, whole = [], []
             for chain in plan.chains:
                 of_chain = [self.instances.count(selection, self.run) for selection in chain.learned]
-                is_whole = chain in plan.whole
-                mixing = of_whole if is_whole else of_folds
-                models = mixing.through(self.parts, of_chain, start if is_whole else None)
+                models = mixing.through(self.parts, of_chain)
                 if chain.predicted is not None:
                     begun = models[0]
                     if chosen.prune is not None:
                         begun = self.executor.submit(LinearModel.pruned, begun, chosen.prune)
                     predicting.append(begun)
-                if is_whole:
+                if chain in plan.whole:
                     whole.append(models[-1])
-            mean = of_whole.mean(whole, [1] * len(whole))
+            mean = mixing.mean(whole, [1] * len(whole))
             if chosen.prune is not None:
                 mean = self.executor.submit(pruned_model, mean, chosen.prune)
             self.executor.wait(submitted, tick)

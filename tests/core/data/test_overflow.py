@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.model.stacking import LinearModel
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.baselines.rbf import KernelModel
@@ -92,16 +91,6 @@ def test_a_kernel_width_beyond_32_bits_is_refused(gamma):
     support = csr_array(np.eye(2, dtype=np.float32))
     with pytest.raises(OverflowingError):
         KernelModel(support, np.ones((2, 1), np.float32), gamma, np.array([0.5], np.float32)).probabilities(support)
-
-
-def test_a_start_whose_scores_may_overflow_is_refused(kernel):
-    X, Y = linear_problem(40, 3, 4)
-    options = Options(c=1.0, cost=1.0, epochs=2, levels=1)
-    earlier, report = train(Problem(as_features(X), as_labels(Y)), options)
-    earlier.levels[0].weights[:] = 3e38
-    start = WarmStart(earlier, np.arange(4), report.settings)
-    with pytest.raises(OverflowingError):
-        train(Problem(as_features(X), as_labels(Y)), options, warm_start=start)
 
 
 def test_a_weight_of_predictions_beyond_32_bits_is_refused():

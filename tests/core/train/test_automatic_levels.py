@@ -1,10 +1,8 @@
-import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.algorithm import train
 from tests.core.simulated import as_features, hide, linear_problem, read_digits
 
@@ -41,13 +39,3 @@ def test_labels_that_depend_on_each_other_get_two_levels(digits):
     X, Y, _, _ = read_digits(digits)
     model, _ = train(Problem(X, hide(Y, 0.3)), Options(**GIVEN, levels=None))
     assert len(model.levels) == 2
-
-
-def test_a_warm_start_keeps_the_levels_of_the_earlier_model():
-    X, Y = linear_problem(200, 6, 4)
-    matrix, labels = as_features(X), hide(Y, 0.3)
-    for levels in 1, 2:
-        old, report = train(Problem(matrix, labels), Options(**GIVEN, levels=levels))
-        start = WarmStart(old, np.arange(4), report.settings)
-        warm, _ = train(Problem(matrix, labels), Options(**GIVEN, levels=None), warm_start=start)
-        assert len(warm.levels) == levels

@@ -14,7 +14,6 @@ from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.instances import Instances
 from mpu_cli.core.options import Options
 from mpu_cli.core.parts import PartRows, seed_of
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.core.train.mixing import rounds_of
 from mpu_cli.core.validation import EVERYTHING, Selection
@@ -100,10 +99,10 @@ def test_one_part_gives_the_model_of_a_single_machine(problem, levels, given):
     assert_same_training(Problem(matrix, labels), options, run)
 
 
-def assert_same_training(problem, options, run, start=None) -> None:
+def assert_same_training(problem, options, run) -> None:
     """Compare one part with a single machine."""
-    model, report = train_on_parts(in_parts_of(problem, 1), options, run, warm_start=start)
-    expected, expected_report = train(problem, options, run, start)
+    model, report = train_on_parts(in_parts_of(problem, 1), options, run)
+    expected, expected_report = train(problem, options, run)
     assert same(model, expected)
     assert model.scale == expected.scale
     assert (report.level_f1, report.expected_f1) == (expected_report.level_f1, expected_report.expected_f1)
@@ -134,18 +133,9 @@ def test_one_part_draws_weights_to_features_of_labels_as_a_single_machine_does(p
     assert_same_training(Problem(matrix, labels, label_features=vectors), replace(OPTIONS, prior=prior), Run())
 
 
-@pytest.mark.parametrize("given", [{}, {"loss": "squared-hinge", "epochs": 4}, {"prune": 0.05}])
-def test_one_part_begins_warm_as_a_single_machine_does(problem, given):
-    matrix, labels, _ = problem
-    options = replace(OPTIONS, **given)
-    earlier, report = train(Problem(matrix[:400], labels[:400]), options)
-    start = WarmStart(earlier, np.array([0, 1, -1, 3, 4, 5, 6]), report.settings)
-    assert_same_training(Problem(matrix, labels), options, Run(), start)
-
-
 @pytest.mark.parametrize(
     "given",
-    [{"loss": "squared-hinge", "epochs": None}, {"prune": 0.02}, {"prior": 5.0}, {"sampled": 300}, {"start": 1_000}],
+    [{"loss": "squared-hinge", "epochs": None}, {"prune": 0.02}, {"prior": 5.0}, {"sampled": 300}],
     ids=lambda given: next(iter(given)),
 )
 def test_parts_and_shards_lose_little_whatever_is_asked_for(given):
@@ -153,22 +143,19 @@ def test_parts_and_shards_lose_little_whatever_is_asked_for(given):
     matrix, labels = as_features(X), hide(Y[:3_000], 0.3)
     of_labels = as_features(np.linalg.lstsq(X[:1000], Y[:1000].astype(float) - 0.5, rcond=None)[0].T)
     problem = Problem(matrix[:3_000], labels, label_features=of_labels if "prior" in given else None)
-    options, start = replace(MANY, **{name: given[name] for name in given.keys() - {"sampled", "start"}}), None
+    options = replace(MANY, **{name: given[name] for name in given.keys() - {"sampled"}})
     if "sampled" in given:
         rows = np.random.default_rng(0).choice(3_000, given["sampled"], replace=False)
         verified = VerifiedLabels.of(labels.shape, true=_at(rows, Y[rows]), complete=rows)
         problem = replace(problem, verified=verified, sampled=rows)
-    if "start" in given:
-        earlier, report = train(Problem(matrix[: given["start"]], labels[: given["start"]]), options)
-        start = WarmStart(earlier, np.arange(Q), report.settings)
 
     def f1(of) -> float:
         predicted = of.probabilities(matrix[3_000:]) >= of.thresholds
         return 2 * (predicted & Y[3_000:]).sum() / (predicted.sum() + Y[3_000:].sum())
 
-    expected, _ = train(problem, options, warm_start=start)
+    expected, _ = train(problem, options)
     for n_parts in (4, 12):
-        model, _ = train_on_parts(in_parts_of(problem, n_parts), options, Run(), warm_start=start)
+        model, _ = train_on_parts(in_parts_of(problem, n_parts), options, Run())
         assert f1(model) > f1(expected) - 0.015
 
 

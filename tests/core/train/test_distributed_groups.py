@@ -10,7 +10,6 @@ from mpu_cli.core import negative_sampling
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.options import Options
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train import groups as of_groups
 from mpu_cli.core.train.algorithm import train, train_on_parts
 from mpu_cli.errors import DataError
@@ -61,12 +60,12 @@ def test_one_part_gives_the_model_of_a_single_machine(drawn, levels, given):
     assert report.settings == expected_report.settings
 
 
-def with_label_information(which: str, n: int = N) -> tuple[Problem, Options, WarmStart | None]:
-    """Return a problem with verified labels, features of labels or an earlier model, and options that use them."""
+def with_label_information(which: str, n: int = N) -> tuple[Problem, Options]:
+    """Return a problem with verified labels or features of labels, and options that use them."""
     matrix, annotated, truth = problem(n=n)
     columns = np.unique(annotated.indices)
     annotated, truth = csr_array(annotated[:, columns]), csr_array(truth[:, columns])
-    given, options, start = {}, OPTIONS, None
+    given, options = {}, OPTIONS
     if "verified" in which:
         rows = np.arange(0, n, 4)
         of_rows, labels = truth[rows].nonzero()
@@ -82,30 +81,26 @@ def with_label_information(which: str, n: int = N) -> tuple[Problem, Options, Wa
         cells = np.repeat(np.arange(len(columns)), 3), of_labels.ravel()
         given["label_features"] = csr_array((ones, cells), shape=(len(columns), D))
         options = replace(options, prior=7.5)
-    if "start" in which:
-        half = Problem(matrix[: n // 2], annotated[: n // 2])
-        earlier, report = train(half, replace(OPTIONS, levels=options.levels))
-        start = WarmStart(earlier, np.where(np.arange(len(columns)) % 7, np.arange(len(columns)), -1), report.settings)
-    return Problem(matrix, annotated, **given), options, start
+    return Problem(matrix, annotated, **given), options
 
 
 @pytest.mark.parametrize(
     ("which", "epochs"),
-    [("verified, features", 1), *slow(("start", 1), ("verified", 3), ("features", 3), ("start", 3))],
+    [("verified, features", 1), *slow(("verified", 3), ("features", 3))],
 )
 def test_one_part_learns_from_label_information_as_a_single_machine_does(which, epochs):
-    data, options, start = with_label_information(which)
+    data, options = with_label_information(which)
     options = replace(options, epochs=epochs, c=None if which == "verified" else options.c)
-    model, report = train_on_parts(in_parts_of(data, 1), options, Run(), warm_start=start)
-    expected, expected_report = train(data, options, Run(), start)
+    model, report = train_on_parts(in_parts_of(data, 1), options, Run())
+    expected, expected_report = train(data, options, Run())
     assert same(model, expected)
     assert (report.level_f1, report.expected_f1) == (expected_report.level_f1, expected_report.expected_f1)
     np.testing.assert_array_equal(report.c, expected_report.c)
 
 
-@pytest.mark.parametrize("which", ["verified, features", *slow("verified", "features", "start")])
+@pytest.mark.parametrize("which", ["verified, features", *slow("verified", "features")])
 def test_parts_learn_from_label_information_with_little_loss(which):
-    data, options, start = with_label_information(which, 2 * N)
+    data, options = with_label_information(which, 2 * N)
     test, _, truth = problem(seed=1, n=1000)
     truth = csr_array(truth[:, np.unique(problem(n=2 * N)[1].indices)])
 
@@ -113,8 +108,8 @@ def test_parts_learn_from_label_information_with_little_loss(which):
         found = model.probabilities(test)
         return max(micro_f1(csr_array(found >= threshold), truth) for threshold in np.linspace(0.1, 0.8, 15))
 
-    model, _ = train_on_parts(in_parts_of(data, 4), options, Run(), warm_start=start)
-    assert f1(model) > f1(train(data, options, Run(), start)[0]) - 0.01 > 0.7
+    model, _ = train_on_parts(in_parts_of(data, 4), options, Run())
+    assert f1(model) > f1(train(data, options, Run())[0]) - 0.01 > 0.7
 
 
 @pytest.fixture(scope="module")

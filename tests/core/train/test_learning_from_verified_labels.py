@@ -12,7 +12,6 @@ from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.model.stacking import LinearModel
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.train.algorithm import train
 from tests import kernels
@@ -166,12 +165,6 @@ def test_with_all_instances_complete_c_is_1(variant):
     assert (report.expected_f1, report.level_f1, report.settings) == (
         expected.expected_f1, expected.level_f1, expected.settings,
     )  # fmt: skip
-    start = WarmStart(complete, np.array([0, -1, 2, 3]), expected.settings)
-    warm, cold = (
-        train(Problem(X, S, verified=whole), quick(**variant | more), warm_start=start)[0]
-        for whole, more in ((verified, {}), (None, {"c": 1.0}))
-    )
-    assert as_bytes(warm) == as_bytes(cold)
 
 
 @one_kernel

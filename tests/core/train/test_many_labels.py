@@ -14,7 +14,6 @@ from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.thresholds import reached
 from mpu_cli.core.select import hyper_parameters
 from mpu_cli.core.select.sample import draw_labels
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.train import algorithm
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.runtime.run import Run
@@ -131,20 +130,6 @@ def test_threads_do_not_show(trained):
     again, _ = train(Problem(matrix, annotated[:, columns]), Options(**QUICK), Run(jobs=2))
     for one, other in zip(as_arrays(model), as_arrays(again), strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_warm_start_of_a_sparse_model(trained):
-    (model, report), columns = trained
-    matrix, annotated, _ = problem()
-    fewer = columns[50:]
-    start = WarmStart(model, np.arange(50, len(columns)), report.settings)
-    again, _ = train(Problem(matrix, annotated[:, fewer]), Options(**QUICK), warm_start=start)
-    cold, _ = train(Problem(matrix, annotated[:, fewer]), Options(**QUICK))
-    test, _, truth = problem(seed=1)
-    warm_f1, cold_f1 = (
-        micro_f1(csr_array(one.probabilities(test) >= one.thresholds), truth[:, fewer]) for one in (again, cold)
-    )
-    assert warm_f1 >= cold_f1 - 0.02
 
 
 def test_reviewed_cells_count(trained):

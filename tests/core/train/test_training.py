@@ -18,7 +18,6 @@ from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.model.thresholds import estimated_f1, pooled_threshold
 from mpu_cli.core.select import hyper_parameters
 from mpu_cli.core.select.sample import Sample
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import default_epochs, default_step
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.validation import Chain, deal
@@ -196,17 +195,14 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
 
 
 def test_a_single_pass_is_not_enough_for(problem):
-    """What needs all predictions, more instances than it can hold out, or models that start cold."""
+    """What needs all predictions, or more instances than it can hold out."""
     given = {"levels": 1, "c": 0.7, "cost": 3.0}
     one_each = ({"threshold": one, "sample": 40} for one in ("per-label", "macro-f1"))
     for options in (*one_each, {"sample": 61}, {"epochs": 2, "sample": 40}):
         _, report = train(Problem(*problem), quick(**(given | {"epochs": 1} | options)))
         assert "level 0, out of fold" in report.seconds
-    model, report = train(Problem(*problem), quick(**given, epochs=1, sample=40))
+    _, report = train(Problem(*problem), quick(**given, epochs=1, sample=40))
     assert "level 0, out of fold" not in report.seconds
-    start = WarmStart(model, np.arange(4), report.settings)
-    _, report = train(Problem(*problem), quick(**given, epochs=1, sample=40), warm_start=start)
-    assert "level 0, out of fold" in report.seconds
 
 
 def test_higher_levels_learn_from_out_of_fold_predictions(problem):

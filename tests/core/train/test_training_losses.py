@@ -8,7 +8,6 @@ from sklearn.metrics import f1_score
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.loss import LOSSES
 from mpu_cli.core.options import Options
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import dual_settings
 from mpu_cli.core.train.algorithm import train
 from mpu_cli.errors import DataError
@@ -68,12 +67,3 @@ def test_many_labels_are_refused_before_anything_is_learned():
     labels = as_labels(np.ones((3, 501), bool))
     with pytest.raises(DataError, match=r"501 labels, and the loss squared-hinge learns at most 500"):
         train(Problem(as_features(np.ones((3, 2))), labels), Options(loss=SQUARED_HINGE, c=1.0))
-
-
-def test_a_warm_start_takes_loss_and_cost():
-    options = Options(loss=SQUARED_HINGE, cost=0.5, c=0.7, folds=4, levels=2)
-    cold, cold_report = train(Problem(*problem()), options)
-    start = WarmStart(cold, np.arange(4), cold_report.settings)
-    warm, report = train(Problem(*problem()), Options(c=0.7, folds=4), warm_start=start)
-    assert report.settings == cold_report.settings
-    assert_array_equal(warm.levels[1].weights, cold.levels[1].weights)

@@ -17,7 +17,6 @@ from mpu_cli.core.model.calibration import StratifiedCalibration
 from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.negative_sampling import NegativeSample
 from mpu_cli.core.options import Options
-from mpu_cli.core.select.warm_start import WarmStart
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation, times_named, unannotated_bias
 from mpu_cli.core.train.algorithm import train
@@ -197,21 +196,6 @@ def test_names_teach_many_labels_in_one_level(problem):
     assert len(model.levels) == len(report.level_f1) == 1
     model, _ = train(problem, replace(GIVEN, levels=None, prior="none"))
     assert len(model.levels) == 2
-
-
-def test_a_warm_start_keeps_what_was_learned_before(problem, unused):
-    """A label that is annotated no more has the weights that it had."""
-    old, report = train(problem, replace(GIVEN, levels=1))
-    gone = int(np.argmax(count_annotations(problem.labels)))
-    without = problem.labels.tolil()
-    without[:, gone] = False
-    again = replace(problem, labels=csr_array(without.tocsr()))
-    warm, _ = train(again, replace(GIVEN, levels=1), warm_start=WarmStart(old, np.arange(WORDS), report.settings))
-    for label in (gone, int(unused[0])):
-        assert_allclose(
-            weights_of(warm.levels[0])[:, [label]].toarray(), weights_of(old.levels[0])[:, [label]].toarray(), rtol=1e-6
-        )
-        assert warm.levels[0].bias[label] == old.levels[0].bias[label]
 
 
 def test_features_of_names_alone_have_weights(problem):
