@@ -63,7 +63,7 @@ def _widths(text: str) -> tuple[float, ...]:
 )
 @options_as_one(FrequencyOptions)
 @numbers_option
-@run_options("seed", "jobs", "kernel", "memory")
+@run_options("seed", "jobs", "kernel")
 @training_files
 @scores_option
 @json_option

@@ -1,6 +1,5 @@
 """Options that several commands share, and types of values, made from declarations (`mpu_cli.runtime.options`)."""
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from functools import wraps
@@ -16,7 +15,6 @@ from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.options import AIMS
 from mpu_cli.errors import STANDARD_STREAM
 from mpu_cli.runtime.options import (
-    MOST_BYTES,
     Kind,
     Option,
     Real,
@@ -188,47 +186,19 @@ wait_option = option(
 )
 
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-
-
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)B?", re.IGNORECASE)
-
-
-def _size(text: str) -> int:
-    """Return a number of bytes: ``500M`` is 500 million."""
-    size = _SIZE.fullmatch(text)
-    if not size:
-        raise ValueError(f"{text!r} is not a size such as 500M or 2G.")
-    number, unit = size.groups()
-    return round(min(float(number) * _UNITS[unit.upper()], MOST_BYTES))
-
-
-_MEMORY_OPTION = option(
-    "--memory SIZE",
-    Parsed("size", _size),
-    "Memory for large arrays, such as 500M or 2G. Arrays beyond it go to temporary files in $TMPDIR. The "
-    "result does not depend on it. Default: half of the free memory.",
-)
-
-
 def run_options(*names: str, **helps: str) -> Callable[..., Any]:
-    """Add some of ``--seed``, ``--jobs``, ``--kernel`` and ``--memory``; the command gets `run`, a `Run`.
+    """Add some of ``--seed``, ``--jobs`` and ``--kernel``; the command gets `run`, a `Run`.
 
     `helps`: of an option that means something else here.
     """
     declared = options_of(RunOptions)
     options = {name: replace(of, help=helps.get(name, of.help)) for name, of in declared.items()}
-    return as_one("run", _run, *(_MEMORY_OPTION if name == "memory" else click_option(options[name]) for name in names))
+    return as_one("run", _run, *(click_option(options[name]) for name in names))
 
 
 def _run(**chosen: Any) -> "Run":
     from mpu_cli.runtime.run import Run
 
-    if "memory" in chosen:
-        from mpu_cli.runtime.storage import Workspace, available_memory
-
-        memory = chosen.pop("memory")
-        chosen["empty"] = Workspace(available_memory() // 2 if memory is None else memory).empty
     return Run(**chosen, observe=progress)
 
 

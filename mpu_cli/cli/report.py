@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     name="table",
 )
 @option("--top N", Whole(1, MOST_INSTANCES), "List the N most probable missing labels.", default=50)
-@run_options("seed", "jobs", "kernel", "memory")
+@run_options("seed", "jobs", "kernel")
 @training_files
 @scores_option
 @json_option

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 @suggestible_options
 @numbers_option
 @options_as_one(Options)
-@run_options("seed", "jobs", "kernel", "memory")
+@run_options("seed", "jobs", "kernel")
 @training_files
 @label_features_option
 @scores_option

@@ -101,7 +101,7 @@ _GROUPS = {
     "Knowledge of the labels": "c reviewed on_conflict reviewed_wins fully_labelled implied labels zero_based "
     "label_features prior",
     "Replacing the model": "accept_on accept_margin accept_metric keep wait",
-    "Large data": "sample prune memory cache jobs kernel",
+    "Large data": "sample prune cache jobs kernel",
     "Cluster": "cluster cluster_timeout",
     "Input": "implicit_values max_line_bytes",
     "Output": "output oof history json log_format quiet verbose help",
@@ -153,7 +153,7 @@ file of --label-features. Labels that have a name there, and are never annotated
     *map(click_option, options_of(Acceptance).values()),
 )
 @cluster_options
-@run_options("seed", "jobs", "kernel", "memory")
+@run_options("seed", "jobs", "kernel")
 @training_files
 @label_features_option
 @json_option

@@ -248,7 +248,7 @@ def _draw(
         _count(chunks)
         within = PerInstanceDraw(missing_rate, keep_one, run.seed)
         return lambda _, sizes: within(sizes)
-    data = gathered(chunks, 0, run)
+    data = gathered(chunks, 0)
     return ListedDraw(lost(scheme, data.features, data.occurring_labels()[0], 1 - missing_rate, run.seed, keep_one))
 
 

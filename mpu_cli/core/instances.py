@@ -58,10 +58,10 @@ class Instances:
     is_here: bool = False  # whether there is one part, in this process, whose threads all learn from it
 
     @classmethod
-    def of(cls, problem: Problem, empty: Callable[..., np.ndarray] = np.empty) -> "Instances":
-        """Return the instances of a problem as one part in this process; `empty` as for `Features.of`."""
+    def of(cls, problem: Problem) -> "Instances":
+        """Return the instances of a problem as one part in this process."""
         narrow, occurring = problem.narrowed()
-        features = Features.of(narrow.features, empty=empty)
+        features = Features.of(narrow.features)
         part = PartRows(features, problem.labels, verified=problem.verified, groups=problem.groups)
         return cls(
             InProcess(),

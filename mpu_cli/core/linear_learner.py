@@ -114,7 +114,7 @@ class _Blocks:
     def __init__(self, task: LearningTask, n_chains: int) -> None:
         self.prune, self.n_chains, q = task.prune, n_chains, task.labels.shape[1]
         self.is_sparse = n_chains == 1 and task.prune is not None
-        self.weights = task.run.empty((task.features.width, 0 if self.is_sparse else q), np.float32)
+        self.weights = np.empty((task.features.width, 0 if self.is_sparse else q), np.float32)
         self.bias = np.zeros(q, np.float32)
         self.sparse: list[tuple[LinearModel, np.ndarray]] = []
         if n_chains > 1:
@@ -151,7 +151,7 @@ class _InPassing:
         self.task, self.q = task, task.labels.shape[1]
         self.rows = rows_of([chain.predicted for chain in chains if chain.predicted is not None], len(task))
         self.n = len(task) if isinstance(self.rows, slice) else len(self.rows)
-        self.predictions = collector((self.n, self.q), task.top, task.run.empty)
+        self.predictions = collector((self.n, self.q), task.top)
         self.begun: list[tuple[LinearModel, np.ndarray]] = []
 
     def look(self, sets: list[TrainingSet], rows: np.ndarray, block: Block, model: LinearModel) -> None:
@@ -213,19 +213,14 @@ def predict_out_of_fold(
 
     `features_of` gives the features of all n instances for each fold, by its number. `tick` is called once per fold.
     """
-    predictions = collector(task.labels.shape, task.top, task.run.empty)
+    predictions = collector(task.labels.shape, task.top)
     folds = (replace(task, features=features_of(number)).without(rows) for number, rows in enumerate(fold_rows))
     if task.top is None:
         predict_folds(folds, predictions, task.frequency, task.settings, task.run, tick, task.prune)
     else:
         predict_top_of_folds(folds, predictions, task.frequency, task.settings, task.top, task.prune, task.run, tick)
     probabilities, held_out = predictions.result(), rows_of(fold_rows, len(task))
-    if isinstance(held_out, slice):
-        return HeldOut(held_out, probabilities)
-    if not isinstance(probabilities, np.ndarray):
-        return HeldOut(held_out, probabilities[held_out])
-    into = task.run.empty((len(held_out), probabilities.shape[1]), np.float32)
-    return HeldOut(held_out, np.take(probabilities, held_out, axis=0, out=into, mode="clip"))  # unbuffered
+    return HeldOut(held_out, probabilities if isinstance(held_out, slice) else probabilities[held_out])
 
 
 # With fewer folds too little is left where two are held out.
@@ -259,7 +254,7 @@ def predict_nested(
     """
     run, predictions = task.run, []
     for rows in fold_rows[:outer]:
-        predictions.append(run.empty(task.labels.shape, np.float32))
+        predictions.append(np.empty(task.labels.shape, np.float32))
         predictions[-1][rows] = out_of_fold[rows]
 
     def predict_pair(i: int, j: int) -> None:

@@ -3,7 +3,7 @@
 Only models, counts and the instances of a sample leave the process that has the part.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -201,11 +201,10 @@ def stacked(
     held_out: HeldOut,
     calibration: Calibration | None,
     scale: float,
-    empty: Callable[..., np.ndarray] = np.empty,
 ) -> PartRows:
     """Return a part as the next level learns from it; all of its instances were predicted."""
     predictions = held_out.probabilities
-    features = stack(part.features, predictions, scale, empty, calibration)
+    features = stack(part.features, predictions, scale, calibration)
     return replace(part, features=features, side=part.side.of_next_level(predictions, features.width))
 
 

@@ -178,7 +178,7 @@ def by_blocks(
     """
     q = data.labels.shape[1]
     bias = np.empty(q, np.float32)
-    weights = data.run.empty((data.width, q if prune is None else 0), np.float32)
+    weights = np.empty((data.width, q if prune is None else 0), np.float32)
 
     def keep(block: Block) -> LinearModel | None:
         learned = learn(block)

@@ -158,7 +158,7 @@ def read_scores(
         return InputError(source, None, problem)
 
     refuse_large_predictions(n, len(ids))
-    scores = run.empty((n, len(ids)), np.float32)
+    scores = np.empty((n, len(ids)), np.float32)
     scores[:] = 0
     scored = np.zeros(len(ids), bool)
     total = 0

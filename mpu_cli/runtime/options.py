@@ -30,7 +30,6 @@ LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
 MOST_LEVELS = 100
 MOST_EPOCHS = 10**6
 MOST_INSTANCES = 10**12
-MOST_BYTES = 10**18
 # Beyond this a limit is there for the machine, and tells people nothing.
 _MOST_SAID = 10**9
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?) ?%")

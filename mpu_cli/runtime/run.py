@@ -1,7 +1,7 @@
-"""The context of a run: seed, threads, kernels, storage of arrays, progress callbacks.
+"""The context of a run: seed, threads, kernels, progress callbacks.
 
 Kernels are the inner loops: NumPy's, the reference, or compiled by numba (extra ``fast``). One
-object instead of five parameters. Two runs in one process do not affect each other.
+object instead of four parameters. Two runs in one process do not affect each other.
 """
 
 import importlib.util
@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import ModuleType
-
-import numpy as np
 
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.options import RunOptions
@@ -43,12 +41,10 @@ def timed(observe: Observer, seconds: dict[str, float]) -> Observer:
 class Run(RunOptions):
     """The context of a command or of a call from Python. Only the seed and the kernels affect the result.
 
-    `empty`: allocates the large arrays: `numpy.empty`, or a function with the same first two parameters.
     `observe`: progress callback, called for every step.
     Raises MpuError (numba was requested and is not installed).
     """
 
-    empty: Callable[..., np.ndarray] = np.empty
     observe: Observer = no_observer
 
     def __post_init__(self) -> None:

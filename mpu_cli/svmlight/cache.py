@@ -59,7 +59,7 @@ def read(
         return _read_file(source, reading, run, directory, contents or {})
     refuse_unreadable(source)
     datasets = (_read_file(file, reading, run, directory, contents or {}, may_be_empty=True) for file in source)
-    data = reader.gathered((data for data in datasets if len(data)), len(source), run)
+    data = reader.gathered((data for data in datasets if len(data)), len(source))
     if not len(data):
         raise reader.no_instances(source)
     return data

@@ -1,6 +1,5 @@
 """Instances in memory: labels and features as two CSR arrays, and CSR arrays that grow row by row."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,13 +43,12 @@ class GrowingCsr:
     `dtype`: type of the entries.
     `expected`: estimated number of entries. If there are more, data are in memory twice while they are copied to a
     larger array; if there are less than half as many, while SciPy copies them to a smaller one.
-    `empty`: allocates the arrays: `numpy.empty`, or a function with the same first two parameters.
     """
 
-    def __init__(self, dtype: type, expected: int = 0, empty: Callable[..., np.ndarray] = np.empty) -> None:
-        self._data = _GrowingArray(dtype, expected, empty)
-        self._indices = _GrowingArray(np.int32, expected, empty)
-        self._indptr = _GrowingArray(np.int64, 0, empty)
+    def __init__(self, dtype: type, expected: int = 0) -> None:
+        self._data = _GrowingArray(dtype, expected)
+        self._indices = _GrowingArray(np.int32, expected)
+        self._indptr = _GrowingArray(np.int64, 0)
         self._indptr.append(np.zeros(1))
         self._n_entries = self._n_columns = 0
 
@@ -92,15 +90,14 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_col
 class _GrowingArray:
     """An array that grows. Its unused part takes no memory until it is written."""
 
-    def __init__(self, dtype: type, expected: int, empty: Callable[..., np.ndarray]) -> None:
-        self._array = empty(expected, dtype)
-        self._empty = empty
+    def __init__(self, dtype: type, expected: int) -> None:
+        self._array: np.ndarray = np.empty(expected, dtype)
         self._size = 0
 
     def append(self, part: np.ndarray) -> None:
         stop = self._size + len(part)
         if stop > len(self._array):
-            larger = self._empty(2 * stop, self._array.dtype)
+            larger = np.empty(2 * stop, self._array.dtype)
             larger[: self._size] = self._array[: self._size]
             self._array = larger
         self._array[self._size : stop] = part

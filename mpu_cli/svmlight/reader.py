@@ -229,19 +229,18 @@ def read(
     """
     n_chunks = sum((size_of(file) or 0) / BLOCK_BYTES for file in files_of(source))
     chunks = iter_chunks(source, reading, run=run, may_be_empty=may_be_empty, contents=contents)
-    return gathered(chunks, n_chunks, run)
+    return gathered(chunks, n_chunks)
 
 
-def gathered(chunks: Iterator[Dataset], n_chunks: float, run: Run = DEFAULT_RUN) -> Dataset:
+def gathered(chunks: Iterator[Dataset], n_chunks: float) -> Dataset:
     """Put chunks, one below the other, into the arrays of one dataset.
 
     `chunks`: without any, the dataset has no rows and no columns.
     `n_chunks`: expected number of chunks of the size of the first one; memory is allocated for them.
-    `run`: it allocates the arrays.
     """
     first = next(chunks, None)
     expected = 0 if first is None else _ROOM * first.features.nnz * n_chunks
-    labels, features = GrowingCsr(bool, 0, run.empty), GrowingCsr(np.float32, int(expected), run.empty)
+    labels, features = GrowingCsr(bool), GrowingCsr(np.float32, int(expected))
     for chunk in chain([] if first is None else [first], chunks):
         labels.append(chunk.labels)
         features.append(chunk.features)
@@ -294,7 +293,7 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
         lines = _Lines(file, part.path, start, end)
         chunks = iter_stream(lines, part.path, reading, run=run, may_be_empty=True, may_have_header=False)
         try:
-            return gathered(chunks, (end - start) / BLOCK_BYTES, run)
+            return gathered(chunks, (end - start) / BLOCK_BYTES)
         except InputError as error:
             if error.line is None:
                 raise

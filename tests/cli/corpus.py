@@ -44,7 +44,6 @@ _TRAIN = [
     *(("huge-and-tiny", "m3l-rbf", "--gamma", value) for value in ("1e-30", "1e30")),
     ("huge-and-tiny", "m3l-linear", "--cost", "1e30"),
     ("no-features", "m3l-rbf", "--cost", "1e30"),
-    ("one-label", "mpu", "--memory", "9" * 400 + "T"),
     ("one-instance", "mpu", "--output", "one-instance"),
 ]
 CASES = [

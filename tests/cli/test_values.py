@@ -33,7 +33,6 @@ def refused(*arguments: str) -> str:
         ("--epochs", "1.5", "'1.5': give auto, or a whole number from 1 to 1,000,000."),
         ("--wait", "-1", "'-1': give a number from 0."),
         ("-j", "0", "0 threads can do nothing; -1 is one per core."),
-        ("--memory", "two", "'two' is not a size such as 500M or 2G."),
     ],
 )
 def test_a_wrong_value_is_answered_with_those_that_are_right_before_data_are_read(option, value, said):

@@ -17,7 +17,6 @@ from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.train.algorithm import train
 from mpu_cli.core.validation import LARGER_STEPS, Chain, deal
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.storage import Workspace
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
 SETTINGS = Settings(cost=5.0, step=2.0, epochs=1)
@@ -59,10 +58,8 @@ def test_an_instance_is_predicted_by_a_model_that_has_not_seen_it(problem):
     assert np.abs(other.weights - model.weights).max() > 0.1
 
 
-def test_model_is_the_same_bytes_whatever_jobs_and_memory(problem):
-    (one, p), (two, q) = (
-        run(*problem, jobs=jobs, empty=empty) for jobs, empty in ((1, np.empty), (2, Workspace(0).empty))
-    )
+def test_model_is_the_same_bytes_whatever_jobs(problem):
+    (one, p), (two, q) = (run(*problem, jobs=jobs) for jobs in (1, 2))
     assert (one.weights.tobytes(), one.bias.tobytes(), p.tobytes()) == (
         two.weights.tobytes(), two.bias.tobytes(), q.tobytes(),
     )  # fmt: skip

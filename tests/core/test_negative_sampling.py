@@ -18,7 +18,6 @@ from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.train.groups import sample_negatives
 from mpu_cli.core.validation import Chain, predict_folds, split
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.storage import Workspace
 from tests.core.train.test_many_labels import Q, as_arrays, micro_f1, problem
 
 N = 3000
@@ -127,10 +126,10 @@ def test_the_kernels_find_the_same_list(drawn):
 
 
 @pytest.mark.usefixtures("of_few_instances")
-def test_neither_threads_nor_memory_matter():
+def test_threads_do_not_show():
     matrix, annotated, _ = problem(n=N)
     first, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=1))
-    second, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=2, empty=Workspace(0).empty))
+    second, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=2))
     for one, same in zip(as_arrays(first), as_arrays(second), strict=True):
         np.testing.assert_array_equal(one, same)
 

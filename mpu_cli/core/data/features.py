@@ -25,18 +25,17 @@ class Features:
     dense: np.ndarray  # shape (n, d), float32
 
     @classmethod
-    def of(cls, matrix: csr_array, width: int | None = None, empty: Callable[..., np.ndarray] = np.empty) -> "Features":
+    def of(cls, matrix: csr_array, width: int | None = None) -> "Features":
         """Take a feature matrix (n x D) in the form that is faster to multiply.
 
         `matrix`: csr_array, shape (n, D'), float32.
         `width`: number of features D to give it: columns beyond are dropped, missing ones are zero. Default D'.
-        `empty`: makes large arrays: `numpy.empty`, or another with its first two parameters.
         """
         if width is not None and width != matrix.shape[1]:
             matrix = with_width(matrix, width)
         n, d = matrix.shape
         if d and matrix.nnz >= _DENSE_FROM * n * d:
-            return cls(csr_array((n, 0), dtype=np.float32), matrix.toarray(out=empty((n, d), np.float32)))
+            return cls(csr_array((n, 0), dtype=np.float32), matrix.toarray())
         return cls(matrix, np.empty((n, 0), np.float32))
 
     def __len__(self) -> int:
@@ -67,18 +66,16 @@ class Features:
         self,
         columns: np.ndarray,
         scale: float = 1.0,
-        empty: Callable[..., np.ndarray] = np.empty,
         transform: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> "Features":
         """Return these features with dense columns, multiplied by a scale, added on the right.
 
         `columns`: float32, shape (n, k).
-        `empty`: as for `of`.
         `transform`: is given the columns of some instances after others, and returns what is to be added in their
         place.
         """
         n, d = self.dense.shape
-        dense = empty((n, d + columns.shape[1]), np.float32)
+        dense = np.empty((n, d + columns.shape[1]), np.float32)
         dense[:, :d] = self.dense
         rows = max(1, _ENTRIES // max(columns.shape[1], 1)) if transform is not None else max(n, 1)
         for start in range(0, n, rows):

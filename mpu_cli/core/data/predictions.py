@@ -172,9 +172,9 @@ class Collector(Protocol):
         """Return all of them: float32, shape (n, q)."""
 
 
-def collector(shape: tuple[int, int], top: Top | None, empty: Callable[..., np.ndarray] = np.empty) -> Collector:
-    """Make one: for the largest predictions, or for all of them, in an array that `empty` makes."""
-    return DensePredictions(empty(shape, np.float32)) if top is None else TopPredictions(top, shape)
+def collector(shape: tuple[int, int], top: Top | None) -> Collector:
+    """Make one: for the largest predictions, or for all of them."""
+    return DensePredictions(np.empty(shape, np.float32)) if top is None else TopPredictions(top, shape)
 
 
 @dataclass

@@ -9,7 +9,7 @@ Nyström's method (Williams and Seeger, "Using the Nyström Method to Speed Up K
 scikit-learn.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -177,12 +177,11 @@ def stack(
     features: Features,
     predictions: Predictions,
     scale: float,
-    empty: Callable[..., np.ndarray] = np.empty,
     calibration: Calibration | None = None,
 ) -> Features:
-    """Return x^(l) = (x^(l-1), scale * yhat^(l-1)), of calibrated dense predictions; `empty` as for `Features.of`."""
+    """Return x^(l) = (x^(l-1), scale * yhat^(l-1)), of calibrated dense predictions."""
     if isinstance(predictions, np.ndarray):
-        return features.append(predictions, scale, empty, calibration)
+        return features.append(predictions, scale, calibration)
     return features.append_sparse(at_least(predictions, STACKED_FROM), scale)
 
 
@@ -231,13 +230,13 @@ class RbfFeatures:
         """Number of features D of an instance."""
         return len(self.mean)
 
-    def of(self, matrix: csr_array, run: Run = DEFAULT_RUN, empty: Callable[..., np.ndarray] = np.empty) -> csr_array:
+    def of(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> csr_array:
         """Return phi of instances (n x any, float32), all of whose entries are stored: csr_array of float32, (n, m)."""
         from sklearn.metrics import pairwise
 
         matrix = with_width(matrix, self.width)
         n, m = matrix.shape[0], len(self)
-        values = empty((n, m), np.float32)
+        values = np.empty((n, m), np.float32)
         landmarks, normalization = (a.astype(np.float64) for a in (self.landmarks, self.normalization))
 
         def compute(start: int) -> None:

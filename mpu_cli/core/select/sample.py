@@ -228,7 +228,7 @@ def draw_questions(
     refuse_too_large(problem.features.shape[1], q, levels=1)
     labels = draw_labels(count_annotations(problem.labels), run.seed)
     refuse_large_sample(min(len(problem), validation.sample), q if labels is None else len(labels.columns))
-    rows = Rows(Features.of(problem.features, empty=run.empty), problem.labels, verified=problem.verified)
+    rows = Rows(Features.of(problem.features), problem.labels, verified=problem.verified)
     sample = Sample(rows, validation.sample, validation.folds or usual_folds(len(problem), q), run, labels)
     if not tells(sample.labels, sample.verified):
         raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")

@@ -80,7 +80,7 @@ def given_other_labels(
     positive.eliminate_zeros()
     if np.diff(positive.indptr).max(initial=0) < 2:
         return probabilities
-    corrected = run.empty((n, q), np.float32)
+    corrected = np.empty((n, q), np.float32)
 
     def predict_fold(rows: np.ndarray) -> None:
         others = np.setdiff1d(np.arange(n), rows, assume_unique=True)

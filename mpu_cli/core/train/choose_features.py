@@ -51,7 +51,7 @@ def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:
     DataError where the options ask for a kernel of data that it is not for, TooLargeError where its features would not
     fit in memory.
     """
-    own = Chosen(Instances.of(problem, run.empty))
+    own = Chosen(Instances.of(problem))
     if options.features == LINEAR:
         return own
     obstacle = _obstacle(own.instances)
@@ -94,7 +94,7 @@ def _best_kernel(problem: Problem, options: Options, run: Run, linear: Chosen, t
 
     def candidate(gamma: float, m: float) -> Chosen:
         rbf = RbfFeatures.learned(problem.features, gamma, int(m), run.seed)
-        instances = Instances.of(replace(problem, features=rbf.of(problem.features, run, run.empty)), run.empty)
+        instances = Instances.of(replace(problem, features=rbf.of(problem.features, run)))
         tick()
         return Chosen(instances, choose_hyper_parameters(instances, same_loss, quiet, estimates=chosen.estimates), rbf)
 

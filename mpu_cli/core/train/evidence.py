@@ -48,7 +48,7 @@ class Evidence:
         Raises DataError (no label is annotated in a cell that is not ignored).
         """
         n, q = problem.labels.shape
-        population = Instances.of(problem, run.empty)
+        population = Instances.of(problem)
         refuse_two_frequencies(population, options)
         estimates = Estimates(earlier=earlier_estimate(options.c))
         if options.c is None:

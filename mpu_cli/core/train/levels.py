@@ -92,8 +92,7 @@ class Level(ABC):
         Probabilities, which the calibration makes of them, are multiplied by the scale as features. The next level is
         to predict `enough` instances.
         """
-        arguments = calibration, scale, self.unit_run.empty
-        return replace(self, parts=self.each(parts.stacked, held_out, *arguments), number=self.number + 1)
+        return replace(self, parts=self.each(parts.stacked, held_out, calibration, scale), number=self.number + 1)
 
     @property
     def unit_run(self) -> Run:
@@ -122,16 +121,15 @@ class Level(ABC):
             joined_verified([one.verified for one in frequencies]),
             np.concatenate(of_instances) if of_instances else None,
         )
-        predictions = _one_after_another([of_part.probabilities for of_part in fetched], self.run)
+        predictions = _one_after_another([of_part.probabilities for of_part in fetched])
         made_by = SourceModels.joined([of_part.made_by for of_part in fetched if of_part.made_by is not None])
         return ComparedCells(HeldOut(slice(None), predictions, made_by), together, frequency)
 
 
-def _one_after_another(predictions: list[Predictions], run: Run) -> Predictions:
+def _one_after_another(predictions: list[Predictions]) -> Predictions:
     if not isinstance(predictions[0], np.ndarray):
         return csr_array(vstack(predictions, format="csr"))
-    into = run.empty((sum(map(len, predictions)), predictions[0].shape[1]), np.float32)
-    return np.concatenate(predictions, out=into)
+    return np.concatenate(predictions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +217,7 @@ class OnePart(Level):
         fold_rows = deal(n, self.chosen.folds or default_folds(n), self.run.seed)
         if not is_worthwhile(q, len(fold_rows)):
             return None
-        task, features, empty = self.task, self.part.features, self.run.empty
+        task, features = self.task, self.part.features
         nested = self._nested(fold_rows, leading(fold_rows, enough), out_of_fold)
         everything, annotated = np.arange(n), self.instances.annotated
 
@@ -227,7 +225,7 @@ class OnePart(Level):
             rest = np.setdiff1d(everything, fold_rows[i], assume_unique=True)
             seen = HeldOut(rest, nested[i][rest])
             calibration = calibrate(*ComparedCells(seen, task.labels, task.frequency).of_labels(annotated))
-            return stack(features, nested[i], scale, empty, calibration)
+            return stack(features, nested[i], scale, calibration)
 
         return of_fold
 

@@ -50,7 +50,7 @@ def train(
     refuse_large_weights(matrix.shape[1], q)  # they are dense, for any number of labels
     held_out_instances = n if options.elkan_variant == "weighted" else min(n, options.sample)
     refuse_large_sample(held_out_instances, q, "train on fewer instances, or fewer labels")
-    features = Features.of(matrix, empty=run.empty)
+    features = Features.of(matrix)
     ones = LabelFrequency.of(1.0, labels.shape)
     sample = Sample(Rows(features, labels), options.sample, options.folds, run)
     epochs = options.epochs or default_epochs(n, features.coherence)
