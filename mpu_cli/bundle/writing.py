@@ -9,7 +9,6 @@ import os
 import secrets
 import shutil
 import stat
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -47,7 +46,6 @@ from mpu_cli.runtime.files import checksum, directory_to_disk, holder, is_lock, 
 
 WORKSHOP = ".training"
 _LOCK = "lock"
-_POLL_SECONDS = 0.1
 _MOST_TIMES_GONE = 10_000  # retries while other trainings begin and end; more happen only in places like /proc
 _HEAD_BYTES = 256  # of a manifest, which has the first key
 _OLD_TEMPORARY = ".writing-"  # of mpu 0.1
@@ -73,25 +71,23 @@ def check_target(path: Path) -> None:
 
 
 @contextmanager
-def writer(path: Path, wait: float = 0) -> Iterator["Writer"]:
+def writer(path: Path) -> Iterator["Writer"]:
     """Lock a model directory for one training, and remove what killed trainings have left there.
 
     `path`: directory, created if missing; removed at the end if it was created here and no model was saved.
-    `wait`: seconds to wait for another training to end.
     Raises BusyError (another training is running there), ModelError (no model can be written there (see
     `check_target`), or the system forbids it).
     """
     made = not path.exists()
-    with signals.finally_call(partial(_remove_if_empty, path) if made else lambda: None), _hold(path, wait) as is_held:
-        yield Writer(path, wait, is_held)
+    with signals.finally_call(partial(_remove_if_empty, path) if made else lambda: None), _hold(path) as is_held:
+        yield Writer(path, is_held)
 
 
 class Writer:
     """Saves models in a directory that is locked for one training. Made by `writer`."""
 
-    def __init__(self, path: Path, wait: float, is_held: Callable[[], bool]) -> None:
+    def __init__(self, path: Path, is_held: Callable[[], bool]) -> None:
         self._path = path
-        self._wait = wait
         self._is_held = is_held
 
     def __call__(self, model: TrainedModel, keep: int | None = None) -> None:
@@ -113,7 +109,7 @@ class Writer:
             yield
             return
         before = self._is_held
-        with _hold(self._path, self._wait) as self._is_held:
+        with _hold(self._path) as self._is_held:
             try:
                 yield
             finally:
@@ -145,13 +141,13 @@ def _is_a_model(path: Path, entries: list[Path]) -> bool:
 
 
 @contextmanager
-def _hold(path: Path, wait: float) -> Iterator[Callable[[], bool]]:
+def _hold(path: Path) -> Iterator[Callable[[], bool]]:
     """Lock a directory; yield a function that tells whether its path still leads to it."""
     lock = path / WORKSHOP / _LOCK
     held: list[int] = []
     with signals.finally_call(partial(_let_go, path, lock, held)):
         with _said_to_be_unwritable(path):
-            _wait_for(path, lock, wait, held)
+            _take(path, lock, held)
             _remove_leftovers(path)
         yield partial(is_lock, lock, held[0])
 
@@ -177,9 +173,8 @@ def _remove_if_empty(path: Path) -> None:
         path.rmdir()
 
 
-def _wait_for(path: Path, lock: Path, wait: float, held: list[int]) -> None:
+def _take(path: Path, lock: Path, held: list[int]) -> None:
     """Append the descriptor of the lock to a list, in one step with creating files that must be removed again."""
-    deadline = time.monotonic() + wait
     gone = 0
     while True:
         with signals.unbroken():
@@ -192,13 +187,10 @@ def _wait_for(path: Path, lock: Path, wait: float, held: list[int]) -> None:
                 if gone > _MOST_TIMES_GONE:
                     raise
                 continue  # the training that had the lock has just removed it
-            if descriptor is not None:
-                held.append(descriptor)
-                return
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise BusyError(f"{path}: is being trained by {holder(lock)}; wait for that with --wait SECONDS")
-        time.sleep(min(left, _POLL_SECONDS))
+            if descriptor is None:
+                raise BusyError(f"{path}: is being trained by {holder(lock)}; try again when that has ended")
+            held.append(descriptor)
+            return
 
 
 def _make_workshop(path: Path) -> None:

@@ -178,14 +178,6 @@ def options_as_one(declaration: type) -> Callable[..., Any]:
     return as_one("options", declaration, *map(click_option, options_of(declaration).values()))
 
 
-wait_option = option(
-    "--wait SECONDS",
-    Real(0),
-    "Wait this long for another training of the same model to end, then exit with status 75.",
-    default=0,
-)
-
-
 def run_options(*names: str, **helps: str) -> Callable[..., Any]:
     """Add some of ``--seed``, ``--jobs`` and ``--kernel``; the command gets `run`, a `Run`.
 

@@ -22,7 +22,6 @@ from mpu_cli.cli.options import (
     run_options,
     top_k_options,
     training_files,
-    wait_option,
 )
 from mpu_cli.cli.printing import give, json_option, print_report
 from mpu_cli.cli.progress import by_name
@@ -100,7 +99,7 @@ _GROUPS = {
     "Learning": "method loss features levels cost eta0 epochs folds threshold top_k for stack_scale seed",
     "Knowledge of the labels": "c reviewed on_conflict reviewed_wins fully_labelled implied labels zero_based "
     "label_features prior",
-    "Replacing the model": "accept_on accept_margin accept_metric keep wait",
+    "Replacing the model": "accept_on accept_margin accept_metric keep",
     "Large data": "sample prune cache jobs kernel",
     "Cluster": "cluster cluster_timeout",
     "Input": "implicit_values max_line_bytes",
@@ -122,7 +121,6 @@ file of --label-features. Labels that have a name there, and are never annotated
 @click.command("train", cls=GroupedCommand, common=_COMMON, groups=_GROUPS, epilog=_EPILOG)
 @option("-o, --output MODEL", PATH, "The model, a directory. Default: the name of a single FILE with the suffix .mpu.")
 @as_one("learning", _of_method, *map(click_option, methods.options().values()))
-@wait_option
 @top_k_options(
     "With --for: also find decisions of K labels per instance, for `mpu predict --top-k K --for AIM`.",
     "What decisions of --top-k labels are for: they have the largest expected sum of precision at K and of "

@@ -84,7 +84,6 @@ _log = logging.getLogger(__name__)
 class Saving:
     """How a model is saved, and what is written beside it: options of `mpu train`."""
 
-    wait: float = 0
     # `top_k`, `aim`: both or neither: also find and keep decisions of this many labels for an aim of `core.model.top_k`
     top_k: int | None = None
     aim: str | None = None
@@ -124,7 +123,7 @@ def train(
     hold_out_all = saving.out_of_fold is not None or saving.top_k is not None
     seconds: dict[str, float] = {}
     with ExitStack() as stack:
-        save = stack.enter_context(bundle.writer(target, saving.wait))
+        save = stack.enter_context(bundle.writer(target))
         gate = None
         if saving.acceptance is not None:
             gate = Gate.opened(saving.acceptance, target, sources.reading, run.timed(seconds))

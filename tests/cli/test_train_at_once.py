@@ -2,8 +2,6 @@
 
 import os
 import socket
-import time
-from contextlib import ExitStack
 
 import pytest
 
@@ -19,7 +17,7 @@ def busy(tmp_path):
         yield tmp_path / "tiny.svm"
 
 
-@pytest.mark.parametrize("options", [(), ("--wait", 0.1), ("--json", "--quiet")])
+@pytest.mark.parametrize("options", [(), ("--json", "--quiet")])
 def test_the_second_ends_with_status_75_and_says_who_is_the_first(run, busy, options):
     result = run("train", busy, *QUICK, *options)
     assert result.exit_code == 75
@@ -27,7 +25,7 @@ def test_the_second_ends_with_status_75_and_says_who_is_the_first(run, busy, opt
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"error: {busy.with_suffix('.mpu')}: is being trained by process {os.getpid()} on ")
     assert f"on {socket.gethostname()} since 20" in line
-    assert line.endswith(" UTC; wait for that with --wait SECONDS")
+    assert line.endswith(" UTC; try again when that has ended")
 
 
 def test_the_second_reads_no_data(run, busy, tmp_path):
@@ -39,22 +37,7 @@ def test_the_first_in_another_directory_does_not_matter(run, busy, tmp_path):
     assert run("train", busy, "-o", tmp_path / "other.mpu", *QUICK).exit_code == 0
 
 
-def test_the_second_waits_for_the_first(run, tmp_path, monkeypatch):
-    (tmp_path / "tiny.svm").write_text(TINY)
-    first = ExitStack()
-    first.enter_context(bundle.writer(tmp_path / "tiny.mpu"))
-    monkeypatch.setattr(time, "sleep", lambda seconds: first.close())
-    assert run("train", tmp_path / "tiny.svm", *QUICK, "--wait", 60).exit_code == 0
-    assert bundle.load(tmp_path / "tiny.mpu").label_ids.tolist() == [1, 2, 3]
-
-
 def test_a_failed_run_leaves_no_directory(run, tmp_path):
     (tmp_path / "bad.svm").write_text("no data\n")
     assert run("train", tmp_path / "bad.svm").exit_code == 1
     assert [path.name for path in tmp_path.iterdir()] == ["bad.svm"]
-
-
-@pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "soon"])
-def test_seconds_to_wait_are_checked(run, tmp_path, seconds):
-    (tmp_path / "tiny.svm").write_text(TINY)
-    assert run("train", tmp_path / "tiny.svm", "--wait", seconds).exit_code == 2

@@ -31,7 +31,6 @@ def refused(*arguments: str) -> str:
         ("--threshold", "40%", "'40%' is a percentage: write 0.4."),
         ("--levels", "two", "'two': give auto, or a whole number from 1 to 100."),
         ("--epochs", "1.5", "'1.5': give auto, or a whole number from 1 to 1,000,000."),
-        ("--wait", "-1", "'-1': give a number from 0."),
         ("-j", "0", "0 threads can do nothing; -1 is one per core."),
     ],
 )
