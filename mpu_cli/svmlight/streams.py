@@ -10,7 +10,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Protocol
@@ -175,10 +175,43 @@ def _decompressed(raw: BufferedReader, suffix: str) -> ReadableLines:
                 raise EOFError
             return gzip.GzipFile(fileobj=raw, mode="rb")
         case ".bz2":
-            return bz2.BZ2File(raw, "rb")
+            return BufferedReader(_Decompressed(raw, bz2.BZ2Decompressor), BLOCK_BYTES)
         case ".xz":
-            return lzma.LZMAFile(raw, "rb")
+            return BufferedReader(_Decompressed(raw, lzma.LZMADecompressor, padding=b"\0"), BLOCK_BYTES)
     return raw
+
+
+class _Decompressed(RawIOBase):
+    """The content of one or more compressed streams, one after another.
+
+    The standard library stops without an error at what follows the first stream and is not another one: it would lose
+    what a damaged second stream holds.
+    `padding`: a byte that may be between and after streams.
+    """
+
+    def __init__(self, raw: BufferedReader, decompressor: Callable[[], Any], padding: bytes = b"") -> None:
+        self._raw, self._decompressor, self._padding = raw, decompressor, padding
+        self._stream = decompressor()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            if self._stream.eof:
+                compressed = self._stream.unused_data.lstrip(self._padding)
+                while not compressed and (more := self._raw.read(BLOCK_BYTES)):
+                    compressed = more.lstrip(self._padding)
+                if not compressed:
+                    return 0
+                self._stream = self._decompressor()
+            else:
+                compressed = self._raw.read(BLOCK_BYTES) if self._stream.needs_input else b""
+                if self._stream.needs_input and not compressed:
+                    raise EOFError
+            if data := self._stream.decompress(compressed, len(buffer)):
+                buffer[: len(data)] = data
+                return len(data)
 
 
 # How the libraries report bad compressed data. bz2 raises an OSError, which has a number if it is one of the system.

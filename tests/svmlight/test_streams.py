@@ -63,6 +63,32 @@ def test_damaged_compressed_input(tmp_path, suffix):
         read(path)
 
 
+@suffixes
+@pytest.mark.parametrize("second", ["plain text", "damaged", "cut short"])
+def test_what_follows_the_first_stream_is_not_lost(tmp_path, suffix, second):
+    """Of .bz2 and .xz, 70 of 160 instances were read, with status 0."""
+    more = bytearray(COMPRESS[suffix](os.urandom(3000)))
+    match second:
+        case "plain text":
+            more = TEXT
+        case "damaged":
+            more[0] ^= 0xFF
+        case "cut short":
+            del more[-20:]
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(COMPRESS[suffix](TEXT) + more)
+    with pytest.raises(InputError, match=rf"{path}: .*(damaged|not {suffix} data|cut short)"):
+        read(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+@pytest.mark.parametrize("padding", [4, 4096, 1 << 20])
+def test_zeros_between_and_after_streams_are_padding(tmp_path, suffix, padding):
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes((COMPRESS[suffix](TEXT) + bytes(padding)) * 2)
+    assert read(path) == TEXT * 2
+
+
 def test_input_that_cannot_be_opened(tmp_path):
     with pytest.raises(InputError, match=r"none: cannot be read: No such file"):
         read(tmp_path / "none")
