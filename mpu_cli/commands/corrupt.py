@@ -269,16 +269,15 @@ def _copy(
     before: Counter[int] = Counter()
     after: Counter[int] = Counter()
     for first_line, block in blocks(stream, source, reading.max_line_bytes):
-        lines = block
-        if first_line == 1 and not reading.implicit_values:
-            _, lines = split_header(block)
+        start = split_header(block, reading)[1] if first_line == 1 else 0
+        lines = block[start:]
         spans = find_labels(lines)
         try:
             labels = spans.numbers(lines)
         except (ValueError, OverflowError):
             raise _changed(source) from None
         removed = draw(labels, spans.sizes)
-        out.write(block[: len(block) - len(lines)])
+        out.write(block[:start])
         out.write(without_labels(lines, spans, removed))
         if removed_out is not None:
             removed_out.write(_removed_lines(lines, spans, removed, instances + 1))

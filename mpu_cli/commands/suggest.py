@@ -253,10 +253,8 @@ def _written(lines: bytes, spans: LabelSpans) -> tuple[np.ndarray, np.ndarray]:
 def _lines(stream: Counted, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:
     """Yield the lines of instances in blocks, each with what goes before it: the header of the file, or nothing."""
     for first_line, block in blocks(stream, source, reading.max_line_bytes):
-        lines = block
-        if first_line == 1 and not reading.implicit_values:
-            _, lines = split_header(block)
-        yield block[: len(block) - len(lines)], lines
+        start = split_header(block, reading)[1] if first_line == 1 else 0
+        yield block[:start], block[start:]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from mpu_cli.inputs.training_data import AnnotatedData, AnnotatedDataT, Sources,
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
-from mpu_cli.svmlight.grammar import header_instances
+from mpu_cli.svmlight.grammar import header_of
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import files_of, open_input
 from mpu_cli.text.sidecars import Sidecars, from_one
@@ -138,7 +138,7 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
     """Return the error of a line, by the number of its instance."""
     with open_input(path) as stream:
         lines = enumerate(iter(stream.readline, b""), 1)
-        there = (n for n, line in lines if line[:1] != b"#" and not (n == 1 and header_instances(line) is not None))
+        there = (n for n, line in lines if line[:1] != b"#" and header_of(line) is None)
         line = next((number for i, number in enumerate(there) if i == instance), None)
     return InputError(str(path), line, problem)
 

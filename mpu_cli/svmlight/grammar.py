@@ -11,8 +11,9 @@ A file consists of lines that end in LF or CRLF. The last line need not end in e
 - An index consists of digits, is between 0 and 2^31 - 2, and occurs once in its line. Any order is allowed.
 - A value is a decimal number (``1``, ``-0.5``, ``.5``, ``2.5e-3``), finite as float32.
 - With implicit values, an index without a colon has the value 1.
-- Without implicit values, a first line of three integers ``n d q`` is the header of an Extreme Classification
-  Repository file: instances, features, labels. The file then has n instances.
+- A first line of three integers ``n d q`` is the header of an Extreme Classification Repository file: instances,
+  features, labels. So is, without implicit values, one of two, ``n q``, as score files have it. Comment lines may come
+  before it. The file then has n instances, features from 0 to d - 1, and labels from 0 to q - 1.
 - A byte order mark, or a byte that is not printable ASCII, is an error except in a comment.
 - A line without its LF has at most 8 MiB, comments included; `Reading` can change this limit.
 """
@@ -25,7 +26,7 @@ MAX_ID = 2**31 - 2
 MAX_LINE_BYTES = 1 << 23
 FLOAT32_OVERFLOW = 2.0**128 - 2.0**103  # from here on, rounding to float32 gives infinity
 
-_HEADER = re.compile(rb"([0-9]{1,18})[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*\r?\n?")
+_HEADER = re.compile(rb"([0-9]{1,18})[ \t]+(?:([0-9]{1,18})[ \t]+)?([0-9]{1,18})[ \t]*\r?\n?")
 _NOT_TEXT = re.compile(rb"[^\t -~]")
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
@@ -72,10 +73,20 @@ def is_comment(line: bytes) -> bool:
     return line.startswith(b"#")
 
 
-def header_instances(line: bytes) -> int | None:
-    """Return the number of instances in a header line ``n d q``, or None if the line is no header."""
+class Header(NamedTuple):
+    """What a header announces."""
+
+    instances: int
+    features: int | None  # None in a score file
+    labels: int
+
+
+def header_of(line: bytes, implicit_values: bool = False) -> Header | None:
+    """Return what a header line announces, or None if the line is not a header."""
     match = _HEADER.fullmatch(line)
-    return int(match[1]) if match else None
+    if match is None or (match[2] is None and implicit_values):
+        return None
+    return Header(int(match[1]), None if match[2] is None else int(match[2]), int(match[3]))
 
 
 class Instance(NamedTuple):
@@ -93,6 +104,11 @@ def parse_line(line: bytes, implicit_values: bool = False, scores: bool = False)
     """
     text = line.removesuffix(b"\n").removesuffix(b"\r").partition(b"#")[0]
     _check_text(text)
+    if not implicit_values and header_of(text) is not None:
+        raise LineError(
+            "this is a header (instances, features, labels), and instances precede it; were files joined? Give them as "
+            "several FILEs, or remove this line"
+        )
     tokens = text.split()
     labels = []
     if tokens and text.startswith(tokens[0]) and b":" not in tokens[0]:

@@ -19,12 +19,12 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from mpu_cli.errors import InputError
+from mpu_cli.errors import InputError, counted
 from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight import numpy_parser
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
-from mpu_cli.svmlight.grammar import DEFAULT_READING, LineError, Reading, header_instances, is_comment, parse_line
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Header, LineError, Reading, header_of, is_comment, parse_line
 from mpu_cli.svmlight.numpy_parser import Rows, UnusualError
 from mpu_cli.svmlight.streams import (
     BLOCK_BYTES,
@@ -137,11 +137,11 @@ def iter_chunks(
         yield from one_after_another(source, chunks, may_be_empty)
         return
     with open_input(source) as stream:
-        counted = Counted(stream) if contents is not None and str(source) in contents else None
-        pieces = LineByLine(counted or stream) if by_line else counted or stream
+        measured = Counted(stream) if contents is not None and str(source) in contents else None
+        pieces = LineByLine(measured or stream) if by_line else measured or stream
         yield from iter_stream(pieces, str(source), reading, block_bytes, run, may_be_empty, by_line)
-        if contents is not None and counted is not None:
-            contents[str(source)] = counted.content()
+        if contents is not None and measured is not None:
+            contents[str(source)] = measured.content()
 
 
 def iter_stream(
@@ -165,19 +165,19 @@ def iter_stream(
         return parse_block(block, first_line, source, reading.implicit_values, reading.scores, run)
 
     numbered_blocks = blocks(stream, source, reading.max_line_bytes, block_bytes)
-    announced = None
-    if may_have_header and not reading.implicit_values and (first := next(numbered_blocks, None)):
-        announced, block = split_header(first[1])
-        numbered_blocks = chain([(1 if announced is None else 2, block)], numbered_blocks)
-    instances = 0
+    header, header_line, numbered_blocks = (
+        _take_header(numbered_blocks, reading) if may_have_header else (None, 0, numbered_blocks)
+    )
+    instances = labels = features = 0
     np.empty(_KEPT_BYTES, np.uint8)
     jobs = min(threads(run.jobs), _MOST_THREADS)
     for chunk in map(parse, numbered_blocks) if by_line else map_ahead(parse, numbered_blocks, jobs):
         if len(chunk):
             instances += len(chunk)
+            labels, features = max(labels, chunk.labels.shape[1]), max(features, chunk.features.shape[1])
             yield chunk
-    if announced is not None and announced != instances:
-        raise wrong_header(source, announced, instances)
+    if header is not None:
+        check_header(header, source, header_line, instances, labels, features)
     if not instances and not may_be_empty:
         raise no_instances(source)
 
@@ -192,14 +192,29 @@ def one_after_another(files: Files, chunks: Iterable[Iterator[Dataset]], may_be_
         raise no_instances(files)
 
 
-def wrong_header(source: str, announced: int, instances: int) -> InputError:
-    """Return the error of a file that has not as many instances as its header announces."""
-    return InputError(
-        source,
-        1,
-        f"the header announces {announced} instances, but {instances} follow; is the file cut short? "
-        "(three integers alone on the first line are a header)",
-    )
+def check_header(header: Header, source: str, line: int, instances: int, labels: int = 0, features: int = 0) -> None:
+    """Raise InputError where a file does not have what its header announces.
+
+    `labels`, `features`: the largest number of one that occurs, plus 1. In a score file, the features are labels.
+    """
+    if header.instances != instances:
+        raise InputError(
+            source,
+            line,
+            f"the header announces {header.instances} instances, but {instances} follow; is the file cut short, or "
+            "are files joined? (two or three integers alone on the first line are a header)",
+        )
+    found = [(labels, header.labels, "label"), (features, header.features, "feature")]
+    if header.features is None:
+        found = [(max(labels, features), header.labels, "label")]
+    for count, announced, name in found:
+        if announced is not None and count > announced:
+            raise InputError(
+                source,
+                line,
+                f"the header announces {counted(announced, name)}, which count from 0, but {name} {count - 1} follows; "
+                "correct the header, or remove it",
+            )
 
 
 def no_instances(source: Source) -> InputError:
@@ -209,11 +224,33 @@ def no_instances(source: Source) -> InputError:
     return InputError(str(source), 1, "the file has no instances")
 
 
-def split_header(block: bytes) -> tuple[int | None, bytes]:
-    """Split the first block of a file into the number of instances in its header, or None, and the other lines."""
-    line, _, others = block.partition(b"\n")
-    announced = header_instances(line)
-    return (None, block) if announced is None else (announced, others)
+def split_header(block: bytes, reading: Reading) -> tuple[Header | None, int]:
+    """Find the header in the first block of a file.
+
+    Returns: what it announces, or None without one; and where the lines after it begin: 0 without one, or the length of
+    the block where it has comments alone.
+    """
+    start = 0
+    while is_comment(block[start : start + 1]):
+        start = block.find(b"\n", start) + 1 or len(block)
+    end = block.find(b"\n", start) + 1 or len(block)
+    header = header_of(block[start:end], reading.implicit_values)
+    if header is not None and max(map(len, block[:end].splitlines())) > reading.max_line_bytes:
+        header = None  # of which reading the line makes an error
+    return header, end if header is not None or start == len(block) else 0
+
+
+def _take_header(
+    numbered_blocks: Iterator[tuple[int, bytes]], reading: Reading
+) -> tuple[Header | None, int, Iterator[tuple[int, bytes]]]:
+    """Take the header from the blocks of a file: return it and its line, None and 0 without one, and the rest."""
+    for first_line, block in numbered_blocks:
+        header, end = split_header(block, reading)
+        if end < len(block) or header is not None:
+            line = first_line + block.count(b"\n", 0, max(end - 1, 0))
+            rest = (line + 1, block[end:]) if header is not None else (first_line, block)
+            return header, line, chain([rest], numbered_blocks)
+    return None, 0, numbered_blocks
 
 
 def read(
@@ -310,9 +347,9 @@ def check_counts(parts: Sequence[Part], counts: Sequence[int], reading: Reading 
         if parts[start].is_file:
             continue  # the reader has checked the whole file
         with open_input(parts[start].path) as stream:
-            announced, _ = _header(cast(BinaryIO, stream), reading)
-        if announced is not None and announced != (instances := sum(counts[start:stop])):
-            raise wrong_header(parts[start].path, announced, instances)
+            header, _ = _header(cast(BinaryIO, stream), reading)
+        if header is not None:
+            check_header(header, parts[start].path, 1, sum(counts[start:stop]))
     if parts and not any(counts):
         raise no_instances(parts[0].path)
 
@@ -360,13 +397,11 @@ def _begins_line(file: BinaryIO, position: int) -> bool:
     return file.read(1) == b"\n"
 
 
-def _header(file: BinaryIO, reading: Reading) -> tuple[int | None, int]:
-    """Return the number of instances in the header of a file, and its length in bytes; None and 0 without one."""
+def _header(file: BinaryIO, reading: Reading) -> tuple[Header | None, int]:
+    """Return the header of a file, and where the lines after it begin; None and 0 without one."""
     file.seek(0)
-    line = b"" if reading.implicit_values else file.readline(reading.max_line_bytes + 1)
-    too_long = len(line) > reading.max_line_bytes and not line.endswith(b"\n")
-    announced = None if too_long else header_instances(line)
-    return announced, 0 if announced is None else len(line)
+    header, end = split_header(file.read(BLOCK_BYTES), reading)
+    return header, 0 if header is None else end
 
 
 def _lines_before(file: BinaryIO, position: int) -> int:

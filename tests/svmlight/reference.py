@@ -4,10 +4,10 @@ from io import BytesIO
 
 import numpy as np
 
-from mpu_cli.errors import InputError
+from mpu_cli.errors import InputError, counted
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import LineError, Reading, header_instances, is_comment, parse_line
+from mpu_cli.svmlight.grammar import LineError, Reading, header_of, is_comment, parse_line
 from mpu_cli.svmlight.reader import iter_stream, parse_block
 
 Instance = tuple[list[int], list[tuple[int, int]]]  # labels; feature indices and the bits of their float32 values
@@ -41,15 +41,25 @@ def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
     lines = split(data)
     long = [number for number, line in enumerate(lines) if len(line) > reading.max_line_bytes]
     whole = lines[: long[0]] if long else lines
-    announced = header_instances(whole[0]) if whole and not reading.implicit_values else None
-    block = b"".join(line + b"\n" for line in whole[announced is not None :])
-    instances = reference_block(block, reading.implicit_values, 1 + (announced is not None))
+    first = next((number for number, line in enumerate(whole) if not is_comment(line)), len(whole))
+    header = header_of(whole[first], reading.implicit_values) if whole[first:] else None
+    after = first + (header is not None)
+    instances = reference_block(b"".join(line + b"\n" for line in whole[after:]), reading.implicit_values, after + 1)
     if isinstance(instances, str):
         return instances
     if long:
         return f"file:{long[0] + 1}: the line is longer than {reading.max_line_bytes:,} bytes"
-    if announced is not None and announced != len(instances):
-        return f"file:1: the header announces {announced} instances, but {len(instances)} follow"
+    if header is not None and header.instances != len(instances):
+        return f"file:{first + 1}: the header announces {header.instances} instances, but {len(instances)} follow"
+    if header is not None:
+        labels = {label for labels, _ in instances for label in labels}
+        features = {index for _, features in instances for index, _ in features}
+        if header.features is None:
+            labels, features = labels | features, set()
+        if max(labels, default=-1) >= header.labels:
+            return f"file:{first + 1}: the header announces {counted(header.labels, 'label')}"
+        if features and max(features) >= header.features:
+            return f"file:{first + 1}: the header announces {counted(header.features, 'feature')}"
     return instances or "file:1: the file has no instances"
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from mpu_cli.svmlight.grammar import LineError, header_instances, is_comment, parse_line
+from mpu_cli.svmlight.grammar import LineError, header_of, is_comment, parse_line
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_implicit_values_need_an_index():
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (b"10 5 3\n", 10),
-        (b"10\t5  3 \r\n", 10),
-        (b"10 5 3", 10),
-        (b"10 5\n", None),
+        (b"10 5 3\n", (10, 5, 3)),
+        (b"10\t5  3 \r\n", (10, 5, 3)),
+        (b"10 5 3", (10, 5, 3)),
+        (b"10 5\n", (10, None, 5)),
         (b"10 5 3 1\n", None),
         (b"10 5 3:1\n", None),
         (b" 10 5 3\n", None),
@@ -108,7 +108,8 @@ def test_implicit_values_need_an_index():
     ],
 )
 def test_header(line, expected):
-    assert header_instances(line) == expected
+    assert header_of(line) == expected
+    assert header_of(line, implicit_values=True) == (None if expected and expected[1] is None else expected)
 
 
 def test_comment_lines():

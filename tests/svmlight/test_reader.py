@@ -166,9 +166,33 @@ def test_header_with_another_number_of_instances(tmp_path):
         read(tmp_path / "x")
 
 
-def test_under_implicit_values_there_is_no_header(tmp_path):
-    (tmp_path / "x").write_bytes(b"3 5 6\n")
+@pytest.mark.parametrize("implicit_values", [False, True])
+@pytest.mark.parametrize("comments", [b"", b"# from the repository\n#\n"])
+def test_a_header_is_one_in_any_mode(tmp_path, implicit_values, comments):
+    """With implicit values it was an instance with the label 2."""
+    (tmp_path / "x").write_bytes(comments + b"2 6 3\n1 4:1\n2 5:1\n")
+    for by_line in (False, True):
+        (*chunks,) = iter_chunks(tmp_path / "x", Reading(implicit_values), by_line=by_line)
+        assert [label for chunk in chunks for label in chunk.labels.indices.tolist()] == [1, 2]
+
+
+def test_an_instance_of_two_numbers_has_an_implicit_value(tmp_path):
+    (tmp_path / "x").write_bytes(b"3 5\n")
     dataset = read(tmp_path / "x", Reading(implicit_values=True))
-    assert dataset.labels.indices.tolist() == [3]
-    assert dataset.features.indices.tolist() == [5, 6]
-    assert dataset.features.data.tolist() == [1, 1]
+    assert (dataset.labels.indices.tolist(), dataset.features.indices.tolist()) == ([3], [5])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"1 6 3\n3 4:1\n", "x:1: the header announces 3 labels, which count from 0, but label 3 follows"),
+        (b"#\n1 6 3\n1 6:1\n", "x:2: the header announces 6 features, which count from 0, but feature 6 follows"),
+        (b"2 3\n1:.5\n3:.5\n", "x:1: the header announces 3 labels, which count from 0, but label 3 follows"),
+        (b"1 6 3\n1 4:1\n1 6 3\n1 4:1\n", "x:3: this is a header .*were files joined"),
+        (b"1 4:1\n1 6 3\n1 4:1\n", "x:2: this is a header"),
+    ],
+)
+def test_a_header_that_the_data_contradict(tmp_path, text, problem):
+    (tmp_path / "x").write_bytes(text)
+    with pytest.raises(InputError, match=problem):
+        read(tmp_path / "x")
