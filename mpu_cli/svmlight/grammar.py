@@ -30,6 +30,7 @@ _HEADER = re.compile(rb"([0-9]{1,18})[ \t]+(?:([0-9]{1,18})[ \t]+)?([0-9]{1,18})
 _NOT_TEXT = re.compile(rb"[^\t -~]")
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
+_ARCHIVES = {b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"\x04\x22\x4d\x18": "lz4", b"7z\xbc\xaf": "7z"}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUOTED_BYTES = 40
 
@@ -128,6 +129,9 @@ def _check_text(text: bytes) -> None:
         raise LineError("a byte order mark is in the way; save the file as UTF-8 without one")
     if text.startswith(_COMPRESSED):
         raise LineError("this looks like compressed data; name the file .gz, .bz2 or .xz, or decompress it first")
+    for beginning, name in _ARCHIVES.items():
+        if text.startswith(beginning):
+            raise LineError(f"this is {name} data; decompress it first, or make it .gz, .bz2 or .xz")
     if match := _NOT_TEXT.search(text):
         raise LineError(f"byte 0x{match[0][0]:02x} at column {match.start() + 1} is not text; is this a LIBSVM file?")
 

@@ -82,6 +82,7 @@ _NEWLINE = ord("\n")
 
 _STANDARD_OUTPUT = (STANDARD_STREAM, "/dev/stdout")
 _COMPRESSED = (".gz", ".bz2", ".xz")
+_OTHERS = (".zst", ".zstd", ".zip", ".lz4", ".lzma", ".lz", ".lzo", ".z", ".br", ".7z", ".rar", ".tgz", ".tbz2", ".txz")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -248,6 +249,12 @@ def open_output(target: str | Path) -> Iterator[Writable]:
     """
     try:
         with ExitStack() as stack:
+            suffix = Path(target).suffix
+            if suffix not in _COMPRESSED and suffix.lower() in _COMPRESSED + _OTHERS:
+                raise MpuError(
+                    f"{target}: nothing is written in the format {suffix}; name it {', '.join(_COMPRESSED)}, or "
+                    "without such a suffix"
+                )
             try:
                 raw = stack.enter_context(_destination(target))
             except OSError as error:

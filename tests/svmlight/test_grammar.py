@@ -75,6 +75,8 @@ def test_implicit_values(line, expected):
         (b"1 1:1\r 2:1", "byte 0x0d at column 6"),
         (b"\xef\xbb\xbf1 1:1", "byte order mark"),
         (b"\x1f\x8b\x08\x00", "looks like compressed data"),
+        (b"\x28\xb5\x2f\xfd\x04", "this is zstd data; decompress it first"),
+        (b"PK\x03\x04", "this is zip data"),
         (b"1 1:\xc2\xbd", "byte 0xc2 at column 5"),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.svmlight.streams import blocks, open_input, open_output
+from mpu_cli.svmlight.streams import blocks, open_input, open_output, refuse_unwritable
 
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 DECOMPRESS = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
@@ -168,6 +168,15 @@ def test_output_that_cannot_be_opened(tmp_path):
         write(tmp_path / "none" / "x")
     with pytest.raises(MpuError, match=r"cannot be written: Is a directory"):
         write(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x.zst", "x.zip", "x.GZ", "x.txt.Z"])
+def test_a_format_that_is_not_written_is_refused(tmp_path, name):
+    """It was plain text under that name."""
+    for attempt in (write, refuse_unwritable):
+        with pytest.raises(MpuError, match=rf"{name}: nothing is written in the format"):
+            attempt(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
