@@ -17,6 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mpu_cli.cli import mpu
 from mpu_cli.runtime.run import Run
+from tests import golden
 from tests.kernels import NUMBA
 from tests.served import Files, serving
 
@@ -35,6 +36,15 @@ settings.load_profile("full")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="Renew the files of what is printed: tests/golden.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    golden.updating = config.getoption("update_golden")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if golden.updating and (os.environ.get("PYTEST_XDIST_WORKER") or not session.config.getoption("numprocesses", 0)):
+        golden.renew(item.nodeid for item in session.items)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

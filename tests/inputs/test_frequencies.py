@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.side_tables import frequency_lines, read_frequencies
 from mpu_cli.runtime.options import LEAST_FREQUENCY
+from tests.golden import refused
 
 IDS = np.array([3, 12])
 
@@ -79,26 +80,25 @@ def test_compressed(tmp_path):
 )
 def test_a_malformed_line_is_named(file, line):
     path = file(b"# first\n12 1\n" + line + b"\n")
-    with pytest.raises(InputError, match="expected a label and its frequency") as caught:
+    with refused(InputError) as caught:
         read(path)
     assert str(caught.value).startswith(f"{path}:3: ")
 
 
 def test_a_label_twice(file):
     path = file(b"3 0.5\n12 1\n03 0.5\n")
-    with pytest.raises(InputError, match=":3: label 3 is there twice"):
+    with refused(InputError, ":3: "):
         read(path)
 
 
 @pytest.mark.parametrize("text", [b"", b"# nothing\n", b"3 0.5\n"])
 def test_a_missing_label_is_named(file, text):
-    missing = 12 if b"3 0" in text else 3
-    with pytest.raises(InputError, match=rf"c\.txt: there is no line for label {missing};"):
+    with refused(InputError, "c.txt: "):
         read(file(text))
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(InputError, match="No such file"):
+    with refused(InputError):
         read(tmp_path / "none")
 
 
@@ -115,5 +115,5 @@ def test_what_is_written_reads_back_to_six_digits(file, frequencies):
 )
 def test_a_long_line_is_refused_in_linear_time(file, text):
     """With the square of it, minutes."""
-    with pytest.raises(InputError, match=":1: expected a label and its frequency"):
+    with refused(InputError, ":1: "):
         read(file(text))

@@ -10,6 +10,7 @@ from mpu_cli.inputs.training_data import Sources, read_training_data
 from mpu_cli.names import Naming
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
+from tests.golden import refused
 
 DATA = "2,5 1:1 3:1\n5 3:1\n 7:1\n"
 
@@ -103,7 +104,7 @@ def test_frequencies_of_a_file_need_no_line_for_labels_that_are_never_annotated(
     found = widened(data, label_features=features_of(tmp_path, "5 3:1\n9 3:1\n"))
     assert_array_equal(found.frequencies_of(frequencies).round(6), [0.5, 0.7, 0.6])
     frequencies.write_text("2 0.5\n9 0.7\n")
-    with pytest.raises(InputError, match="no line for label 5"):
+    with refused(InputError):
         found.frequencies_of(frequencies)
 
 

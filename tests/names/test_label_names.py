@@ -9,6 +9,7 @@ from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import label_of
 from mpu_cli.names.lines import cell
 from mpu_cli.names.name_files import parse_names
+from tests.golden import refused
 
 odd = st.text("ab (123)*'\"=+-@\u00e4\r\u2028#,", max_size=6).map(str.strip)
 confusing = st.dictionaries(
@@ -52,14 +53,14 @@ def test_a_name_is_shown_where_nothing_else_is_called_so(found):
 def test_a_number_may_have_any_zeros_before_it(digits):
     assert LabelNames.of({1: ["news"]}).number(digits) == 7
     assert label_of(digits, None) == 7
-    with pytest.raises(ValueError, match="is the name of label 1, and no label has this number; write 1"):
+    with refused(ValueError):
         LabelNames.of({1: ["7"]}).number(digits)
 
 
 def test_what_is_long_is_not_compared_with_all_names():
     """Comparing takes the square of the length."""
     labels = LabelNames.of({k: ["ab" * 50_000 + str(k)] for k in range(5)})
-    with pytest.raises(ValueError, match="write a name of the names, or a number"):
+    with refused(ValueError):
         labels.number("ba" * 50_000)
 
 

@@ -6,6 +6,7 @@ from mpu_cli.names.lines import text_lines
 from mpu_cli.names.name_files import read_names
 from mpu_cli.names.naming import read_implications
 from mpu_cli.review.tables import read_table
+from tests.golden import refused
 
 # Whoever reads a small text file of strangers.
 READERS = {
@@ -29,25 +30,25 @@ def file(tmp_path):
 @pytest.mark.parametrize("reader", READERS)
 def test_utf_16_is_named(file, reader):
     path = file("1 0.5\n".encode("utf-16"))
-    with pytest.raises(InputError, match=r"small\.txt:1: this is UTF-16 text; save the file as UTF-8"):
+    with refused(InputError, "small.txt:1: "):
         READERS[reader](path)
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_what_has_no_line_ends_does_not_fill_the_memory(reader):
     """The file never ends; the error comes after the longest line."""
-    with pytest.raises(InputError, match=r"/dev/zero:1: the line is longer than 8,388,607 bytes"):
+    with refused(InputError, "/dev/zero:1: "):
         READERS[reader]("/dev/zero")
 
 
 def test_a_byte_order_mark_and_crlf_do_no_harm(file):
-    assert frequencies_of_file(file(b"\xef\xbb\xbf3 0.5\r\n4 1\r\n")) == {3: 0.5, 4: 1}
+    assert frequencies_of_file(file(b"\xef\xbb\xbf3 0.5\r\n4 1\r\n")).by_label == {3: 0.5, 4: 1}
     assert read_names(file(b"\xef\xbb\xbfnews\r\n"))[0] == {1: ("news",)}
     assert list(text_lines(file(b"\xef\xbb\xbf\xef\xbb\xbfa\r\nb"))) == ["\ufeffa", "b"]
 
 
 def test_what_is_not_utf_8_may_stand_in_comments(file):
-    assert frequencies_of_file(file(b"3 0.5 # B\xfccher\n")) == {3: 0.5}
+    assert frequencies_of_file(file(b"3 0.5 # B\xfccher\n")).by_label == {3: 0.5}
     assert list(text_lines(file(b"B\xfccher\n"), lenient=True)) == ["B\ufffdcher"]
-    with pytest.raises(InputError, match=":1: this is not UTF-8 text; save the file as UTF-8"):
+    with refused(InputError, ":1: "):
         list(text_lines(file(b"B\xfccher\n")))

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_cli.runtime.untrusted import MOST_LEVELS, json_value
+from tests.golden import refused
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text("a[{é\ud800"),
@@ -28,24 +29,24 @@ def test_so_many_levels_and_no_more(kind):
         return value
 
     assert json_value(json.dumps(nested(MOST_LEVELS))) == nested(MOST_LEVELS)
-    with pytest.raises(ValueError, match=r"that can be read: it is nested more than 100 deep$"):
+    with refused(ValueError):
         json_value(json.dumps(nested(MOST_LEVELS + 1)))
 
 
 @pytest.mark.parametrize("unit", ["[", '{"a":', '[{"a":', "[[],"])
 @pytest.mark.parametrize("levels", [101, 900, 990, 1000, 100_000])
 def test_however_deep_it_is_it_is_a_clear_error(unit, levels):
-    with pytest.raises(ValueError, match=r"^this is not JSON( that can be read: it is nested more than 100 deep)?$"):
+    with refused(ValueError):
         json_value(unit * levels)
 
 
 @pytest.mark.parametrize("text", ["", "{", "nul", b"\xff", b"\x80{}", '"' + "\\u12", "1" * 5000, "[" + "1," * 10])
 def test_what_is_no_json_is_a_value_error(text):
-    with pytest.raises(ValueError, match=r"^this is not JSON$"):
+    with refused(ValueError):
         json_value(text)
 
 
 def test_a_key_twice_is_refused_where_that_is_asked_for():
     assert json_value('[{"a": 1, "a": 2}]') == [{"a": 2}]
-    with pytest.raises(ValueError, match=r"^a key is there twice$"):
+    with refused(ValueError):
         json_value('[{"a": 1, "a": 2}]', unique=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpu_cli.errors import MpuError
+from tests.golden import refused
 
 HEAD = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
 
@@ -133,7 +134,7 @@ def test_a_name_that_cannot_be_one_is_an_error():
     pytest.importorskip("uvicorn")
     from mpu_cli.serve.listening import at_port
 
-    with pytest.raises(MpuError, match=r"cannot listen at a\.\.b"), at_port("a..b", 0):
+    with refused(MpuError), at_port("a..b", 0):
         pass
 
 
@@ -149,7 +150,7 @@ def at_socket():
 def test_a_socket_that_a_process_has_is_not_removed(at_socket, tmp_path, kind):
     with socket.socket(socket.AF_UNIX, kind) as other:
         other.bind(str(tmp_path / "s"))  # of streams: not listening yet
-        with pytest.raises(MpuError, match="another process"), at_socket(tmp_path / "s"):
+        with refused(MpuError), at_socket(tmp_path / "s"):
             pass
         assert (tmp_path / "s").is_socket()
 
@@ -165,7 +166,7 @@ def test_a_busy_predecessor_is_not_waited_for(at_socket, tmp_path):
             client.setblocking(False)
             client.connect_ex(str(tmp_path / "s"))
             clients.append(client)
-        with pytest.raises(MpuError, match="another process"), at_socket(tmp_path / "s"):
+        with refused(MpuError), at_socket(tmp_path / "s"):
             pass
     for client in clients:
         client.close()

@@ -16,6 +16,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight import cache, reader
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
+from tests.golden import refused
 from tests.hypotheses import examples
 from tests.svmlight.same import assert_same
 
@@ -123,7 +124,7 @@ def test_each_way_to_read_has_an_entry(source, directory, parsed):
     source.write_bytes(b"1 2:1\n3 4\n")
     reading = Reading(implicit_values=True)
     cache.read(source, reading, directory=directory)
-    with pytest.raises(InputError, match=r"data\.svm:2"):
+    with refused(InputError, "data.svm:2"):
         cache.read(source, directory=directory)
     cache.read(source, replace(reading, max_line_bytes=100), directory=directory)
     cache.read(source, reading, directory=directory)
@@ -200,15 +201,15 @@ def test_standard_input_is_not_kept(directory, monkeypatch):
 
 def test_bad_input_fails_as_without_a_cache(source, directory):
     source.write_bytes(b"1 2:1\n1 2:x\n")
-    with pytest.raises(InputError, match=r"data\.svm:2"):
+    with refused(InputError, "data.svm:2"):
         cache.read(source, directory=directory)
     assert not entries(directory)
-    with pytest.raises(InputError, match="No such file"):
+    with refused(InputError):
         cache.read(source.with_name("missing.svm"), directory=directory)
 
 
 def test_a_directory_that_cannot_be_made_is_an_error(source):
-    with pytest.raises(MpuError, match="parsed data cannot be kept there: Not a directory"):
+    with refused(MpuError):
         cache.read(source, directory=source / "cache")
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from mpu_cli.svmlight.grammar import LineError, header_of, is_comment, parse_line
+from tests.golden import refused
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_a_long_token_is_cut_short():
 
 
 def test_implicit_values_need_an_index():
-    with pytest.raises(LineError, match="feature index 'x' is not"):
+    with refused(LineError):
         parse_line(b"1 x", implicit_values=True)
 
 
@@ -122,5 +123,5 @@ def test_comment_lines():
 
 def test_a_long_number_is_refused_in_linear_time():
     """With the square of it, hours."""
-    with pytest.raises(LineError, match="of feature 1 is not a finite number"):
+    with refused(LineError):
         parse_line(b"1 1:" + b"1" * 1_000_000 + b"x")

@@ -15,6 +15,7 @@ from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Part, check_counts, plan_parts, read, read_part
+from tests.golden import refused
 from tests.hypotheses import examples
 from tests.svmlight.generated import blocks, well_formed_blocks
 from tests.svmlight.same import assert_same
@@ -149,7 +150,7 @@ def test_an_error_names_the_line_of_the_file(tmp_path, monkeypatch):
     (tmp_path / "x").write_bytes(b"1 1:1\n" * 500 + b"1 1:x\n" + b"1 1:1\n" * 99)
     failing = [part for part in plan_parts([tmp_path / "x"], 400) if part.start <= 3000 and (part.end or 9999) > 3000]
     assert len(failing) == 1
-    with pytest.raises(InputError, match=r"x:501: value 'x' of feature 1 is not a finite number"):
+    with refused(InputError, "x:501: "):
         read_part(failing[0])
 
 
@@ -159,7 +160,7 @@ def test_a_header_counts_the_instances_of_all_parts(tmp_path):
     assert len(planned) == 3
     counts = [len(read_part(part)) for part in planned]
     assert counts == [1, 2, 2]
-    with pytest.raises(InputError, match="x:1: the header announces 4 instances, but 5 follow"):
+    with refused(InputError, "x:1: "):
         check_counts(planned, counts)
 
 
@@ -167,7 +168,7 @@ def test_a_file_may_be_empty_but_not_all(tmp_path):
     for name, content in {"a": b"", "b": b"# nothing\n", "c": LINES}.items():
         (tmp_path / name).write_bytes(content)
     assert_same(read_in_parts([tmp_path / name for name in "abc"], 10), read(tmp_path / "c"))
-    with pytest.raises(InputError, match="a:1: the file has no instances"):
+    with refused(InputError, "a:1: "):
         read_in_parts([tmp_path / "a", tmp_path / "b"], 10)
 
 
@@ -177,20 +178,20 @@ def test_a_file_that_has_changed_since_is_refused(tmp_path, content):
     path.write_bytes(b"1 1:1\n" * 4)
     planned = plan_parts([path], 12)
     path.write_bytes(content)
-    with pytest.raises(InputError, match="x: the file has changed since it was cut into parts"):
+    with refused(InputError, "x: "):
         read_part(planned[0])
-    with pytest.raises(InputError, match="x: the file has changed since it was cut into parts"):
+    with refused(InputError, "x: "):
         read_part(planned[1])
 
 
 def test_a_file_that_is_gone_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="x: cannot be read: No such file"):
+    with refused(InputError, "x: "):
         read_part(Part(str(tmp_path / "x"), 6, 12))
 
 
 def test_a_header_without_instances_is_wrong_first_of_all(tmp_path):
     (tmp_path / "x").write_bytes(b"2 9 9\n# nothing\n# more\n")
-    with pytest.raises(InputError, match="x:1: the header announces 2 instances, but 0 follow"):
+    with refused(InputError, "x:1: "):
         read_in_parts([tmp_path / "x"], 10)
 
 

@@ -14,6 +14,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks, iter_stream, read
+from tests.golden import refused
 from tests.hypotheses import examples
 from tests.svmlight.generated import blocks
 from tests.svmlight.reference import assert_reads_as_the_reference
@@ -103,7 +104,7 @@ def test_errors_give_the_line_whatever_the_block(tmp_path, header, block_bytes, 
     good = b"# c\n1 1:1\n\n"
     path = tmp_path / "x"
     path.write_bytes(header + good * 100 + b"1 1:x\n" + good * 100 + b"y 1:1\n" + good * 100)
-    with pytest.raises(InputError, match="value 'x'") as caught:
+    with refused(InputError) as caught:
         list(iter_chunks(path, block_bytes=block_bytes, run=Run(jobs=jobs)))
     assert (caught.value.source, caught.value.line) == (str(path), 301 + bool(header))
 
@@ -112,12 +113,12 @@ def test_errors_give_the_line_whatever_the_block(tmp_path, header, block_bytes, 
 def test_the_first_of_several_errors_is_raised(tmp_path, jobs):
     compressed = gzip.compress(b"1 1:1\n" * 50 + b"1 1:x\n" + b"1 1:1\n" * 50, mtime=0)
     (tmp_path / "x.gz").write_bytes(compressed[:-5])
-    with pytest.raises(InputError, match=r"x\.gz:51: "):
+    with refused(InputError, "x.gz:51: "):
         list(iter_chunks(tmp_path / "x.gz", block_bytes=10, run=Run(jobs=jobs)))
     (tmp_path / "x.gz").write_bytes(gzip.compress(b"1 1:1\n" * 101, mtime=0)[:-5])
     chunks = iter_chunks(tmp_path / "x.gz", block_bytes=60, run=Run(jobs=jobs))
     assert len(next(chunks)) == 10
-    with pytest.raises(InputError, match="cut short"):
+    with refused(InputError):
         list(chunks)
 
 
@@ -142,7 +143,7 @@ def test_standard_input(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LINES)))
     assert_same(read("-"), read(tmp_path / "x"))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1 x\n")))
-    with pytest.raises(InputError, match="standard input:1: "):
+    with refused(InputError):
         read("-")
 
 
@@ -155,14 +156,14 @@ def test_compressed(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"# nothing\n", b"0 5 5\n"])
 def test_no_instances(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
-    with pytest.raises(InputError, match="x:1: the file has no instances"):
+    with refused(InputError, "x:1: "):
         read(tmp_path / "x")
     assert list(iter_chunks(tmp_path / "x", may_be_empty=True)) == []
 
 
 def test_header_with_another_number_of_instances(tmp_path):
     (tmp_path / "x").write_bytes(b"3 5 5\n1 1:1\n1 1:1\n")
-    with pytest.raises(InputError, match="x:1: the header announces 3 instances, but 2 follow"):
+    with refused(InputError, "x:1: "):
         read(tmp_path / "x")
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.svmlight.streams import blocks, open_input, open_output, refuse_unwritable
+from tests.golden import refused
 
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 DECOMPRESS = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
@@ -40,7 +41,7 @@ def test_compressed_input(tmp_path, suffix):
 def test_compressed_input_cut_short(tmp_path, suffix):
     path = tmp_path / f"x{suffix}"
     path.write_bytes(COMPRESS[suffix](TEXT)[:-5])
-    with pytest.raises(InputError, match="cut short") as caught:
+    with refused(InputError) as caught:
         read(path)
     assert caught.value.source == str(path)
 
@@ -49,7 +50,7 @@ def test_compressed_input_cut_short(tmp_path, suffix):
 def test_input_that_is_not_compressed(tmp_path, suffix):
     path = tmp_path / f"x{suffix}"
     path.write_bytes(TEXT)
-    with pytest.raises(InputError, match=f"not {suffix} data in spite of their name"):
+    with refused(InputError):
         read(path)
 
 
@@ -90,9 +91,9 @@ def test_zeros_between_and_after_streams_are_padding(tmp_path, suffix, padding):
 
 
 def test_input_that_cannot_be_opened(tmp_path):
-    with pytest.raises(InputError, match=r"none: cannot be read: No such file"):
+    with refused(InputError, "none: "):
         read(tmp_path / "none")
-    with pytest.raises(InputError, match=r"cannot be read: Is a directory"):
+    with refused(InputError):
         read(tmp_path)
 
 
@@ -146,7 +147,7 @@ def test_permissions(tmp_path):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
 def test_a_write_protected_file_is_left_alone(tmp_path):
     (tmp_path / "x").touch(mode=0o444)
-    with pytest.raises(MpuError, match="x: cannot be written: Permission denied"):
+    with refused(MpuError, "x: "):
         write(tmp_path / "x")
 
 
@@ -164,9 +165,9 @@ def test_a_symbolic_link_stays(tmp_path, exists):
 
 
 def test_output_that_cannot_be_opened(tmp_path):
-    with pytest.raises(MpuError, match=r"none/x: cannot be written: No such file or directory"):
+    with refused(MpuError, "none/x: "):
         write(tmp_path / "none" / "x")
-    with pytest.raises(MpuError, match=r"cannot be written: Is a directory"):
+    with refused(MpuError):
         write(tmp_path)
 
 
@@ -181,7 +182,7 @@ def test_a_format_that_is_not_written_is_refused(tmp_path, name):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_device():
-    with pytest.raises(MpuError, match="/dev/full: cannot be written: No space left"):
+    with refused(MpuError, "/dev/full: "):
         write("/dev/full")
 
 
@@ -223,14 +224,14 @@ def test_blocks(data, block_bytes):
 def test_a_line_may_be_as_long_as_the_limit(block_bytes, end):
     data = b"1\n12345" + end
     assert b"".join(block for _, block in blocks(BytesIO(data), "x", 5, block_bytes)) == data
-    with pytest.raises(InputError, match=r"x:2: the line is longer than 4 bytes.*--max-line-bytes"):
+    with refused(InputError, "x:2: "):
         list(blocks(BytesIO(data), "x", 4, block_bytes))
 
 
 def test_what_comes_before_a_line_that_is_too_long_is_read():
     found = blocks(BytesIO(b"a\nb\n" + b"c" * 100), "x", 10)
     assert next(found) == (1, b"a\nb\n")
-    with pytest.raises(InputError, match="x:3: "):
+    with refused(InputError, "x:3: "):
         next(found)
 
 
@@ -243,6 +244,6 @@ def test_an_endless_line_is_read_no_further_than_the_limit():
             return bytes(n_bytes)
 
     stream = Endless()
-    with pytest.raises(InputError, match="x:1: "):
+    with refused(InputError, "x:1: "):
         list(blocks(stream, "x", 1 << 20, 1 << 16))
     assert stream.given <= (1 << 20) + (1 << 16)

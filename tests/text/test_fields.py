@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_cli.text.fields import holder, value_of, with_value
+from tests.golden import refused
 
 NAMES = st.text("ab.", max_size=3)
 OBJECTS = st.recursive(
@@ -46,5 +47,5 @@ def test_where_a_value_is_set(line, name, expected):
 
 @pytest.mark.parametrize("line", ['{"a": 1}', '{"a": {"b": [2]}}'])
 def test_a_path_through_another_value_is_refused(line):
-    with pytest.raises(ValueError, match="is no object"):
+    with refused(ValueError):
         with_value(line, "a.b.c", "1")

