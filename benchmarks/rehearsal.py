@@ -35,6 +35,8 @@ _LABELS = 4096  # whose instances are summed up at a time
 _FEWER = 4
 # Groups that are also learned from all instances of the file, to see how a model grows with them.
 _GROUPS = 20
+# Weights below this are dropped.
+_PRUNE = 0.3
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ class Rehearsal:
         part, other, fewer = some(0, size), some(size, 2 * size, 1), some(size, size + size // _FEWER, 1)
         rates = LabelFrequency.of(options.c, labels.shape).rates
         settings = Settings(options.cost, options.eta0, options.epochs, thin=True)
-        chosen = HyperParameters(rates=rates, settings=settings, level_settings=settings, prune=options.prune)
+        chosen = HyperParameters(rates=rates, settings=settings, prune=_PRUNE)
 
         grouped = labels_to_group(annotations)
         everything = some(0, len(data))

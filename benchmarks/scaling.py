@@ -33,7 +33,7 @@ _GIGABIT = 125e6  # bytes
 # Instances of a part: 64 MB of text in the shape of RCV1.
 _PART = 50_000
 _SETTINGS = Settings(cost=100.0, step=6.0, epochs=1)
-_OF_MANY = Options(c=1.0, cost=300.0, eta0=16.0, epochs=1, prune=0.3, levels=2)
+_OF_MANY = Options(c=1.0, cost=300.0, eta0=16.0, epochs=1, levels=2)
 # Of the last level, the share of the instances that are predicted before they are learned from.
 _LAST = 40
 

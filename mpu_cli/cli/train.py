@@ -96,11 +96,11 @@ def _first_words(text: str) -> str:
 
 _COMMON = "output c levels labels reviewed accept_on jobs quiet json help"
 _GROUPS = {
-    "Learning": "method loss features levels cost eta0 epochs folds threshold top_k for stack_scale seed",
+    "Learning": "method loss features levels cost eta0 epochs folds threshold top_k for seed",
     "Knowledge of the labels": "c reviewed on_conflict reviewed_wins fully_labelled implied labels zero_based "
     "label_features prior",
     "Replacing the model": "accept_on accept_margin accept_metric keep",
-    "Large data": "sample prune cache jobs kernel",
+    "Large data": "sample cache jobs kernel",
     "Cluster": "cluster cluster_timeout",
     "Input": "implicit_values max_line_bytes",
     "Output": "output oof history json log_format quiet verbose help",

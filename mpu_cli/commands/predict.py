@@ -17,7 +17,7 @@ from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.prediction_files import RECORD_FORMS, Ids, Texts, header, record_writer
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.model.explanation import named_reasons
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.model.stacking import STACK_SCALE, StackedModel
 from mpu_cli.core.suggest.suggestions import Cells
 from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError, counted
 from mpu_cli.evaluation.compare import with_thresholds
@@ -102,10 +102,9 @@ class Fitness:
 
 def _length(model: TrainedModel) -> float | None:
     """Return the root of the mean squared length of the instances in training; None where the model does not tell."""
-    scale, of_stack = getattr(model.predictor, "scale", None), model.options.get("stack_scale")
-    if not isinstance(scale, float) or not isinstance(of_stack, float) or not of_stack:
+    if model.method != "mpu" or not isinstance(model.predictor, StackedModel):
         return None
-    return scale / of_stack or None
+    return model.predictor.scale / STACK_SCALE or None
 
 
 # Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many

@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS, Block, DensePredictions, HeldOut, Top, collector
-from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.sgd import Settings, TrainingSet
@@ -43,7 +42,7 @@ class LearningTask:
     run: Run = DEFAULT_RUN
     side: SideInformation = NO_SIDE_INFORMATION  # of these instances and labels
     top: Top | None = None  # which predictions are kept, where labels are many; None: all
-    prune: float | None = None  # weights below this are dropped; None: none, and weights are dense
+    prune: float | None = None  # where labels are many, weights below this are dropped; None: weights are dense
 
     def __len__(self) -> int:
         return len(self.features)
@@ -113,8 +112,7 @@ class _Blocks:
 
     def __init__(self, task: LearningTask, n_chains: int) -> None:
         self.prune, self.n_chains, q = task.prune, n_chains, task.labels.shape[1]
-        self.is_sparse = n_chains == 1 and task.prune is not None
-        self.weights = np.empty((task.features.width, 0 if self.is_sparse else q), np.float32)
+        self.weights = np.empty((task.features.width, q if task.prune is None else 0), np.float32)
         self.bias = np.zeros(q, np.float32)
         self.sparse: list[tuple[LinearModel, np.ndarray]] = []
         if n_chains > 1:
@@ -122,26 +120,26 @@ class _Blocks:
 
     def take(self, data: TrainingSet, block: Block, model: LinearModel) -> LinearModel | None:
         """Keep a model in the thread that has learned it, or return what `add` keeps."""
-        if self.n_chains > 1:
-            return model
         if self.prune is not None:
             return sgd.sparse_model(data, model, self.prune)
+        if self.n_chains > 1:
+            return model
         self.weights[:, block], self.bias[block] = model.weights, model.bias
         return None
 
     def add(self, block: Block, model: LinearModel | None) -> None:
         """Keep what `take` returned; in one thread, since sums depend on the order."""
-        if self.n_chains > 1 and model is not None:
+        if self.prune is not None and model is not None:
+            self.sparse.append((model, np.arange(len(self.bias))[block]))
+        elif model is not None:
             self.weights[:, block] += model.weights / self.n_chains
             self.bias[block] += model.bias / self.n_chains
-        elif model is not None:
-            self.sparse.append((model, np.arange(len(self.bias))[block]))
 
     def joined(self, others: list[tuple[LinearModel, np.ndarray]]) -> LinearModel:
         """Return the model of all labels."""
-        if self.is_sparse:
+        if self.prune is not None:
             return LinearModel.of_blocks(*zip(*self.sparse, *others, strict=True))
-        return LinearModel(self.weights if self.prune is None else pruned(self.weights, self.prune), self.bias)
+        return LinearModel(self.weights, self.bias)
 
 
 class _InPassing:
@@ -161,7 +159,7 @@ class _InPassing:
             self.begun.append((sgd.sparse_model(sets[0], model, task.prune), np.arange(self.q)[block]))
         else:
             places = rows if isinstance(self.rows, slice) else np.searchsorted(self.rows, rows)
-            predict(model, task.features, rows, block, self.predictions, task.run, task.prune, places)
+            predict(model, task.features, rows, block, self.predictions, task.run, places)
 
     def held_out(self, others: list[tuple[LinearModel, np.ndarray]]) -> HeldOut:
         """Return all predictions."""
@@ -216,7 +214,7 @@ def predict_out_of_fold(
     predictions = collector(task.labels.shape, task.top)
     folds = (replace(task, features=features_of(number)).without(rows) for number, rows in enumerate(fold_rows))
     if task.top is None:
-        predict_folds(folds, predictions, task.frequency, task.settings, task.run, tick, task.prune)
+        predict_folds(folds, predictions, task.frequency, task.settings, task.run, tick)
     else:
         predict_top_of_folds(folds, predictions, task.frequency, task.settings, task.top, task.prune, task.run, tick)
     probabilities, held_out = predictions.result(), rows_of(fold_rows, len(task))

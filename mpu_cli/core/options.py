@@ -121,17 +121,6 @@ class Options(Descent, FrequencyOptions):
         "label, which maximises the expected F1 of this label, so that rare labels count like frequent ones; C, eta0 "
         "and the loss are then chosen for macro-F1 too, of up to 500 labels.",
     )
-    stack_scale: float = option(
-        WEIGHT,
-        0.3,
-        "Weight of the predictions of a level as features of the next, relative to the length of instances.",
-    )
-    prune: float | None = option(
-        WordOr((AUTO,), WEIGHT_OR_0),
-        None,
-        "Drop weights below this, in absolute value. auto: with more than 500 labels, the largest value that does not "
-        "lower the expected F1; with fewer, none.",
-    )
     prior: str | float | None = option(
         WordOr((AUTO, "none"), WEIGHT_OR_0),
         None,

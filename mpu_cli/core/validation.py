@@ -124,18 +124,16 @@ def predict_folds(
     settings: sgd.Settings,
     run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
-    prune: float | None = None,
 ) -> None:
     """Predict instances by models that have not seen them; those that no fold holds out are not touched.
 
     Folds are a list where they serve several times, and a generator where they should be made one at a time. The
-    threads of the run work on folds and label blocks. `tick` is called once per fold, in their order. Weights below
-    `prune` are dropped before predicting.
+    threads of the run work on folds and label blocks. `tick` is called once per fold, in their order.
     """
 
     def predict_block(fold: Fold, block: Block, start: LinearModel, is_last: bool) -> bool:
         model = sgd.train_block(fold.training, block, frequency, settings, start.block(block))
-        predict(model, fold.features, fold.rows, block, predictions, run, prune)
+        predict(model, fold.features, fold.rows, block, predictions, run)
         return is_last
 
     def units() -> Iterator[_Unit]:
@@ -193,15 +191,13 @@ def predict(
     block: Block,
     predictions: Collector,
     run: Run = DEFAULT_RUN,
-    prune: float | None = None,
     places: np.ndarray | None = None,
 ) -> None:
-    """Predict these of all instances by the model of a block of labels, without weights below `prune`.
+    """Predict these of all instances by the model of a block of labels.
 
     They go into the rows `places` of the predictions; default: the same. OverflowingError where the numbers may leave
     their range.
     """
-    model = model.pruned(prune)
     places = rows if places is None else places
     for start in range(0, len(rows), _ROWS):  # all together would be a copy of much of the data
         part = slice(start, start + _ROWS)

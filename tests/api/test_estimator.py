@@ -42,8 +42,8 @@ def from_file(path):
             {"random_state": 3, "levels": 1, "threshold": "per-label"},
         ),
         (
-            ("--c", 0.5, "--cost", 10, "--epochs", 3, "--folds", 2, "--stack-scale", 0.1, "--threshold", 1, "-j", 1),
-            {"c": 0.5, "C": 10, "epochs": np.int64(3), "folds": 2, "stack_scale": 0.1, "threshold": 1, "n_jobs": 1},
+            ("--c", 0.5, "--cost", 10, "--epochs", 3, "--folds", 2, "--threshold", 1, "-j", 1),
+            {"c": 0.5, "C": 10, "epochs": np.int64(3), "folds": 2, "threshold": 1, "n_jobs": 1},
         ),
         (("--method", "br", "--sample", 100), {"method": "br", "sample": 100}),
         (("--method", "elkan08", "--c-method", "e3"), {"method": "elkan08", "c_method": "e3"}),

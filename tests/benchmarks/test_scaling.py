@@ -91,7 +91,7 @@ def test_what_the_client_gathers_is_sent_to_it():
     assert simulation.run(10.0).seconds == 4
 
 
-OPTIONS = Options(c=1.0, cost=100.0, eta0=2.0, epochs=1, folds=2, prune=0.05, sample=500, levels=2)
+OPTIONS = Options(c=1.0, cost=100.0, eta0=2.0, epochs=1, folds=2, sample=500, levels=2)
 
 
 @pytest.fixture(autouse=True)

@@ -40,7 +40,6 @@ _MOST_OPTIONS = 4  # of many, one is wrong usage
 _TRAIN = [
     *(("one-label", "mpu", option, value) for option, value in (("--cost", "1e-30"), ("--kernel", "auto"))),
     *(("constant-features", "mpu", "--c", value) for value in ("1e-300", "1e-320")),
-    *(("huge-and-tiny", "mpu", "--stack-scale", value) for value in ("1e30", "1e308")),
     *(("huge-and-tiny", "m3l-rbf", "--gamma", value) for value in ("1e-30", "1e30")),
     ("huge-and-tiny", "m3l-linear", "--cost", "1e30"),
     ("no-features", "m3l-rbf", "--cost", "1e30"),

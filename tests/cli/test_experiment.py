@@ -343,7 +343,7 @@ def test_data_without_labels_are_an_error(run, tmp_path):
         (("--methods", "mpu:level=1"), "'level' is not an option of mpu; it has"),
         (("--methods", "br:levels=1"), "'levels' is not an option of br"),
         (("--methods", "mpu:seed=1"), "'seed' is not an option of mpu"),
-        (("--methods", "mpu:stack-scale=1:stack_scale=2"), "'stack_scale' is there twice"),
+        (("--methods", "elkan08:c-method=e1:c_method=e3"), "'c_method' is there twice"),
         (("--methods", "mpu:empty=1"), "'empty' is not an option of mpu"),
         (("--methods", "mpu:levels=0"), "mpu:levels=0: --levels: '0': give auto, or a whole number from 1 to 100"),
         (("--methods", "mpu:c=file.txt"), "--c: 'file.txt': give auto, or a number above 0 and at most 1."),
@@ -381,11 +381,11 @@ def test_sizes_are_numbers_or_go_on():
 
 
 def test_options_of_methods_are_those_of_train():
-    text = "mpu:levels=1:stack-scale=0.5:cost=auto:threshold=0.5,elkan08:c-method=e3:epochs=3,m3l-rbf:gamma=2"
+    text = "mpu:levels=1:cost=auto:threshold=0.5,elkan08:c-method=e3:epochs=3,m3l-rbf:gamma=2"
     mpu, elkan, m3l = methods_of(text)
     training = mpu.options
-    assert (mpu.label, mpu.name) == ("mpu:levels=1:stack-scale=0.5:cost=auto:threshold=0.5", "mpu")
-    assert (training.levels, training.stack_scale, training.cost, training.threshold) == (1, 0.5, None, 0.5)
+    assert (mpu.label, mpu.name) == ("mpu:levels=1:cost=auto:threshold=0.5", "mpu")
+    assert (training.levels, training.cost, training.threshold) == (1, None, 0.5)
     assert (elkan.options.c_method, elkan.options.epochs) == ("e3", 3)
     assert m3l.options.gamma == 2
 

@@ -216,7 +216,7 @@ def test_many_labels_of_few_features(run, tmp_path):
     q = 600
     lines = [f"{k} {k + 1000}:1 5000000:1\n" for k in range(q)] * 3
     (tmp_path / "many.svm").write_text("".join(lines))
-    options = ("--c", 0.5, "--cost", 30, "--epochs", 3, "--prune", 0.01, "-q")
+    options = ("--c", 0.5, "--cost", 30, "--epochs", 3, "-q")
     assert run("train", tmp_path / "many.svm", *options).exit_code == 0
     (label,) = told(run, tmp_path / "many.mpu", "--label", 17, "--top", 1)["of_labels"]
     assert label["features_for"][0]["feature"] == 1017

@@ -273,7 +273,6 @@ def test_a_malformed_file_of_c(run, tiny, tmp_path):
         *[("--cost", value) for value in ("0", "-1", "nan", "inf", "much", "1e308", "1e-320")],
         *[("--epochs", value) for value in ("0", "-1", "1.5", "many", "1000001")],
         *[("--threshold", value) for value in ("-0.1", "1.1", "nan", "best")],
-        *[("--stack-scale", value) for value in ("0", "-1", "nan", "inf", "1e308", "1e-320")],
         *[("--levels", value) for value in ("0", "-1", "two", "101", "9" * 400)],
         *[("--folds", value) for value in ("1", "0", "x", "9" * 400)],
         *[("--sample", value) for value in ("0", "9" * 400)],
@@ -314,13 +313,6 @@ def test_levels(run, tiny, levels):
     report = json.loads(run("train", tiny, *QUICK[:-1], levels, "--json").stdout)
     assert len(report["expected_micro_f1_by_level"]) == levels
     assert len(bundle.load(tiny.with_suffix(".mpu")).predictor.levels) == levels
-
-
-def test_the_scale_of_stacked_features_matters(run, tiny, tmp_path):
-    for scale in ("0.1", "0.6"):
-        run("train", tiny, "-o", tmp_path / scale, *QUICK[:-1], 2, "--stack-scale", scale)
-    small, large = (bundle.load(tmp_path / scale).predictor.scale for scale in ("0.1", "0.6"))
-    assert large == pytest.approx(6 * small)
 
 
 def test_more_threads_than_a_system_has(run, tiny):

@@ -49,12 +49,12 @@ def test_data_without_a_label(run, tmp_path, text):
     assert [entry.name for entry in tmp_path.iterdir()] == ["unlabelled.svm"]
 
 
-def test_eta0_and_prune_are_those_that_are_given(run, tmp_path):
-    """Also an eta0 that is never tried, with a C that is chosen, on a sample; and nothing is dropped by 0."""
+def test_eta0_is_the_one_that_is_given(run, tmp_path):
+    """Also an eta0 that is never tried, with a C that is chosen, on a sample."""
     source = tmp_path / "x.svm"
     source.write_text("".join(f"{i % 2} {i % 2 + 1}:1 {i % 5 + 3}:0.5\n" for i in range(60)))
     given = "--c", 1, "--epochs", 2, "--levels", 1, "--sample", 30, "--json"
-    report = json.loads(run("train", source, *given, "--eta0", 3.3, "--prune", 0).stdout)
+    report = json.loads(run("train", source, *given, "--eta0", 3.3).stdout)
     assert report["step"] == 3.3
     assert report["cost"] > 0
 

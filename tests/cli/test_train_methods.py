@@ -87,7 +87,6 @@ def test_the_same_bytes_on_any_number_of_threads(run, files, tmp_path, method):
         ("br", ("--levels", 3), "--levels is an option of mpu, not of br"),
         ("br", ("--c", 0.5), "--c is an option of mpu,"),
         ("elkan08", ("--threshold", 0.5), "--threshold is an option of mpu,"),
-        ("br", ("--stack-scale", 0.3), "--stack-scale is an option of mpu,"),
         ("mpu", ("--c-method", "e1"), "--c-method is an option of elkan08, not of mpu"),
         ("br", ("--elkan-variant", "ratio"), "--elkan-variant is an option of elkan08,"),
         ("mpu", ("--label-correlation", 0.5), "--label-correlation is an option of m3l-linear and m3l-rbf,"),

@@ -21,7 +21,7 @@ from tests.core.train.test_many_labels import as_arrays, problem
 from tests.endurance.commands import model_files
 from tests.slow import slow
 
-OPTIONS = Options(c=0.7, cost=100.0, eta0=2.0, epochs=1, folds=2, prune=0.1, sample=300, levels=2)
+OPTIONS = Options(c=0.7, cost=100.0, eta0=2.0, epochs=1, folds=2, sample=300, levels=2)
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import issparse
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Problem
@@ -81,12 +80,3 @@ def test_a_level_that_the_next_learns_from_is_learned_by_halves(monkeypatch, fol
     model, _ = train(Problem(as_features(X), hide(Y, 0.3)), options)
     assert len(model.levels) == levels
     assert bool(used) == halved
-
-
-def test_weights_are_dropped_of_the_mean_too():
-    X, Y = linear_problem(300, 6, 4)
-    options = Options(levels=2, folds=2, epochs=1, c=0.7, cost=3.0, eta0=2.0, sample=100, prune=0.05)
-    model, _ = train(Problem(as_features(X), hide(Y, 0.3)), options)
-    for level in model.levels:
-        assert issparse(level.weights)
-        assert 0 < np.abs(level.weights.data).min() >= 0.05

@@ -16,13 +16,13 @@ from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.train.groups import sample_negatives
-from mpu_cli.core.validation import Chain, predict_folds, split
+from mpu_cli.core.validation import Chain, predict_top_of_folds, split
 from mpu_cli.runtime.run import Run
 from tests.core.train.test_many_labels import Q, as_arrays, micro_f1, problem
 
 N = 3000
 SETTINGS = Settings(cost=100.0, step=2.0, epochs=2)
-QUICK = {"c": 0.7, "cost": 100.0, "eta0": 2.0, "epochs": 2, "folds": 2, "prune": 0.1}
+QUICK = {"c": 0.7, "cost": 100.0, "eta0": 2.0, "epochs": 2, "folds": 2}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
     in_folds, in_passing = [], []
     for negatives in (None, of_all_instances(N)):
         fold = split(features, labels, held_out, Run(), SideInformation(negatives=negatives))
-        predict_folds([fold], collected := TopPredictions(Top(), labels.shape), frequency, SETTINGS, prune=0.1)
+        predict_top_of_folds([fold], collected := TopPredictions(Top(), labels.shape), frequency, SETTINGS, Top(), 0.1)
         in_folds.append(collected.result().toarray())
         side, others = SideInformation(negatives=negatives), np.setdiff1d(np.arange(N), held_out)
         task = LearningTask(features, labels, frequency, SETTINGS, Run(), side, Top(), 0.1)

@@ -27,6 +27,9 @@ from mpu_cli.core.model.calibration import AnyCalibration, Calibration, Stratifi
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
+# Weight of the predictions of a level as features of the next, relative to the length of instances.
+STACK_SCALE = 0.3
+
 
 @dataclass(frozen=True)
 class LinearModel:
@@ -62,10 +65,8 @@ class LinearModel:
         weights = self.weights[:, labels] if dense else csr_array(self._by_label[:, labels])
         return LinearModel(weights, self.bias[labels])
 
-    def pruned(self, least: float | None) -> "LinearModel":
-        """Return the model with dense weights without those below this absolute value; None: with all."""
-        if least is None:
-            return self
+    def pruned(self, least: float) -> "LinearModel":
+        """Return the model with dense weights without those below this absolute value."""
         return LinearModel(np.where(np.abs(self.weights) < np.float32(least), np.float32(0), self.weights), self.bias)
 
     @classmethod

@@ -104,7 +104,7 @@ class HyperParameters:
     rates: np.ndarray  # float64, shape (q,): label frequency of each label, where the label is not verified
     settings: Settings
     folds: int | None = None  # number of cross-validation folds; None: by the number of instances
-    prune: float | None = None  # weights below this are dropped; None: none
+    prune: float | None = None  # with many labels, weights below this are dropped
     estimates: Estimates = Estimates()
     # Out-of-fold predictions of level 0, if choosing the settings has predicted all instances
     held_out: HeldOut | None = None
@@ -130,10 +130,9 @@ def choose_hyper_parameters(
     if many and loss_named(loss).cost_of_many is None:
         raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
     free = _free(options, has_label_features)
-    prune_automatically = many and options.prune is None
     folds = options.folds or usual_folds(n, q)
     sample = None
-    if options.c is None or free or prune_automatically:
+    if options.c is None or free or many:
         sample = _sample(population, options.sample, folds, run)
     if options.c is None and sample is not None:
         if estimates is None:
@@ -150,7 +149,7 @@ def choose_hyper_parameters(
         return _with_fixed(options, begin, has_label_features)
 
     settings = starting(loss)
-    held_out, f1, prune = None, None, options.prune if many else options.prune or None
+    held_out, f1, prune = None, None, None
     if sample is not None and free:
         with run.step(Step.CHOOSE_C if "cost" in free else Step.CHOOSE_PRIOR) as tick:
             starts = [settings]
@@ -160,7 +159,7 @@ def choose_hyper_parameters(
             climb = _Climb(starts, free, PU_F1 if many else options.threshold, tick)
             choice = _choose(sample, rates, climb, run)
             settings, held_out, f1 = choice.settings, choice.held_out, choice.f1
-    if sample is not None and prune_automatically:
+    if sample is not None and many:
         with run.step(Step.CHOOSE_WEIGHTS_TO_DROP):
             prune = _choose_pruning(sample, rates, settings, run)
     return HyperParameters(

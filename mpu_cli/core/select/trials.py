@@ -150,7 +150,7 @@ def choose_pruning(trial: Trial, settings: sgd.Settings, run: Run = DEFAULT_RUN)
         training = fold.training
         model = sgd.train_block(training, block, frequency, settings, training.cold_start(frequency).block(block))
         for cut, into in zip(cuts, probabilities, strict=True):
-            predict(model, fold.features, fold.rows, block, DensePredictions(into), run, float(cut))
+            predict(model.pruned(float(cut)), fold.features, fold.rows, block, DensePredictions(into), run)
 
     tasks = ((fold, block) for fold in folds for block in fold.training.blocks())
     for _ in parallel.run(try_block, tasks, run.jobs):

@@ -17,7 +17,7 @@ from mpu_cli.core.frequency.estimators import FrequencyEstimate, GroupFrequencie
 from mpu_cli.core.frequency.given import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.instances import Instances
-from mpu_cli.core.model.stacking import AnyModel, StackedModel
+from mpu_cli.core.model.stacking import STACK_SCALE, AnyModel, StackedModel
 from mpu_cli.core.negative_sampling import is_worthwhile
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.parts import PartRows
@@ -131,7 +131,7 @@ def train_on_parts(
 
     chosen = chosen or choose_hyper_parameters(instances, options, run)
     instances = instances.with_group_rates(chosen.estimates.group_rates)
-    scale = _scale_of_predictions(instances, options)
+    scale = _scale_of_predictions(instances)
     top = None if q <= FEW_LABELS else Top.enough_for(instances.label_counts(), q, float(chosen.rates.mean()))
     level = _first_level(instances, chosen, run, top, n_shards)
     is_automatic = options.levels is None
@@ -167,9 +167,9 @@ def train_on_parts(
     )
 
 
-def _scale_of_predictions(instances: Instances, options: Options) -> float:
+def _scale_of_predictions(instances: Instances) -> float:
     """Return what predictions of a level are multiplied by as features of the next."""
-    scale = float(options.stack_scale * np.sqrt(instances.mean_squared_norm()))
+    scale = float(STACK_SCALE * np.sqrt(instances.mean_squared_norm()))
     if scale > LARGEST_SUM:
         raise OverflowingError
     return scale

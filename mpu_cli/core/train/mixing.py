@@ -182,14 +182,10 @@ class Shards(Level):
                 models = mixing.through(self.parts, of_chain)
                 if chain.predicted is not None:
                     begun = models[0]
-                    if chosen.prune is not None:
-                        begun = self.executor.submit(LinearModel.pruned, begun, chosen.prune)
                     predicting.append(begun)
                 if chain in plan.whole:
                     whole.append(models[-1])
             mean = mixing.mean(whole, [1] * len(whole))
-            if chosen.prune is not None:
-                mean = self.executor.submit(pruned_model, mean, chosen.prune)
             self.executor.wait(submitted, tick)
         return [*predicting, mean]
 

@@ -32,7 +32,7 @@ def test_a_block_of_many_labels_is_refused_with_its_size(monkeypatch, levels, fe
 
 def test_many_labels_are_not_refused_for_what_all_of_their_weights_would_take(monkeypatch):
     monkeypatch.setattr(limits, "machine_memory", lambda: 4 * Q * 1000 - 1)
-    model, _ = train(Problem(*problem(1000)), replace(QUICK, levels=1, prune=0.5))
+    model, _ = train(Problem(*problem(1000)), replace(QUICK, levels=1))
     assert model.levels[0].weights.shape == (1000, Q)
 
 

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.train import algorithm
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.baselines.rbf import KernelModel
@@ -93,7 +94,8 @@ def test_a_kernel_width_beyond_32_bits_is_refused(gamma):
         KernelModel(support, np.ones((2, 1), np.float32), gamma, np.array([0.5], np.float32)).probabilities(support)
 
 
-def test_a_weight_of_predictions_beyond_32_bits_is_refused():
+def test_a_weight_of_predictions_beyond_32_bits_is_refused(monkeypatch):
+    monkeypatch.setattr(algorithm, "STACK_SCALE", 1e6)
     X, Y = linear_problem(40, 3, 4)
     with pytest.raises(OverflowingError):
-        train(Problem(as_features(X * 1e37), as_labels(Y)), Options(c=1.0, cost=1.0, epochs=2, stack_scale=1e6))
+        train(Problem(as_features(X * 1e37), as_labels(Y)), Options(c=1.0, cost=1.0, epochs=2))

@@ -9,6 +9,7 @@ from sklearn.metrics import f1_score
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.model.stacking import LinearModel, StackedModel, stack
+from mpu_cli.core.train import algorithm
 from mpu_cli.core.train.algorithm import Options, train
 from tests.core.simulated import as_features, hide, read_digits
 from tests.slow import slow, slow_uncompiled
@@ -70,13 +71,14 @@ def quadrants(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.5])
-def test_levels_learn_labels_from_labels(missing):
+def test_levels_learn_labels_from_labels(monkeypatch, missing):
     """`Both` is linear in the first two labels, and so takes two levels; `exactly one` needs `both` and takes three."""
+    monkeypatch.setattr(algorithm, "STACK_SCALE", 1.0)
     X, Y = quadrants(1500, 0)
     test_X, test_Y = quadrants(1500, 1)
     both, one = [], []
     for levels in (1, 2, 3):
-        options = Options(levels=levels, c=1 - missing, cost=3000.0, threshold="per-label", stack_scale=1.0)
+        options = Options(levels=levels, c=1 - missing, cost=3000.0, threshold="per-label")
         model, _ = train(Problem(as_features(X), hide(Y, missing)), options)
         predicted = model.probabilities(as_features(test_X)) >= model.thresholds
         both.append(f1_score(test_Y[:, 2], predicted[:, 2]))

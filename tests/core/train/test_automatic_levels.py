@@ -3,6 +3,7 @@ from numpy.testing import assert_array_equal
 
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.options import Options
+from mpu_cli.core.train import algorithm
 from mpu_cli.core.train.algorithm import train
 from tests.core.simulated import as_features, hide, linear_problem, read_digits
 
@@ -20,12 +21,13 @@ def assert_same_model(one, other) -> None:
 
 @pytest.mark.parametrize("threshold", ["pu-f1", "per-label", "macro-f1"])
 @pytest.mark.parametrize(("scale", "expected"), [(0.1, 2), (30.0, 1)])
-def test_the_level_with_the_larger_expected_f1_is_the_last(scale, expected, threshold):
+def test_the_level_with_the_larger_expected_f1_is_the_last(monkeypatch, scale, expected, threshold):
+    monkeypatch.setattr(algorithm, "STACK_SCALE", scale)
     X, Y = linear_problem(200, 6, 4)
     matrix, labels = as_features(X), hide(Y, 0.3)
 
     def learn(levels: int | None):
-        return train(Problem(matrix, labels), Options(**GIVEN, levels=levels, stack_scale=scale, threshold=threshold))
+        return train(Problem(matrix, labels), Options(**GIVEN, levels=levels, threshold=threshold))
 
     model, report = learn(None)
     assert (report.level_f1[1] < report.level_f1[0]) == (expected == 1)

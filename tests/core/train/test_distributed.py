@@ -77,7 +77,6 @@ GIVEN = [
     {"c": 0.7},
     {"cost": 3.0},
     {"seed": 5},
-    {"prune": 0.05},
     {"loss": "squared-hinge", "epochs": 4},
     {"epochs": 3},
     {"folds": 3},
@@ -135,7 +134,7 @@ def test_one_part_draws_weights_to_features_of_labels_as_a_single_machine_does(p
 
 @pytest.mark.parametrize(
     "given",
-    [{"loss": "squared-hinge", "epochs": None}, {"prune": 0.02}, {"prior": 5.0}, {"sampled": 300}],
+    [{"loss": "squared-hinge", "epochs": None}, {"prior": 5.0}, {"sampled": 300}],
     ids=lambda given: next(iter(given)),
 )
 def test_parts_and_shards_lose_little_whatever_is_asked_for(given):

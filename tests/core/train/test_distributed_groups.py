@@ -19,7 +19,7 @@ from tests.core.train.test_many_labels import D, Q, as_arrays, micro_f1, problem
 from tests.slow import slow
 
 N = 1500
-OPTIONS = Options(c=0.7, cost=100.0, eta0=2.0, epochs=1, folds=2, prune=0.1, sample=500, levels=2)
+OPTIONS = Options(c=0.7, cost=100.0, eta0=2.0, epochs=1, folds=2, sample=500, levels=2)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def same(one, other) -> bool:
     return [a.tobytes() for a in as_arrays(one)] == [a.tobytes() for a in as_arrays(other)]
 
 
-GIVEN = [{}, {"threshold": "per-label"}, {"sample": 1200}, {"seed": 5}, {"folds": 3}, {"prune": None}]
+GIVEN = [{}, {"threshold": "per-label"}, {"sample": 1200}, {"seed": 5}, {"folds": 3}]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS, Top, all_reaching, at_least
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.data.weights import pruned
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.model.thresholds import reached
-from mpu_cli.core.select import hyper_parameters
+from mpu_cli.core.select import hyper_parameters, trials
 from mpu_cli.core.select.sample import draw_labels
 from mpu_cli.core.train import algorithm
 from mpu_cli.core.train.algorithm import Options, train
@@ -89,10 +90,11 @@ def test_without_pruning_and_thinning_level_0_is_the_dense_one(monkeypatch):
     monkeypatch.setattr(kernel(Run()), "THINNED_TO_ONE_IN", 1)
     matrix, annotated, _ = problem()
     annotated = annotated[:, np.flatnonzero(np.bincount(annotated.indices, minlength=Q))]
-    options = Options(**QUICK, levels=1, prune=0.0)
+    monkeypatch.setattr(trials, "CUTS", (0.0,))
+    options = Options(**QUICK, levels=1)
     sparse, _ = train(Problem(matrix, annotated), options, calibrated=False)
     learn_densely(monkeypatch)
-    dense, _ = train(Problem(matrix, annotated), replace(options, prune=None), calibrated=False)
+    dense, _ = train(Problem(matrix, annotated), options, calibrated=False)
     np.testing.assert_array_equal(sparse.levels[0].weights.toarray(), dense.levels[0].weights)
     np.testing.assert_array_equal(sparse.levels[0].bias, dense.levels[0].bias)
     test, _, _ = problem(seed=1)
@@ -116,8 +118,8 @@ def test_more_are_predicted_where_more_are_asked_for(trained):
 def test_kernels_agree_on_the_largest():
     pytest.importorskip("numba")
     matrix, annotated, _ = problem(n=100)
-    (model, _), _ = train(Problem(matrix, annotated[:, :FEW_LABELS]), Options(**QUICK, levels=1, prune=0.05)), None
-    level = model.levels[0]
+    model, _ = train(Problem(matrix, annotated[:, :FEW_LABELS]), Options(**QUICK, levels=1))
+    level = replace(model.levels[0], weights=pruned(model.levels[0].weights, 0.05))
     for top in (Top(1, 0.5), Top(7, 1e-6), Top(FEW_LABELS, 1e-30)):
         one, other = (level.top(Features.of(matrix), top, Run(kernel=name)) for name in ("numpy", "numba"))
         np.testing.assert_array_equal(one.indptr, other.indptr)
