@@ -133,19 +133,19 @@ def estimate_c(
     if method not in METHODS:
         raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
     annotations = _annotations(y, keywords, Estimation)
-    matrix, P = _evidence(X, scores, annotations)
+    matrix, P = _evidence(X, y, scores, annotations)
     declared = {name: parameters.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
     chosen = {name: keywords.get(option.name, option.written_default) for name, option in declared.items()}
     return learning.estimate_frequency(parameters.checked(chosen), matrix, annotations, method, P, per_label)
 
 
-def _evidence(X: Any, scores: Any, annotations: Annotations) -> tuple[csr_array, np.ndarray | None]:
+def _evidence(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[csr_array, np.ndarray | None]:
     """Check features, or scores in their place: then there are no features."""
     if (X is None) == (scores is None):
         raise DataError("give either features, X, or the out-of-fold scores of a model, scores=")
     if scores is None:
         return arrays.features(X, annotations.labels), None
-    return learning.without_features(annotations.labels.shape[0]), annotations.of_scores(scores)
+    return learning.without_features(annotations.labels.shape[0]), annotations.of_scores(scores, y)
 
 
 def calibrate(
@@ -194,7 +194,7 @@ def calibrate(
     0.8
     """
     annotations = _annotations(y, verified)
-    return calibrated_by(annotations.of_scores(scores), annotations.labels, learning.frequency(c, annotations))
+    return calibrated_by(annotations.of_scores(scores, y), annotations.labels, learning.frequency(c, annotations))
 
 
 def missing_labels(
@@ -242,7 +242,7 @@ def missing_labels(
     (True, True)
     """
     annotations = _annotations(y, verified)
-    P = annotations.of_scores(scores)
+    P = annotations.of_scores(scores, y)
     frequency = learning.frequency(c, annotations)
     probabilities = calibrated_by(P, annotations.labels, frequency)(P)
     evidence = Evidence(probabilities, frequency, calibration_blocks=1)
@@ -353,7 +353,7 @@ def questions(
     (40, True)
     """
     annotations = _annotations(y, verified, Drawn)
-    matrix, P = _evidence(X, scores, annotations)
+    matrix, P = _evidence(X, y, scores, annotations)
     chosen = parameters.checked({"folds": "auto", "sample": Validation.sample, "seed": random_state})
     return learning.questions(chosen, matrix, annotations, n, P)
 
@@ -484,6 +484,6 @@ def choose_thresholds(
     if criterion not in CRITERIA:
         raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
     annotations = _annotations(y, verified)
-    P = annotations.of_scores(probabilities, "probabilities")
+    P = annotations.of_scores(probabilities, y, "probabilities")
     best, f1 = chosen_thresholds(P, annotations.labels, learning.frequency(c, annotations), criterion)
     return Thresholds(annotations.widened(best, np.inf), f1)

@@ -22,9 +22,9 @@ from mpu_cli.runtime.options import AUTO, Words, checked
 class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimator):
     """Any classifier, learned from annotations, whose scores become probabilities of being true.
 
-    An estimator that learns several labels at once learns all of them, such as a random forest; else each label has a
-    copy of it. Its out-of-fold scores give the label frequency c, isotonic calibration and thresholds, which make
-    probabilities and label sets of the scores of new instances.
+    An estimator that learns several labels at once learns all of them, such as a random forest; else, and where cells
+    are unknown or ignored, each label has a copy of it. Its out-of-fold scores give the label frequency c,
+    isotonic calibration and thresholds, which make probabilities and label sets of the scores of new instances.
 
     Parameters
     ----------
@@ -133,8 +133,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             the second one is annotated and the first one is not: false or missing. Of more, each instance has the one
             that is annotated: c is 1, and the most probable one is predicted.
         reviewed, fully_labelled, ignored, sampled
-            As for `MPUClassifier.fit`. The estimator learns from the annotations, corrected by what is verified. One
-            that learns all labels at once takes ignored cells for false.
+            As for `MPUClassifier.fit`. The estimator learns from the annotations, corrected by what is verified.
         groups : array_like, shape (n,), optional
             The name of the group of each instance: each group has a label frequency of its own, as of
             ``mpu train --groups``.
@@ -153,11 +152,10 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         if not is_classifier(self.estimator):
             raise DataError(f"estimator is {self.estimator!r}, which is no classifier in scikit-learn's conventions")
         unannotated = checked(Words(UNANNOTATED), "unannotated", self.unannotated)
-        y, ignored = arrays.without_unknown(y, ignored)
         named = arrays.Named.of(y)
         check_consistent_length(X, named.matrix)
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
-        annotations = arrays.Annotations.of(named.matrix, groups=groups, **verified)
+        annotations = arrays.Annotations.of(named, groups=groups, **verified)
         per_label = isinstance(self.c, str) and self.c == PER_LABEL
         as_mpu = MPUClassifier(
             c=1.0 if named.one_each else AUTO if per_label else self.c,

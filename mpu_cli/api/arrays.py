@@ -1,5 +1,7 @@
 """Arguments from Python: arrays, checked and converted to CSR arrays."""
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +36,7 @@ class Checked:
     @classmethod
     def of(
         cls,
-        shape: tuple[int, int],
+        named: "Named",
         reviewed: Any = None,
         fully_labelled: Any = None,
         ignored: Any = None,
@@ -43,9 +45,15 @@ class Checked:
         groups: Any = None,
     ) -> "Checked":
         """Check arguments of `fit`; DataError where one has another shape or other values."""
-        n = shape[0]
+        shape = n, _ = named.matrix.shape
+        reviewed, ignored, sampled = (
+            None if values is None else in_order_of(named.names, values, name)
+            for name, values in (("reviewed", reviewed), ("ignored", ignored), ("sampled", sampled))
+        )
         verdicts = None if reviewed is None else _matrix(reviewed, "reviewed", shape, (-1, 0, 1))
-        left_out = None if ignored is None else _matrix(ignored, "ignored", shape, (0, 1))
+        left_out = named.unknown if ignored is None else _matrix(ignored, "ignored", shape, (0, 1))
+        if named.unknown is not None and ignored is not None:
+            left_out = csr_array((named.unknown + left_out) > 0, dtype=np.int8)
         drawn, chances = _sampled(sampled, shape)
         whole = drawn if fully_labelled is None else drawn | _mask(fully_labelled, "fully_labelled", n)
         return cls(verdicts, left_out, whole, drawn, chances, label_features, _groups(groups, n))
@@ -99,16 +107,17 @@ class Annotations(LabelInformation):
     @classmethod
     def of_matrix(cls, y: Any, **checked: Any) -> "Annotations":
         """Check an indicator matrix, in which NaN, pd.NA and masked cells are unknown; other arguments as for `of`."""
-        y, checked["ignored"] = without_unknown(y, checked.get("ignored"))
-        return cls.of(indicator(y), **checked)
+        known, unknown = _without_unknown(y)
+        return cls.of(Named(indicator(known), np.array([]), unknown, columns_of(y)), **checked)
 
     def of_labels(self, values: np.ndarray) -> np.ndarray:
         """Return the columns of these labels, of all that the caller has."""
         return np.ascontiguousarray(values[..., self.columns])
 
-    def of_scores(self, values: Any, name: str = "scores") -> np.ndarray:
-        """Check scores of all cells of the caller, and return the columns of these labels: float32, n x q."""
-        return self.of_labels(scores(values, (self.labels.shape[0], self.width), name))
+    def of_scores(self, values: Any, y: Any, name: str = "scores") -> np.ndarray:
+        """Check scores of all cells of y, and return the columns of these labels: float32, n x q."""
+        in_order = in_order_of(columns_of(y), values, name)
+        return self.of_labels(scores(in_order, (self.labels.shape[0], self.width), name))
 
     def widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
         """Return columns for all labels of the caller, of those that can be learned, and a number for the others."""
@@ -119,9 +128,9 @@ class Annotations(LabelInformation):
         return Problem(matrix, self.labels, **vars(self.label_information))
 
     @classmethod
-    def of(cls, annotated: csr_array, numbers: np.ndarray | None = None, **checked: Any) -> "Annotations":
+    def of(cls, named: "Named", numbers: np.ndarray | None = None, **checked: Any) -> "Annotations":
         """Take labels that are annotated, verified as true, or have features; arguments as for `Checked`."""
-        arguments = Checked.of(annotated.shape, **checked)
+        annotated, arguments = named.matrix, Checked.of(named, **checked)
         occurs = np.zeros(annotated.shape[1], bool)
         occurs[annotated.indices] = True
         columns = arguments.columns(occurs, numbers)
@@ -137,6 +146,8 @@ class Named:
     # ndarray, shape (q,): names of the columns; of two classes in one dimension both, of which the second is the
     # column
     classes: np.ndarray
+    unknown: csr_array | None = None  # int8, shape (n, q): 1 where y does not tell; it is 0 in `matrix`
+    names: Any = None  # of the columns in y, which other arrays may have in another order; None: it has none
     has_one_dimension: bool = False  # whether y has a class for each instance
 
     @property
@@ -158,14 +169,17 @@ class Named:
         Raises DataError (y has another form, other values, or one class only, or the names are not those of its
         columns).
         """
-        names = getattr(y, "columns", None) if classes is None else classes
+        own = columns_of(y)
         if are_label_sets(y):
-            return cls(*from_label_sets(y, names))
+            matrix, labels = from_label_sets(y, classes)
+            return cls(matrix, labels, names=labels)
+        names = getattr(y, "columns", None) if classes is None else classes
+        y, unknown = _without_unknown(y)
         refuse_broken(y, "y")
         values = check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")
         if values.ndim != 1 and (issparse(values) or values.shape[1] != 1 or np.isin(values, (0, 1)).all()):
             matrix = indicator(y)
-            return cls(matrix, class_names(names, matrix.shape[1]))
+            return cls(matrix, class_names(names, matrix.shape[1]), unknown, own)
         if classes is not None:
             raise DataError(
                 "Unknown label type: y has one dimension, and classes are names of columns: give an indicator matrix, "
@@ -174,6 +188,7 @@ class Named:
         values = column_or_1d(values, warn=True)
         check_classification_targets(values)
         classes, numbers = np.unique(values, return_inverse=True)
+        _refuse_lists(classes)
         if len(classes) < 2:
             raise DataError("y has one class only, so there is nothing to learn")
         columns = [1] if len(classes) == 2 else range(len(classes))
@@ -202,30 +217,61 @@ def refuse_broken(matrix: Any, name: str) -> None:
         raise DataError(f"{name} is not a sound sparse matrix: {error}") from error
 
 
-def without_unknown(y: Any, ignored: Any = None) -> tuple[Any, Any]:
-    """Take cells that are unknown, NaN, None, pd.NA or masked, out of annotations: they become 0 there, and ignored.
+def in_order_of(names: Any, values: Any, name: str, whose: str = "y") -> Any:
+    """Return a frame of labels with its columns in the order of these names; what has no names stays as it is."""
+    own = columns_of(values)
+    if own is None or names is None or (wanted := list(names)) == own or wanted == list(range(len(wanted))):
+        return values
+    if different := [*(Counter(wanted) - Counter(own)), *(Counter(own) - Counter(wanted))]:
+        raise DataError(
+            f"{name} has other columns than {whose}: {different[0]!r} is not in both; give the same, or an array"
+        )
+    return values[wanted]
 
-    Label sets and matrices without such cells are returned as they are.
+
+def columns_of(values: Any) -> list[Any] | None:
+    """Return the names of the columns of a frame; None where there are none but their numbers."""
+    columns = getattr(values, "columns", None)
+    return None if columns is None or list(columns) == list(range(len(columns))) else list(columns)
+
+
+def _refuse_lists(classes: np.ndarray) -> None:
+    """Raise DataError where classes are texts that list labels: a part of one is a text, or part of one, elsewhere."""
+    parts = {
+        text: [part.strip() for part in _SEPARATOR.split(text)] for text in classes.tolist() if isinstance(text, str)
+    }
+    times = Counter(part for own in parts.values() for part in {*own})
+    listed = [text for text, own in parts.items() if len(own) > 1 and any(times[part] > 1 for part in own)]
+    if listed:
+        raise DataError(
+            f"y has a text for each instance, and {listed[0]!r} seems to list several labels: give a list of names for "
+            "each instance, such as [text.split(', ') for text in y]; or, if it is one class, the number of the class"
+        )
+
+
+_SEPARATOR = re.compile("[,;|]")
+
+
+def _without_unknown(y: Any) -> tuple[Any, csr_array | None]:
+    """Take cells that are unknown, NaN, None, pd.NA or masked, out of annotations: they become 0 there.
+
+    Return the annotations, as they are where there are none, and where such cells are: int8, shape (n, q).
     """
     if issparse(y):
         refuse_broken(y, "y")
         matrix = csr_array(y, copy=True)
         unknown = csr_array(matrix != matrix)
-    elif y is None or are_label_sets(y):
-        return y, ignored
     else:
         matrix = np.ma.getdata(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
         if matrix.ndim != 2 or (matrix.dtype.kind not in "fO" and matrix is y):
-            return y, ignored
+            return y, None
         with np.errstate(invalid="ignore"):  # Python 3.13 sets the flag where NaN is compared
             holes = _IS_UNKNOWN(matrix).astype(bool) if matrix.dtype == object else matrix != matrix
         unknown = csr_array(holes | np.ma.getmaskarray(y))
     if not unknown.nnz:
-        return y, ignored
+        return y, None
     filled = matrix.copy()
     filled[unknown.nonzero()] = 0
-    if ignored is not None:
-        unknown = (unknown + _matrix(ignored, "ignored", unknown.shape, (0, 1))) > 0
     return filled if filled.dtype != object else filled.astype(float), unknown.astype(np.int8)
 
 

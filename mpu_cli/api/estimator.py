@@ -87,7 +87,7 @@ class LabelSetsMixin(ClassifierMixin):
             new = {label for row in y for label in row} - set(self.classes_.tolist())  # they are never predicted
             y, names = arrays.from_label_sets(y, [*self.classes_.tolist(), *sorted(new, key=str)])
             predicted.resize(predicted.shape[0], len(names))
-        truth = arrays.indicator(y)
+        truth = arrays.indicator(arrays.in_order_of(self.classes_.tolist(), y, "y", "the classes"))
         if truth.shape != predicted.shape:
             raise DataError(f"y has shape {truth.shape}, and the predictions have {predicted.shape}")
         hits = truth.multiply(predicted).nnz
@@ -282,7 +282,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         arguments = verified | {"label_features": label_features, "groups": groups}
         validate_data(self, X, y, skip_check_array=True)
-        y, arguments["ignored"] = arrays.without_unknown(y, ignored)
         named = arrays.Named.of(y, self.classes)
         arrays.refuse_broken(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
@@ -291,7 +290,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         numbers = arrays.label_numbers(named.of_columns)
         if label_features is not None:
             arguments["label_features"] = arrays.label_features(label_features, q, X.shape[1])
-        annotations = arrays.Annotations.of(named.matrix, numbers, **arguments)
+        annotations = arrays.Annotations.of(named, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
         chosen = parameters.of_estimator(self)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import make_scorer
 from sklearn.utils import check_array
 
-from mpu_cli.api.arrays import as_csr, indicator, refuse_broken
+from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator, refuse_broken
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation import bootstrap, incomplete
 from mpu_cli.evaluation import propensities as models
@@ -77,7 +77,10 @@ def corrected_metrics(y_true: Any, y_pred: Any, c: ArrayLike, *, intervals: bool
     >>> metrics["micro_precision"], metrics["micro_recall"], metrics["micro_f1"]
     (1.0, 1.0, 1.0)
     """
-    truth, predicted = indicator(y_true, "y_true"), indicator(y_pred, "y_pred")
+    truth, predicted = (
+        indicator(y_true, "y_true"),
+        indicator(in_order_of(columns_of(y_true), y_pred, "y_pred"), "y_pred"),
+    )
     if truth.shape != predicted.shape:
         raise DataError(f"y_true has shape {truth.shape}, and y_pred has {predicted.shape}")
     weighted = _weighted(truth, c)
@@ -191,7 +194,7 @@ def ranking_metrics(
     >>> metrics["precision_at_1"], metrics["recall_at_2"], round(metrics["coverage_at_2"], 3)
     (0.5, 0.75, 0.667)
     """
-    truth, listed = indicator(y_true, "y_true"), _score_lists(scores)
+    truth, listed = indicator(y_true, "y_true"), _score_lists(in_order_of(columns_of(y_true), scores, "scores"))
     if truth.shape != listed.shape:
         raise DataError(f"y_true has shape {truth.shape}, and scores have {listed.shape}")
     cutoffs = tuple(int(cutoff) for cutoff in k)

@@ -293,3 +293,20 @@ def test_it_works_in_a_grid_search_and_pickled(halved):
     copy = pickle.loads(pickle.dumps(search.best_estimator_))
     np.testing.assert_array_equal(copy.predict(X), search.predict(X))
     assert f1_score(Y, copy.predict(X), average="micro") > 0.85
+
+
+def test_a_classifier_of_all_labels_does_not_learn_unknown_cells():
+    """A forest took them for false: a label that is true half of the time was predicted with .16 where it is true."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((600, 3)) < [0.5, 0.3, 0.3]
+    X = Y @ rng.normal(size=(3, 10)) + 0.3 * rng.normal(size=(600, 10))
+    S = Y.astype(float)
+    S[100:, 0] = np.nan
+    forest = RandomForestClassifier(50, min_samples_leaf=5, random_state=0)
+    model = IncompleteLabelClassifier(forest, c=1.0).fit(X, S)
+    assert model.predict_proba(X)[100:, 0][Y[100:, 0]].mean() > 0.7
+    alone = clone(forest).fit(X[:100], Y[:100, 0])
+    np.testing.assert_array_equal(model.estimators_[0].predict_proba(X), alone.predict_proba(X))
+    ignored = np.isnan(S).astype(int)
+    same = IncompleteLabelClassifier(forest, c=1.0).fit(X, Y.astype(int) * (1 - ignored), ignored=ignored)
+    np.testing.assert_array_equal(same.predict_proba(X), model.predict_proba(X))

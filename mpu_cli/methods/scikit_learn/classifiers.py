@@ -41,16 +41,16 @@ def learned(estimator: Any, X: Any, targets: np.ndarray) -> list[Any]:
 
     Targets (n x q) are how probable it is that the label is true. Of 0 and 1, the classifier learns them. Of others,
     the cell is a positive with this weight, and a negative with the rest (Elkan and Noto 2008, Section 3). NaN: it
-    teaches nothing; a classifier of all labels takes it for false.
+    teaches nothing, which no classifier of all labels can be told.
     """
     if takes_all(estimator, targets):
-        return [clone(estimator).fit(X, np.nan_to_num(targets).astype(int))]
+        return [clone(estimator).fit(X, targets.astype(int))]
     return [_of_one(estimator, X, target) for target in targets.T]
 
 
 def takes_all(estimator: Any, targets: np.ndarray) -> bool:
     """Whether one classifier learns all of these labels at once."""
-    is_certain = not ((targets > 0) & (targets < 1)).any()
+    is_certain = ((targets == 0) | (targets == 1)).all()
     return targets.shape[1] > 1 and is_certain and get_tags(estimator).classifier_tags.multi_label
 
 
