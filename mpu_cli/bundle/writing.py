@@ -7,7 +7,6 @@ newer directory as a newer model.
 
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -42,7 +41,17 @@ from mpu_cli.bundle.manifest import (
 from mpu_cli.bundle.model_files import NAMES_PART, VECTORIZER_PART, write_arrays
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import checksum, directory_to_disk, holder, is_lock, open_regular, try_lock
+from mpu_cli.runtime.files import (
+    checksum,
+    create,
+    directory_to_disk,
+    holder,
+    is_lock,
+    mode_of,
+    open_regular,
+    remove,
+    try_lock,
+)
 
 WORKSHOP = ".training"
 _LOCK = "lock"
@@ -235,10 +244,7 @@ def _remove_leftovers(path: Path) -> None:
     temporary = [entry for entry in (path / WORKSHOP).iterdir() if entry.name != _LOCK]
     with _unchanged_time(path):
         for entry in (*filter(_is_ours, arrays), *temporary):
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink(missing_ok=True)
+            remove(entry)
 
 
 def check_kept(path: Path, keep: int) -> list[Path]:
@@ -337,14 +343,12 @@ def _manifest(
 
 
 def _write(folder: Path, write: Callable[[BinaryIO], object]) -> Path:
-    """Write a file with an unused name, and flush it to the disk."""
-    path = _unused(folder)
-    with path.open("xb") as file:
+    """Write a file with an unused name, as private as the present manifest, and flush it to the disk."""
+    path, mode = folder / f"{os.getpid()}-{secrets.token_hex(8)}", mode_of(folder.parent / MANIFEST)
+    with os.fdopen(create(path, mode), "wb") as file:
         write(file)
         file.flush()
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
         os.fsync(file.fileno())
     return path
-
-
-def _unused(folder: Path) -> Path:
-    return folder / f"{os.getpid()}-{secrets.token_hex(8)}"

@@ -21,6 +21,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,8 +33,6 @@ Named = Mapping[str, str | Path | None]  # files by the name of their argument o
 _STDIN, _STDOUT = 0, 1
 _STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
 _TEMPORARY = ".mpu-"
-_LOCK = "lock"  # a file in a temporary directory
-_AT_ONCE = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK  # also where somebody has put a pipe
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 
 
@@ -173,6 +172,26 @@ def directory_to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
+def create(path: Path, mode: int | None) -> int:
+    """Create a file and return its descriptor; with a mode, others may not open it before `os.fchmod` sets this."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
+
+
+def mode_of(path: Path) -> int | None:
+    """Return the permissions of a file or directory; None if there is none."""
+    with suppress(FileNotFoundError):
+        return stat.S_IMODE(path.stat().st_mode)
+    return None
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link, or a directory with all that is in it, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a binary file, which replaces the one of that name at the end of the ``with`` block, if that succeeds.
@@ -181,38 +200,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     removes temporary files without a lock: killed processes have left them. A file that is replaced keeps its
     permissions.
     """
-    prefix = _prefix(path)
-    _remove_leftovers(path.parent, prefix)
-    taken = True
-    while taken:
-        temporary = path.with_name(f"{prefix}{secrets.token_hex(8)}")
-        with signals.temporary(temporary) as rename, temporary.open("xb") as file:
-            taken = not _lock(file)
-            if not taken:
-                yield file
-                file.flush()
-                if path.exists():
-                    temporary.chmod(path.stat().st_mode & 0o7777)
-                rename(path)
-
-
-def _prefix(path: Path) -> str:
-    """Return how the names of temporary files of a file begin."""
-    return f"{_TEMPORARY}{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
-
-
-def _lock(file: BinaryIO) -> bool:
-    """Lock a new file until it is closed; False if another process has taken it for a leftover, and removed it."""
-    with suppress(OSError):  # the file system has no locks, and no process removes what it cannot lock
-        fcntl.flock(file, fcntl.LOCK_EX)
-    return bool(os.fstat(file.fileno()).st_nlink)
-
-
-def _remove_leftovers(folder: Path, prefix: str) -> None:
-    for path in folder.glob(f"{prefix}*"):
-        with suppress(OSError, ValueError), open_regular(path) as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which fails where another process has it
-            path.unlink()
+    mode = mode_of(path)
+    with _temporary(path, partial(create, mode=mode)) as (temporary, descriptor):
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            yield file
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        with signals.unbroken():
+            temporary.replace(path)
 
 
 @contextmanager
@@ -222,55 +217,69 @@ def replacing_directory(path: Path) -> Iterator[tuple[Path, Callable[[], None]]]
     Yield an empty directory beside it, for the files, and a function that gives it its final name: nothing but renaming
     is left to do then. It is removed at the end of the ``with`` block, and by the next run where this one is killed.
     """
-    prefix = f"{_prefix(path)}dir-"
-    _remove_left_directories(path.parent, prefix)
-    locks: list[BinaryIO] = []
-    made: list[Path] = []
+    with _temporary(path, _create_directory) as (work, _):
 
-    def clear() -> None:
-        for folder in made:
-            shutil.rmtree(folder, ignore_errors=True)
-        for lock in locks:
-            lock.close()
-
-    def replace() -> None:
-        with signals.unbroken():
-            while True:
-                with suppress(FileNotFoundError):
-                    path.rename(work / f"old-{secrets.token_hex(8)}")
-                try:
-                    (work / "new").rename(path)
-                    return
-                except OSError as error:
-                    if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process has just put its own there
-                        raise
-
-    with signals.finally_call(clear):
-        while not made or not _locked(made[-1], locks):
+        def replace() -> None:
             with signals.unbroken():
-                made.append(path.with_name(f"{prefix}{secrets.token_hex(8)}"))
-                made[-1].mkdir()
-        work = made[-1]
-        (work / "new").mkdir()
-        yield work / "new", replace
+                while True:
+                    with suppress(FileNotFoundError):
+                        path.rename(work / f"old-{secrets.token_hex(8)}")
+                    try:
+                        new.rename(path)
+                        return
+                    except OSError as error:
+                        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process has put its own there
+                            raise
+
+        new = work / "new"
+        new.mkdir()
+        if (mode := mode_of(path)) is not None:
+            new.chmod(mode)
+        yield new, replace
 
 
-def _locked(folder: Path, locks: list[BinaryIO]) -> bool:
-    """Lock a new directory, as `_lock` does."""
-    try:
-        lock = (folder / _LOCK).open("xb")
-    except (FileNotFoundError, FileExistsError):
-        return False
-    locks.append(lock)
-    return _lock(lock)
+def _create_directory(path: Path) -> int | None:
+    path.mkdir(0o700)
+    with suppress(FileNotFoundError):
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    return None
 
 
-def _remove_left_directories(folder: Path, prefix: str) -> None:
-    """Remove what killed processes have left: the directories whose lock nobody has."""
+@contextmanager
+def _temporary(path: Path, create: Callable[[Path], int | None]) -> Iterator[tuple[Path, int]]:
+    """Make a locked file or directory beside a path. It is removed at the end, unless it has been renamed.
+
+    First remove what killed processes have left. `create` returns its descriptor; None where another process has taken
+    it for such a leftover, and removed it.
+    """
+    prefix = f"{_TEMPORARY}{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
+    _remove_leftovers(path.parent, prefix)
+    while True:
+        temporary = path.with_name(f"{prefix}{secrets.token_hex(8)}")
+        with signals.finally_call(partial(remove, temporary)):
+            if (descriptor := create(temporary)) is None:
+                continue
+            try:
+                with suppress(OSError):  # the file system has no locks, and no process removes what it cannot lock
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if is_lock(temporary, descriptor):
+                    yield temporary, descriptor
+                    return
+            finally:
+                os.close(descriptor)
+
+
+def _remove_leftovers(folder: Path, prefix: str) -> None:
+    """Remove what killed processes of this user have left: what nobody has locked. Links are not followed."""
     for path in folder.glob(f"{prefix}*"):
-        with suppress(OSError), os.fdopen(os.open(path / _LOCK, _AT_ONCE, 0o666), "ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                if os.fstat(descriptor).st_uid == os.geteuid():
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where another process has it
+                    remove(path)
+            finally:
+                os.close(descriptor)
 
 
 def try_lock(path: Path) -> int | None:

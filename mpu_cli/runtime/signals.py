@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -86,21 +85,6 @@ def asked_to_end(ask: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         _askings.clear()
-
-
-@contextmanager
-def temporary(path: Path) -> Iterator[Callable[[Path], None]]:
-    """Remove a temporary file at the end of the ``with`` block, unless it has been renamed.
-
-    Yields: renames the finished file to its final name, replacing any file of that name.
-    """
-
-    def rename(target: Path) -> None:
-        with _lock:
-            path.replace(target)
-
-    with finally_call(lambda: path.unlink(missing_ok=True)):
-        yield rename
 
 
 def _wait_for_any(heeded: set[int]) -> None:

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import lzma
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -81,6 +82,8 @@ BLOCK_BYTES = 1 << 19
 _NEWLINE = ord("\n")
 
 _STANDARD_OUTPUT = (STANDARD_STREAM, "/dev/stdout")
+_STANDARD_ERROR = 2
+_DESCRIPTOR = re.compile(r"/dev/(?:stderr|fd/([0-9]{1,9}))")  # of a file that is open, as a shell makes it of >(...)
 _COMPRESSED = (".gz", ".bz2", ".xz")
 _OTHERS = (".zst", ".zstd", ".zip", ".lz4", ".lzma", ".lz", ".lzo", ".z", ".br", ".7z", ".rar", ".tgz", ".tbz2", ".txz")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -243,9 +246,10 @@ def open_output(target: str | Path) -> Iterator[Writable]:
 
     The bytes go to a temporary file in the same directory, which replaces the target at the end, and is removed if
     anything fails. If the target is a symbolic link, the file that it points to is replaced. A file that is replaced
-    keeps its permissions. A target that is not a regular file (a pipe, ``/dev/null``) is written directly; ``-`` is
-    standard output. With the suffix ``.gz``, ``.bz2`` or ``.xz`` it is compressed: always the same bytes for the same
-    content. MpuError where the file cannot be created there, or the device is full.
+    keeps its permissions. A target that is not a regular file (a pipe, ``/dev/null``) or that is open already
+    (``/dev/stderr``, ``/dev/fd/9``) is written directly; ``-`` is standard output. With the suffix ``.gz``, ``.bz2`` or
+    ``.xz`` it is compressed: always the same bytes for the same content. MpuError where the file cannot be created
+    there, or the device is full.
     """
     try:
         with ExitStack() as stack:
@@ -287,6 +291,8 @@ class _AbortedError(Exception):
 def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
     if str(target) in _STANDARD_OUTPUT:
         return _standard_output()
+    if open_already := _DESCRIPTOR.fullmatch(str(target)):
+        return os.fdopen(os.dup(int(open_already[1] or _STANDARD_ERROR)), "wb")
     path = Path(os.path.realpath(target))
     if path.exists():
         if not path.is_file():

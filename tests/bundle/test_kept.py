@@ -107,10 +107,14 @@ def test_links_to_a_model_lead_to_the_same_models(saved):
     assert seeds(saved) == {"link": 1, "news.mpu": 1, "news.mpu.1": 0}
 
 
-def test_a_model_that_only_its_owner_may_read_is_kept_so(saved):
+def test_a_model_that_only_its_owner_may_read_stays_so(saved):
     saved.chmod(0o700)
+    for file in saved.iterdir():
+        file.chmod(0o600)
     replace(saved, 1)
-    assert kept(saved, 1).stat().st_mode & 0o777 == 0o700
+    for path in (saved, kept(saved, 1)):
+        assert path.stat().st_mode & 0o777 == 0o700
+        assert {file.stat().st_mode & 0o777 for file in path.iterdir()} == {0o600}
 
 
 @pytest.mark.parametrize("steps", range(5))

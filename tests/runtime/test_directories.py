@@ -78,3 +78,52 @@ def test_a_pipe_in_place_of_a_lock_is_not_waited_for(tmp_path):
         (work / "file").touch()
         replace()
     assert (tmp_path / "a" / "file").exists()
+
+
+def prefix(path) -> str:
+    """How the names of unfinished directories begin, as anybody can find out."""
+    with replacing_directory(path):
+        (folder,) = path.parent.glob(".mpu-*")
+    return folder.name[:-16]
+
+
+def test_a_link_in_place_of_a_leftover_is_not_followed(tmp_path):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "notes").touch()
+    (tmp_path / f"{prefix(tmp_path / 'a')}{'0' * 16}").symlink_to(victim)
+    write(tmp_path / "a", "one")
+    assert names(victim) == {"notes"}
+
+
+def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path):
+    folder = tmp_path / f"{prefix(tmp_path / 'a')}{'0' * 16}"
+    folder.mkdir()
+    (folder / "lock").symlink_to(tmp_path / "made")
+    write(tmp_path / "a", "one")
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_leftover_of_another_user_is_left_alone(tmp_path):
+    folder = tmp_path / f"{prefix(tmp_path / 'a')}{'0' * 16}"
+    folder.mkdir()
+    (folder / "theirs").touch()
+    os.chown(folder, 12345, 12345)
+    write(tmp_path / "a", "one")
+    assert names(folder) == {"theirs"}
+
+
+def test_an_unfinished_directory_is_for_its_owner_alone(tmp_path):
+    with replacing_directory(tmp_path / "a") as (work, replace):
+        (folder,) = tmp_path.iterdir()
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (work / "file").touch()
+        replace()
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o777 & ~umask()
+
+
+def umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
