@@ -456,7 +456,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
 
     def _first_level(self) -> tuple[LinearModel, Columns | None]:
         predictor = self._predictor()
-        if not isinstance(predictor, StackedModel):
+        if not isinstance(predictor, StackedModel) or predictor.kernel is not None:
             raise AttributeError(f"a model of {self._model.method} is not linear: it has no coefficients")
         return predictor.levels[0], predictor.columns
 

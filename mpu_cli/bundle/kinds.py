@@ -6,7 +6,7 @@ of the parts follows from the numbers.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from mpu_cli.bundle.model_files import Layout
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration
-from mpu_cli.core.model.stacking import LinearModel, RbfFeatures, RbfModel, StackedModel
+from mpu_cli.core.model.stacking import LinearModel, RbfFeatures, StackedModel
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.untrusted import expect
 from mpu_cli.svmlight.dataset import checked_csr
@@ -45,7 +45,7 @@ class Kind:
 
 def kind_of(predictor: "Model") -> str:
     """Return the name of a predictor's kind; MpuError where it has none."""
-    of_type = type(predictor).__name__
+    of_type = "of a kernel" if getattr(predictor, "kernel", None) is not None else type(predictor).__name__
     for name, kind in KINDS.items():
         if kind.type == of_type:
             return name
@@ -216,13 +216,14 @@ def _calibration(values: dict[str, Any] | None) -> Calibration | None:
 _FEATURES = "features"
 
 
-def _rbf_numbers(model: RbfModel) -> dict[str, Any]:
-    return _stacked_numbers(model.stacked) | {"gamma": model.features.gamma, "landmarks": len(model.features)}
+def _rbf_numbers(model: StackedModel) -> dict[str, Any]:
+    assert model.kernel is not None
+    return _stacked_numbers(model) | {"gamma": model.kernel.gamma, "landmarks": len(model.kernel)}
 
 
-def _rbf_parts(model: RbfModel) -> Parts:
+def _rbf_parts(model: StackedModel) -> Parts:
     names = ("mean", "deviation", "landmarks", "normalization")
-    return _stacked_parts(model.stacked) | {_FEATURES: {name: getattr(model.features, name) for name in names}}
+    return _stacked_parts(model) | {_FEATURES: {name: getattr(model.kernel, name) for name in names}}
 
 
 def _rbf_layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
@@ -232,13 +233,13 @@ def _rbf_layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Itera
     yield _FEATURES, of_features | {"landmarks": (np.float32, (m, D)), "normalization": (np.float32, (m, m))}
 
 
-def _rbf(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresholds: np.ndarray) -> RbfModel:
+def _rbf(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresholds: np.ndarray) -> StackedModel:
     expect(not numbers["compact"], "a kernel has all of its features")
     arrays, gamma = parts.pop(_FEATURES), real(numbers["gamma"])
     expect(0 < gamma < math.inf, "gamma out of range")
     expect(bool(np.all(arrays["deviation"] > 0)), "deviations out of range")
     expect(all(np.isfinite(array).all() for array in arrays.values()), "features of a kernel are not finite")
-    return RbfModel(RbfFeatures(gamma=gamma, **arrays), _stacked(numbers, parts, occurring, thresholds))
+    return replace(_stacked(numbers, parts, occurring, thresholds), kernel=RbfFeatures(gamma=gamma, **arrays))
 
 
 # m3l-rbf
@@ -276,7 +277,7 @@ def _kernel(numbers: dict[str, Any], parts: Parts, occurring: Columns, threshold
 
 KINDS = {
     "stacked": Kind("StackedModel", _stacked_numbers, _stacked_parts, _stacked_layouts, _stacked),
-    "rbf": Kind("RbfModel", _rbf_numbers, _rbf_parts, _rbf_layouts, _rbf),
+    "rbf": Kind("of a kernel", _rbf_numbers, _rbf_parts, _rbf_layouts, _rbf),
     "kernel": Kind("KernelModel", _kernel_numbers, _kernel_parts, _kernel_layouts, _kernel),
 }
 # Of mpu 0.1: predictions of well for the instances that it had while it learned (it is transductive).

@@ -25,7 +25,7 @@ from scipy.sparse import csc_array, csr_array
 from mpu_cli.core.data.predictions import HeldOut
 from mpu_cli.core.data.problem import LabelInformation, Rows
 from mpu_cli.core.model.calibration import BinnedCells
-from mpu_cli.core.model.stacking import LinearModel, RbfFeatures, RbfModel, StackedModel
+from mpu_cli.core.model.stacking import LinearModel, RbfFeatures, StackedModel
 from mpu_cli.core.negative_sampling import LabelGroups
 from mpu_cli.core.parts import PartRows
 from mpu_cli.core.train.groups import Picked
@@ -303,5 +303,5 @@ def size_of(value: Any) -> int:
 def register_sizes() -> None:
     """Register `size_of` with Dask in this process."""
     of_arrays = (csc_array, csr_array, BinnedCells, Dataset, LabelGroups, HeldOut, LinearModel, PartRows, Picked, Rows)
-    for kind in (*of_arrays, LabelInformation, RbfFeatures, RbfModel, StackedModel):
+    for kind in (*of_arrays, LabelInformation, RbfFeatures, StackedModel):
         sizeof.register(kind, size_of)

@@ -16,7 +16,7 @@ from mpu_cli.core.data.problem import LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelCounts
 from mpu_cli.core.instances import Instances
-from mpu_cli.core.model.stacking import AnyModel
+from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.negative_sampling import is_worthwhile
 from mpu_cli.core.options import FEW_SHARDS, RBF, Options
 from mpu_cli.core.train.algorithm import TrainingResult, train, train_on_parts
@@ -165,7 +165,7 @@ def learn(
     run: Run,
     n_shards: int = FEW_SHARDS,
     hold_out_all: bool = False,
-) -> tuple[AnyModel, TrainingResult]:
+) -> tuple[StackedModel, TrainingResult]:
     """Learn a model of all labels; errors as for `train_on_parts`, and ClusterError if the cluster fails.
 
     Up to 200,000 instances (50,000 if there are more than 500 labels), or up to the size of the sample, one worker
@@ -217,7 +217,7 @@ def _together(
     options: Options,
     run: Run,
     hold_out_all: bool,
-) -> tuple[AnyModel, TrainingResult]:
+) -> tuple[StackedModel, TrainingResult]:
     """Learn from all parts."""
     width = max(one.features.shape[1] for one in data)
     features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))

@@ -171,7 +171,7 @@ class _Described:
         self.names = None if by_number else model.names
         self._by_number = by_number
         predictor = model.predictor
-        self.stacked = predictor if isinstance(predictor, StackedModel) else None
+        self.stacked = predictor if isinstance(predictor, StackedModel) and predictor.kernel is None else None
         self.options = {k: v for k, v in model.options.items() if k not in _FINDINGS or _FINDINGS[k](v)}
         self.origin = self._origin()
 

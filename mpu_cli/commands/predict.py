@@ -350,7 +350,7 @@ _Why = Callable[[csr_array, Cells], list[list[str]]]
 def _why(model: TrainedModel) -> _Why:
     """Return a function that names features; MpuError where the model does not tell."""
     predictor = model.predictor
-    if not isinstance(predictor, StackedModel):
+    if not isinstance(predictor, StackedModel) or predictor.kernel is not None:
         raise MpuError(f"--why needs a linear model, and this one is of the method {model.method}")
     names = None if model.packed_vectorizer is None else unpacked(model.packed_vectorizer, "the model").features
     return lambda features, cells: named_reasons(predictor, features, cells.rows, cells.columns, names)

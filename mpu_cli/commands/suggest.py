@@ -475,6 +475,6 @@ def _report(
 
 def _why(fitted: Fitted, features: csr_array, listed: Cells, data: TrainingData, by_number: bool) -> list[str]:
     """Return, for each suggestion, the features that speak most for it, by name where they have names."""
-    assert isinstance(fitted.model, StackedModel)
+    assert isinstance(fitted.model, StackedModel) and fitted.model.kernel is None
     names = None if by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
     return list(map("; ".join, named_reasons(fitted.model, features, listed.rows, listed.columns, names)))

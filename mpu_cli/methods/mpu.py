@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mpu_cli.core.data.problem import Problem
-    from mpu_cli.core.model.stacking import AnyModel
+    from mpu_cli.core.model.stacking import StackedModel
     from mpu_cli.core.select.hyper_parameters import Estimates
     from mpu_cli.core.train.algorithm import TrainingResult
     from mpu_cli.core.train.evidence import Evidence
@@ -36,7 +36,9 @@ def fit(task: Task, calibrated: bool = True) -> Fitted:
     return replace(result, out_of_fold=report.held_out.probabilities) if task.hold_out_all else result
 
 
-def fitted(options: Options, model: "AnyModel", report: "TrainingResult", has_label_features: bool = False) -> Fitted:
+def fitted(
+    options: Options, model: "StackedModel", report: "TrainingResult", has_label_features: bool = False
+) -> Fitted:
     """Return the report of `core.train.algorithm.train` in the form of all methods."""
     settings = asdict(report.settings)
     del settings["thin"]  # follows from the number of labels
@@ -52,9 +54,8 @@ def fitted(options: Options, model: "AnyModel", report: "TrainingResult", has_la
         "expected_micro_f1_interval": list(report.f1_interval),
         "expected_micro_f1_by_level": report.level_f1,
     }
-    rbf = getattr(model, "features", None)
-    if rbf is not None:
-        findings |= {"rbf_gamma": rbf.gamma, "rbf_landmarks": len(rbf)}
+    if model.kernel is not None:
+        findings |= {"rbf_gamma": model.kernel.gamma, "rbf_landmarks": len(model.kernel)}
     if options.levels is None:
         findings["levels"] = len(model.levels)
     findings |= of_c
@@ -91,12 +92,12 @@ def findings_of(c: "np.ndarray", estimates: "Estimates") -> dict[str, Any]:
 def evidence_of(fitted: Fitted, problem: "Problem") -> "Evidence":
     """Return what missing labels are listed by: a model of this method, and its out-of-fold predictions."""
     from mpu_cli.core.frequency.label_frequency import LabelFrequency
-    from mpu_cli.core.model.stacking import RbfModel, StackedModel
+    from mpu_cli.core.model.stacking import StackedModel
     from mpu_cli.core.select.hyper_parameters import Estimates
     from mpu_cli.core.train.evidence import Evidence
 
     model, held_out = fitted.model, fitted.out_of_fold
-    assert isinstance(model, StackedModel | RbfModel) and held_out is not None
+    assert isinstance(model, StackedModel) and held_out is not None
     # Each has about as many true labels; the calibration of a stratum has some more.
     blocks = 1 if model.calibration is None else min(len(of_one.actual) for of_one in model.calibration.maps)
     frequency = LabelFrequency.of(fitted.c, problem.labels.shape, problem.verified, fitted.groups)

@@ -96,96 +96,6 @@ class LinearModel:
         return largest(self.weights if isinstance(self.weights, np.ndarray) else self.weights.data)
 
 
-@dataclass(frozen=True)
-class StackedModel:
-    """Levels that run in turn, and a decision threshold for each label."""
-
-    # Level l has weights of shape (D' + l q, q), where D' of the D features have weights
-    levels: tuple[LinearModel, ...]
-    scale: float  # what probabilities are multiplied by when they become features
-    thresholds: np.ndarray  # float32, shape (q,): a label is predicted where its probability is at least its threshold
-    # float64, shape (q,): label frequency of each label, where the last level predicts Pr(s=1 | x) = c
-    # Pr(y=1 | x) (Elkan and Noto 2008): its probabilities are divided by c, and cut off at 1
-    frequencies: np.ndarray | None = None
-    # What makes probabilities of the predictions of each level; None, or none: they are taken for such as they are.
-    # The calibration of the last level alone may be in strata.
-    calibrations: tuple[AnyCalibration | None, ...] = ()
-    top: Top | None = None  # which predictions of a level are kept, where labels are many; None: all
-    columns: Columns | None = None  # the features that have weights; None: all
-
-    @property
-    def calibration(self) -> AnyCalibration | None:
-        """Return what makes probabilities of the predictions of the last level, if anything does."""
-        return self.calibrations[-1] if self.calibrations else None
-
-    @property
-    def n_features(self) -> int:
-        """Number of features D that level 0 knows."""
-        return self.levels[0].weights.shape[0] if self.columns is None else self.columns.width
-
-    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
-        """Pr(y^k = 1 | x) by the last level; of many labels 0 where it is not among the largest of the instance.
-
-        `matrix`: csr_array, shape (n, any), float32: features; columns beyond the model's are ignored.
-        Returns: float32, shape (n, q).
-        """
-        predictions = self.predictions(matrix, run)
-        return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
-
-    def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
-        """Return the same as an array, or, of many labels, the largest of each instance as a sparse matrix.
-
-        `most`: how many of each instance, however improbable they are. Default: the number of `top`.
-        """
-        features = Features.of(matrix if self.columns is None else self.columns.of(matrix), self._width)
-        last = self.top
-        if last is not None and most is not None:  # in strata, the most probable labels may not have the largest scores
-            last = Top(max(most, last.most) if self._is_in_strata else most, LEAST)
-        tops = [*[self.top] * (len(self.levels) - 1), last]
-        calibrations = self.calibrations or (None,) * len(self.levels)
-        predictions = _predicted(self.levels[0], features, tops[0], run)
-        for level, top, calibration in zip(self.levels[1:], tops[1:], calibrations[:-1], strict=True):
-            features = stack(features, calibrated(predictions, calibration), self.scale)
-            predictions = _predicted(level, features, top, run)
-        if self.frequencies is not None:
-            predictions = np.minimum(predictions / self.frequencies.astype(np.float32), np.float32(1))
-        predictions = calibrated(predictions, calibrations[-1])
-        if most is None or isinstance(predictions, np.ndarray) or not self._is_in_strata:
-            return predictions
-        return Top(most, LEAST).of_sparse(predictions)
-
-    @property
-    def _is_in_strata(self) -> bool:
-        return isinstance(self.calibration, StratifiedCalibration)
-
-    @property
-    def _width(self) -> int:
-        return self.levels[0].weights.shape[0]
-
-
-def _predicted(level: LinearModel, features: Features, top: Top | None, run: Run) -> Predictions:
-    return level.probabilities(features, run) if top is None else level.top(features, top, run)
-
-
-def calibrated(predictions: Predictions, calibration: AnyCalibration | None) -> Predictions:
-    """Make probabilities of predictions, in place."""
-    if calibration is not None:
-        calibration.apply(predictions)
-    return predictions
-
-
-def stack(
-    features: Features,
-    predictions: Predictions,
-    scale: float,
-    calibration: Calibration | None = None,
-) -> Features:
-    """Return x^(l) = (x^(l-1), scale * yhat^(l-1)), of calibrated dense predictions."""
-    if isinstance(predictions, np.ndarray):
-        return features.append(predictions, scale, calibration)
-    return features.append_sparse(at_least(predictions, STACKED_FROM), scale)
-
-
 # Instances whose kernel values are in memory at a time, for each thread.
 _ROWS = 1 << 10
 
@@ -252,39 +162,95 @@ class RbfFeatures:
 
 
 @dataclass(frozen=True)
-class RbfModel:
-    """A stacked model of the features of an RBF kernel."""
+class StackedModel:
+    """Levels that run in turn, and a decision threshold for each label."""
 
-    features: RbfFeatures
-    stacked: StackedModel  # of m features, the numbers of `features`
-
-    @property
-    def thresholds(self) -> np.ndarray:
-        """A label is predicted where its probability is at least its threshold: float32, shape (q,)."""
-        return self.stacked.thresholds
-
-    @property
-    def n_features(self) -> int:
-        """Number of features D of an instance."""
-        return self.features.width
-
-    @property
-    def levels(self) -> tuple[LinearModel, ...]:
-        """Return the levels, of the features of the kernel."""
-        return self.stacked.levels
+    # Level l has weights of shape (D' + l q, q), where D' of the D features have weights
+    levels: tuple[LinearModel, ...]
+    scale: float  # what probabilities are multiplied by when they become features
+    thresholds: np.ndarray  # float32, shape (q,): a label is predicted where its probability is at least its threshold
+    # float64, shape (q,): label frequency of each label, where the last level predicts Pr(s=1 | x) = c
+    # Pr(y=1 | x) (Elkan and Noto 2008): its probabilities are divided by c, and cut off at 1
+    frequencies: np.ndarray | None = None
+    # What makes probabilities of the predictions of each level; None, or none: they are taken for such as they are.
+    # The calibration of the last level alone may be in strata.
+    calibrations: tuple[AnyCalibration | None, ...] = ()
+    top: Top | None = None  # which predictions of a level are kept, where labels are many; None: all
+    columns: Columns | None = None  # the features that have weights; None: all
+    kernel: RbfFeatures | None = None  # what makes the features of level 0 of an instance's own; None: they are its own
 
     @property
     def calibration(self) -> AnyCalibration | None:
         """Return what makes probabilities of the predictions of the last level, if anything does."""
-        return self.stacked.calibration
+        return self.calibrations[-1] if self.calibrations else None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features D of an instance."""
+        if self.kernel is not None:
+            return self.kernel.width
+        return self.levels[0].weights.shape[0] if self.columns is None else self.columns.width
 
     def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
-        """Pr(y^k = 1 | x) of instances (n x any, float32): float32, shape (n, q)."""
-        return self.stacked.probabilities(self.features.of(matrix, run), run)
+        """Pr(y^k = 1 | x) by the last level; of many labels 0 where it is not among the largest of the instance.
 
-    def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> np.ndarray:
-        """Return the same."""
-        return self.probabilities(matrix, run)
+        `matrix`: csr_array, shape (n, any), float32: features; columns beyond the model's are ignored.
+        Returns: float32, shape (n, q).
+        """
+        predictions = self.predictions(matrix, run)
+        return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
+
+    def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
+        """Return the same as an array, or, of many labels, the largest of each instance as a sparse matrix.
+
+        `most`: how many of each instance, however improbable they are. Default: the number of `top`.
+        """
+        if self.kernel is not None:
+            matrix = self.kernel.of(matrix, run)
+        features = Features.of(matrix if self.columns is None else self.columns.of(matrix), self._width)
+        last = self.top
+        if last is not None and most is not None:  # in strata, the most probable labels may not have the largest scores
+            last = Top(max(most, last.most) if self._is_in_strata else most, LEAST)
+        tops = [*[self.top] * (len(self.levels) - 1), last]
+        calibrations = self.calibrations or (None,) * len(self.levels)
+        predictions = _predicted(self.levels[0], features, tops[0], run)
+        for level, top, calibration in zip(self.levels[1:], tops[1:], calibrations[:-1], strict=True):
+            features = stack(features, calibrated(predictions, calibration), self.scale)
+            predictions = _predicted(level, features, top, run)
+        if self.frequencies is not None:
+            predictions = np.minimum(predictions / self.frequencies.astype(np.float32), np.float32(1))
+        predictions = calibrated(predictions, calibrations[-1])
+        if most is None or isinstance(predictions, np.ndarray) or not self._is_in_strata:
+            return predictions
+        return Top(most, LEAST).of_sparse(predictions)
+
+    @property
+    def _is_in_strata(self) -> bool:
+        return isinstance(self.calibration, StratifiedCalibration)
+
+    @property
+    def _width(self) -> int:
+        return self.levels[0].weights.shape[0]
 
 
-AnyModel = StackedModel | RbfModel
+def _predicted(level: LinearModel, features: Features, top: Top | None, run: Run) -> Predictions:
+    return level.probabilities(features, run) if top is None else level.top(features, top, run)
+
+
+def calibrated(predictions: Predictions, calibration: AnyCalibration | None) -> Predictions:
+    """Make probabilities of predictions, in place."""
+    if calibration is not None:
+        calibration.apply(predictions)
+    return predictions
+
+
+def stack(
+    features: Features,
+    predictions: Predictions,
+    scale: float,
+    calibration: Calibration | None = None,
+) -> Features:
+    """Return x^(l) = (x^(l-1), scale * yhat^(l-1)), of calibrated dense predictions."""
+    if isinstance(predictions, np.ndarray):
+        return features.append(predictions, scale, calibration)
+    return features.append_sparse(at_least(predictions, STACKED_FROM), scale)

@@ -17,7 +17,7 @@ from mpu_cli.core.frequency.estimators import FrequencyEstimate, GroupFrequencie
 from mpu_cli.core.frequency.given import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.instances import Instances
-from mpu_cli.core.model.stacking import STACK_SCALE, AnyModel, StackedModel
+from mpu_cli.core.model.stacking import STACK_SCALE, StackedModel
 from mpu_cli.core.negative_sampling import is_worthwhile
 from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.parts import PartRows
@@ -78,7 +78,7 @@ def train(
     *,
     hold_out_all: bool = False,
     calibrated: bool = True,
-) -> tuple[AnyModel, TrainingResult]:
+) -> tuple[StackedModel, TrainingResult]:
     """Learn a stacked model of all labels, on one machine.
 
     `problem`: q >= 1 labels, at least one of them annotated. What is estimated is estimated from those.

@@ -7,7 +7,7 @@ from mpu_cli.core.data.limits import refuse_large_features
 from mpu_cli.core.data.predictions import FEW_LABELS
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.instances import Instances
-from mpu_cli.core.model.stacking import AnyModel, RbfFeatures, RbfModel, StackedModel
+from mpu_cli.core.model.stacking import RbfFeatures, StackedModel
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.select.hyper_parameters import HyperParameters, choose_hyper_parameters
 from mpu_cli.core.select.trials import climb
@@ -40,9 +40,9 @@ class Chosen:
         chosen = self.hyper_parameters
         return 0.0 if chosen is None or chosen.f1 is None else chosen.f1
 
-    def model_of(self, stacked: StackedModel) -> AnyModel:
+    def model_of(self, stacked: StackedModel) -> StackedModel:
         """Return a model of these features as one of an instance's own."""
-        return stacked if self.rbf is None else RbfModel(self.rbf, stacked)
+        return replace(stacked, kernel=self.rbf)
 
 
 def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:
