@@ -87,7 +87,7 @@ class GroupedCommand(click.Command):
 
 
 def _long_name(option: click.Option) -> str:
-    return option.opts[-1].strip("-").replace("-", "_")
+    return max(option.opts, key=len).strip("-").replace("-", "_")  # of -h and --help, in no order in click 8.2 to 8.4
 
 
 def _first_words(text: str) -> str:
