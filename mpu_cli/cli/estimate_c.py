@@ -116,7 +116,7 @@ def estimate_c(
 
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
-    refuse_overlaps(sources.by_option(), {"--output": output, "--cache": sources.cache})
+    refuse_overlaps(sources.by_option(), {"--output": output})
     if sources.scores is not None and options.features is not None:
         raise click.UsageError("--scores stands in place of a model: leave out --features.")
     report = command.estimate(

@@ -232,7 +232,7 @@ def refuse_sources(sources: "Sources", **values: Any) -> None:
     """Raise UsageError if a command that trains has options without effect on a cluster; see `refuse_with_cluster`."""
     from mpu_cli.svmlight.streams import files_of
 
-    values |= {"cache": sources.cache, "groups": sources.groups, "scores": sources.scores}
+    values |= {"groups": sources.groups, "scores": sources.scores}
     refuse_with_cluster((*files_of(sources.file), str(sources.fully_labelled)), **values)
 
 
@@ -320,7 +320,7 @@ def reviewed_options(purpose: str) -> Callable[..., Any]:
 
 
 def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add FILE, the files that say more of its labels, ``--cache``, and the options of names and reading.
+    """Add FILE, the files that say more of its labels, and the options of names and reading.
 
     The command gets them as `sources`, with other options that fill a field of `Sources`.
     """
@@ -368,11 +368,6 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
             "Labels that imply others: a text file with two columns, a narrower and a broader label. Implied "
             "labels are not suggested as missing; where they have been filled in, they do not raise c.  "
             "[default: those of the thesaurus that `mpu vectorize --labels` has read]",
-        ),
-        option(
-            "--cache DIR",
-            click.Path(file_okay=False, path_type=Path),
-            "Keep the parsed data in DIR. Next time they are loaded from there, unless FILE has changed.",
         ),
     )
     command: Callable[..., Any] = with_sources

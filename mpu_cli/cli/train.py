@@ -100,7 +100,7 @@ _GROUPS = {
     "Knowledge of the labels": "c reviewed on_conflict reviewed_wins fully_labelled implied labels zero_based "
     "label_features prior",
     "Replacing the model": "accept_on accept_margin accept_metric keep",
-    "Large data": "sample cache jobs kernel",
+    "Large data": "sample jobs kernel",
     "Cluster": "cluster cluster_timeout",
     "Input": "implicit_values max_line_bytes",
     "Output": "output oof history json log_format quiet verbose help",

@@ -331,7 +331,7 @@ def ask(
     Raises InputError (a file cannot be read, or nothing is left to ask), MpuError (the output cannot be written;
     TooLargeError where the data do not fit in memory).
     """
-    refuse_overlaps(sources.by_option(), {"--output": target, "--cache": sources.cache})
+    refuse_overlaps(sources.by_option(), {"--output": target})
     refuse_unwritable(target)
     with training_set(sources, run, method=None) as data:
         assert isinstance(data, TrainingData)  # not on a cluster

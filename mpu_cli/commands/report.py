@@ -88,7 +88,7 @@ def report(
     written).
     """
     inputs = sources.by_option()
-    refuse_overlaps(inputs, {"--output": target, "--csv": table, "--cache": sources.cache})
+    refuse_overlaps(inputs, {"--output": target, "--csv": table})
     refuse_unwritable(target, table)
     missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run=run)
     assert missing.frequency is not None  # the options have none

@@ -408,7 +408,6 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
         "--suspects": outputs.suspects,
         "--oof": outputs.out_of_fold,
         "--model": outputs.model,
-        "--cache": sources.cache,
     }
     refuse_overlaps(inputs, written, ("--model",))
     refuse_unwritable(outputs.target, outputs.suspects, outputs.out_of_fold)

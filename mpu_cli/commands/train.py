@@ -106,7 +106,7 @@ def train(
 
     An existing model is replaced only when the new one is complete, and accepted if that is asked for.
 
-    `sources`: with `on`: without a cache. The workers read the data, by their full names; the model and the predictions
+    `sources`: with `on`, the workers read the data, by their full names; the model and the predictions
     out of fold are written here.
     `options`: an instance of the method's options; its `c` may be the Path of a file. Default: with their defaults.
     `method`: one of `methods.INDUCTIVE`; with `on`, mpu.
@@ -170,7 +170,6 @@ def _refuse_files(sources: Sources, target: Path, options: Any, saving: Saving) 
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
     outputs = {
         "--output": target,
-        "--cache": sources.cache,
         "--oof": saving.out_of_fold,
         "--history": saving.history,
     }

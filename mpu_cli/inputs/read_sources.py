@@ -43,7 +43,7 @@ def training_set(
 ) -> Iterator[AnnotatedData]:
     """Read the data of a training, for the duration of the context.
 
-    `sources`: on a cluster: absolute names of files, and no cache.
+    `sources`: on a cluster: absolute names of files.
     `on`: the cluster that reads and trains. Default: this process.
     `method`: the method to train by; None: no model is trained, and the vectoriser beside the data is not read.
     `is_read_again`: whether the file will be read a second time, so that its checksum is needed; not on a cluster.

@@ -29,9 +29,9 @@ from mpu_cli.names.naming import find_broader, find_filled, read_implications
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.tables import checksum, label_text
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.cache import read
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Content, Files, Source, files_of
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored, packed
@@ -48,7 +48,6 @@ class Sources:
     reviewed: Sequence[str | Path] = ()
     reviewed_wins: bool = False
     fully_labelled: str | Path | None = None  # more instances, whose label sets are complete
-    cache: Path | None = None
     naming: Naming = BESIDE
     reading: Reading = DEFAULT_READING
     label_features: str | Path | None = None
@@ -369,7 +368,7 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     source, sidecars = provenance.Source.of(sources.file), sidecars or Sidecars(sources.file)
     if isinstance(sources.file, Files):
         refuse_filled(sources.file, "several FILEs have their instances numbered anew: learn from this one alone")
-    file = read(sources.file, sources.reading, run, sources.cache, sidecars.contents)
+    file = read(sources.file, sources.reading, run, contents=sidecars.contents)
     labels, ids = file.occurring_labels()
     names = sidecars.names_of(sources.naming, ids)
     data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, source=source)
@@ -390,7 +389,7 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
             )
         data = replace(data, groups=read_groups(sources.groups, len(data)))
     if sources.fully_labelled is not None:
-        data = _with_complete(data, read(str(sources.fully_labelled), sources.reading, run, sources.cache))
+        data = _with_complete(data, read(str(sources.fully_labelled), sources.reading, run))
     if not len(data.ids):
         raise InputError(str(sources.file), None, "no instance has a label, so there is nothing to learn")
     if sources.scores is None:

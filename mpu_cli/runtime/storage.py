@@ -1,24 +1,9 @@
-"""Memory-mapped arrays, and how much memory there is."""
+"""How much memory there is, and has been used."""
 
 import os
 import resource
 import sys
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-
-
-def mapped(
-    file: Any, dtype: type, shape: int | tuple[int, ...], *, mode: Literal["r", "c"], offset: int = 0
-) -> np.ndarray:
-    """Return part of an open file, from an offset in bytes on, as an array; the file may be closed.
-
-    By the mode, nothing can be changed ("r"), or changes stay with this process ("c").
-    """
-    if not np.prod(shape):
-        return np.empty(shape, dtype)  # a map cannot be empty
-    return np.asarray(np.memmap(file, dtype, mode, offset, shape))  # plain: the compiled kernels know no other arrays
 
 
 def available_memory() -> int:

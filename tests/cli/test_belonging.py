@@ -35,7 +35,6 @@ def mixed(folder):
 
 COMMANDS = {
     "train": lambda f: ("train", f / "v.svm", *QUICK, "-o", f / "out"),
-    "train with a cache": lambda f: ("train", f / "v.svm", *QUICK, "--cache", f / "cache", "-o", f / "out"),
     "suggest": lambda f: ("suggest", f / "v.svm", *QUICK, "-o", f / "out"),
     "review": lambda f: ("review", f / "v.svm", "-o", f / "out"),
     "estimate-c": lambda f: ("estimate-c", f / "v.svm", "--per-label"),
@@ -98,19 +97,6 @@ def test_the_data_are_read_once(run, folder, monkeypatch):
         assert run(*arguments(folder)).exit_code == 0
         assert opened.count(str(folder / "v.svm")) == i + 1
         (folder / "out").rename(folder / f"{i}")
-
-
-def test_parsed_data_that_are_kept_are_compared_too(run, folder):
-    """Also where they were kept before the directory came, and with the name that they were kept by."""
-    cached = (*QUICK, "--cache", folder / "cache", "-o", folder / "out")
-    (folder / "v.text").rename(folder / "aside")
-    assert run("train", folder / "v.svm", *cached).exit_code == 0
-    (folder / "w.text").rename(folder / "v.text")
-    assert "v.text/labels: belongs to other data" in message(run("train", folder / "v.svm", *cached))
-    (folder / "v.text").rename(folder / "w.text")
-    (folder / "aside").rename(folder / "v.text")
-    for _ in range(2):
-        assert run("train", folder / "v.svm", *cached).exit_code == 0
 
 
 @pytest.mark.parametrize("command", ["train", "suggest", "review"])

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.training import ALONE, QUICK, TINY
-from tests.endurance.commands import contents, model_files
-from tests.slow import slow
+from tests.cli.training import QUICK, TINY
+from tests.endurance.commands import contents
 
 
 @pytest.fixture
@@ -52,8 +51,6 @@ OVERLAPS = {
     "predictions over FILE by a link": ("predict", "x.mpu", "soft.svm", "-o", "x.svm"),
     "predictions into MODEL": ("predict", "x.mpu", "x.svm", "-o", "x.mpu/manifest.json"),
     "predictions into MODEL, new": ("predict", "soft.mpu", "x.svm", "-o", "../w/x.mpu/tags"),
-    "a cache in the model": ("train", "x.svm", *QUICK, "--cache", "x.mpu"),
-    "a cache within the model": ("train", "x.svm", "-o", "new.mpu", *QUICK, "--cache", "new.mpu/cache"),
     "a test set that is learned from": ("train", "x.svm", *QUICK, "--accept-on", "hard.svm"),
     "a page over FILE": ("review", "x.svm", "-o", "soft.svm"),
     "a page over the suggestions": ("review", "x.svm", "--suggestions", "missing.tsv", "-o", "missing.tsv"),
@@ -69,7 +66,7 @@ NAMED = {
     "estimate-c": {"FILE", "--output"},
     "predict": {"MODEL", "FILE", "--output"},
     "review": {"FILE", "--output", "--suggestions", "--import", "--text"},
-    "train": {"FILE", "--output", "--cache", "--keep", "--accept-on", "--history"},
+    "train": {"FILE", "--output", "--keep", "--accept-on", "--history"},
     "evaluate": {"TRUTH", "PREDICTIONS"},
     "vectorize": {"TEXTS", "--output", "--like", "--labels"},
 }
@@ -160,30 +157,6 @@ def test_an_output_with_a_long_name(run, folder):
     target = folder / ("t" * 255)
     assert run("predict", folder / "x.mpu", folder / "x.svm", "-o", target).exit_code == 0
     assert len(target.read_text().splitlines()) == 5
-
-
-KINDS = {
-    "pipe": os.mkfifo,
-    "directory": os.mkdir,
-    "device": lambda path: path.symlink_to("/dev/zero"),
-    "broken link": lambda path: path.symlink_to("/nowhere"),
-}
-
-
-@pytest.mark.parametrize("kind", ["pipe", *slow("directory", "device", "broken link")])
-def test_kept_data_that_are_no_regular_file_are_read_again(run, folder, kind):
-    """In a process of its own, since what waits for a pipe waits for ever."""
-    options = ("--cache", folder / "kept", *QUICK, *ALONE, "-q")
-    assert run("train", folder / "x.svm", *options).exit_code == 0
-    expected = model_files(folder / "x.mpu")
-    (entry,) = (folder / "kept").iterdir()
-    entry.unlink()
-    KINDS[kind](entry)
-    command = [sys.executable, "-m", "mpu_cli", "train", "x.svm", *map(str, options)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert model_files(folder / "x.mpu") == expected
-    assert (entry.is_file() and not entry.is_symlink()) == (kind != "directory")
 
 
 def test_label_names_are_read_no_further_than_needed(run, folder):

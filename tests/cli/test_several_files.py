@@ -159,13 +159,12 @@ def test_an_error_names_the_very_file(run, parts, tmp_path, damage):
     assert not (tmp_path / "m.mpu").exists()
 
 
-@pytest.mark.parametrize("options", [(), ("--cache", "kept")])
-def test_a_file_that_is_missing_is_said_before_any_is_read(run, parts, tmp_path, monkeypatch, options):
+def test_a_file_that_is_missing_is_said_before_any_is_read(run, parts, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     parts[0].write_text("1 1:x\n")
     parts[3].unlink()
     said = f"error: {parts[3]}: cannot be read: No such file or directory"
-    assert message(run("train", *parts, *QUICK, *options, "-o", "m.mpu")) == said
+    assert message(run("train", *parts, *QUICK, "-o", "m.mpu")) == said
 
 
 def test_all_of_them_may_not_be_empty(run, tmp_path):
@@ -173,23 +172,6 @@ def test_all_of_them_may_not_be_empty(run, tmp_path):
         (tmp_path / name).write_bytes(b"# nothing\n")
     result = run("train", tmp_path / "a", tmp_path / "b", *QUICK, "-o", tmp_path / "m.mpu")
     assert message(result) == f"error: {tmp_path / 'a'} and 1 more file: the files have no instances"
-
-
-def test_each_has_its_entry_in_the_cache(run, parts, model, tmp_path):
-    options = (*QUICK, "--cache", tmp_path / "kept")
-    for _ in range(2):
-        assert run("train", *parts, *options, "-o", tmp_path / "m.mpu").exit_code == 0
-        assert model_files(tmp_path / "m.mpu") == model
-        entries = {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()}
-        assert len(entries) == 4
-    parts[3].write_text("2 1:1 3:2\n")
-    assert run("train", *parts, *options, "-o", tmp_path / "other.mpu").exit_code == 0
-    assert model_files(tmp_path / "other.mpu") != model
-    now = {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()}
-    assert sum(now[path] != time for path, time in entries.items()) == 1
-    parts[0].write_text("")
-    assert run("train", parts[0], parts[1], *options, "-o", tmp_path / "m.mpu").exit_code == 1
-    assert "part-1.svm:1: the file has no instances" in message(run("train", parts[1], *options))
 
 
 def test_names_beside_one_file_are_those_of_all(run, parts, tmp_path):

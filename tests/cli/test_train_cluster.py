@@ -51,7 +51,6 @@ def test_a_cluster_on_this_machine(files, tmp_path):
     ("given", "said"),
     [
         (("--cluster", "nowhere"), "'nowhere' is no cluster"),
-        (("--cluster", "local", "--cache", "there"), "--cache and --cluster exclude each other"),
         (("--cluster", "local", "--fully-labelled", "-"), "Workers of a cluster cannot read standard input"),
         (("--cluster", "local", "--method", "br"), "--method and --cluster exclude each other"),
         (("--cluster", "local", "--cluster-timeout", "0"), "--cluster-timeout"),
