@@ -15,7 +15,6 @@ from mpu_cli.bundle.manifest import (
     MANIFEST,
     MOST_BYTES,
     OF_LABELS,
-    Decisions,
     Implied,
     Manifest,
     check_labels,
@@ -24,7 +23,6 @@ from mpu_cli.bundle.manifest import (
 )
 from mpu_cli.bundle.model_files import Layout, ascending, read_arrays, read_kept, read_label_names
 from mpu_cli.core.data.features import Columns
-from mpu_cli.core.model.top_k import TopK
 from mpu_cli.errors import ModelError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
@@ -56,8 +54,6 @@ class TrainedModel:
         The names of these labels, if they have any.
     packed_vectorizer : bytes or None
         The vectoriser that made the data of texts, if any, in the form of `mpu_cli.text.stored`.
-    top_k : TopK or None
-        Decisions of k labels, if the training has made them.
     implies : csr_array of bool, shape (q, q), or None
         Whether the label of a row implies that of a column; None without rules.
     origin : bytes or None
@@ -72,7 +68,6 @@ class TrainedModel:
     options: dict[str, Any]
     names: LabelNames | None = None
     packed_vectorizer: bytes | None = None
-    top_k: TopK | None = None
     implies: csr_array | None = None
     origin: bytes | None = None
 
@@ -170,20 +165,13 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         predictor = kind.predictor(manifest.numbers, parts, occurring, thresholds)
         names = None if manifest.names is None else read_label_names(path, *manifest.names)
         vectorizer = None if manifest.vectorizer is None else read_kept(path, *manifest.vectorizer)
-        top_k = None if manifest.decisions is None else _decisions(path, manifest.decisions, q)
         implies = None if manifest.implied is None else _implies(path, manifest.implied, q)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
     options = manifest.options | ({"c": c.tolist()} if manifest.options.get("c") == C_OF_LABELS else {})
-    kept = (names, vectorizer, top_k, implies)
+    kept = (names, vectorizer, implies)
     return TrainedModel(manifest.method, predictor, labels, c, occurring, options, *kept)
-
-
-def _decisions(path: Path, decisions: Decisions, q: int) -> TopK:
-    (name, checksum), k, aim = decisions
-    arrays = read_arrays(path / name, checksum, dict.fromkeys(("weights", "offsets"), (np.float32, (q,))))
-    return TopK(k, aim, **arrays)
 
 
 def _implies(path: Path, implied: Implied, q: int) -> csr_array:

@@ -17,7 +17,6 @@ import numpy as np
 
 from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.bundle.model_files import ascending
-from mpu_cli.core.options import AIMS
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.report import HIDDEN, NULL
@@ -38,16 +37,7 @@ MOST_MARKS = 1 << 12
 ARRAYS_NAME = re.compile(r"(level\d+|features|kernel|answers)-[0-9a-f]{16}\.npz")
 NAMES_NAME = re.compile(r"labels-[0-9a-f]{16}\.txt")
 VECTORIZER_NAME = re.compile(r"vectorizer-[0-9a-f]{16}\.bin")
-DECISIONS_NAME = re.compile(r"decisions-[0-9a-f]{16}\.npz")
 IMPLIED_NAME = re.compile(r"implied-[0-9a-f]{16}\.npz")
-
-
-class Decisions(NamedTuple):
-    """Decisions of `top_k` labels for an aim of `core.model.top_k`: name and SHA-256 of the file with their arrays."""
-
-    file: tuple[str, str]
-    top_k: int
-    aim: str
 
 
 class Implied(NamedTuple):
@@ -72,15 +62,14 @@ class Manifest:
     files: list[tuple[str, str]]  # name and SHA-256 of the file of each part
     names: tuple[str, str] | None = None  # name and SHA-256 of the file of label names, if there is one
     vectorizer: tuple[str, str] | None = None  # name and SHA-256 of the vectoriser, if there is one
-    decisions: Decisions | None = None  # decisions of k labels, if there are any
     implied: Implied | None = None  # which labels imply others, if there are rules
     # The arrays of `OF_LABELS`, if an earlier format has them in the manifest
     of_labels: dict[str, np.ndarray] | None = None
 
     def all_files(self) -> list[tuple[str, str]]:
         """Return name and SHA-256 of every file that it names."""
-        others = [part.file for part in (self.decisions, self.implied) if part is not None]
-        return [*self.files, *(file for file in (self.names, self.vectorizer) if file is not None), *others]
+        implied = None if self.implied is None else self.implied.file
+        return [*self.files, *(file for file in (self.names, self.vectorizer, implied) if file is not None)]
 
 
 def compose(manifest: Manifest) -> str:
@@ -100,8 +89,6 @@ def compose(manifest: Manifest) -> str:
         **({} if manifest.names is None else {"names": _entry(*manifest.names)}),
         **({} if manifest.vectorizer is None else {"vectorizer": _entry(*manifest.vectorizer)}),
     }
-    if (kept := manifest.decisions) is not None:
-        values["decisions"] = _entry(*kept.file) | {"top_k": kept.top_k, "for": kept.aim}
     if manifest.implied is not None:
         values["implied"] = _entry(*manifest.implied.file) | {"pairs": manifest.implied.pairs}
     return json.dumps(values | {"sha256": digest(values)}, indent=1) + "\n"
@@ -212,11 +199,6 @@ def _manifest(values: dict[str, Any]) -> Manifest:
     files = [_file(entry, ARRAYS_NAME) for entry in values["files"]]
     names = _file(values["names"], NAMES_NAME) if "names" in values else None
     vectorizer = _file(values["vectorizer"], VECTORIZER_NAME) if "vectorizer" in values else None
-    decisions = None
-    if "decisions" in values:
-        entry = values["decisions"]
-        decisions = Decisions(_file(entry, DECISIONS_NAME), whole(entry["top_k"], 1), entry["for"])
-        expect(decisions.aim in AIMS, "decisions have another aim")
     implied = None
     if "implied" in values:
         implied = Implied(_file(values["implied"], IMPLIED_NAME), whole(values["implied"]["pairs"]))
@@ -226,7 +208,7 @@ def _manifest(values: dict[str, Any]) -> Manifest:
     expect(n_labels <= MAX_ID + 1, "labels out of range")
     n_known = None if "of_labels" in values else whole(values["features_known"])
     expect(n_known is None or n_known <= n_features, "known features out of range")
-    kept = (names, vectorizer, decisions, implied, values.get("of_labels"))
+    kept = (names, vectorizer, implied, values.get("of_labels"))
     return Manifest(method, kind, options, n_features, n_labels, n_known, numbers, files, *kept)
 
 

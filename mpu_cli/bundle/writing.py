@@ -23,7 +23,6 @@ from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.bundle.manifest import (
     ARRAYS_NAME,
     C_OF_LABELS,
-    DECISIONS_NAME,
     IMPLIED_NAME,
     MANIFEST,
     MOST_BYTES,
@@ -31,7 +30,6 @@ from mpu_cli.bundle.manifest import (
     OF_LABELS,
     ORIGIN_NAME,
     VECTORIZER_NAME,
-    Decisions,
     Implied,
     Manifest,
     compose,
@@ -135,7 +133,7 @@ def _is_ours(entry: Path) -> bool:
     kind = entry.lstat().st_mode
     if entry.name == WORKSHOP:
         return stat.S_ISDIR(kind)
-    patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, DECISIONS_NAME, IMPLIED_NAME, ORIGIN_NAME
+    patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, IMPLIED_NAME, ORIGIN_NAME
     is_ours = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY)
     is_ours = is_ours or any(pattern.fullmatch(entry.name) for pattern in patterns)
     return is_ours and stat.S_ISREG(kind)  # opening a pipe would block
@@ -299,9 +297,6 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     names = None if model.names is None else keep(NAMES_PART, model.names.text, "txt")
     vectorizer = None if (packed := model.packed_vectorizer) is None else keep(VECTORIZER_PART, packed, "bin")
     manifest = _manifest(model, kind, files, names, vectorizer)
-    if (rule := model.top_k) is not None:
-        file = keep("decisions", {"weights": rule.weights, "offsets": rule.offsets})
-        manifest = replace(manifest, decisions=Decisions(file, rule.k, rule.aim))
     if (implies := model.implies) is not None and implies.nnz:
         narrower, broader = (places.astype(np.int32) for places in implies.nonzero())
         file = keep("implied", {"narrower": narrower, "broader": broader})

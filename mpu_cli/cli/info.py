@@ -18,7 +18,6 @@ from mpu_cli.cli.printing import (
     print_table,
     prior_line,
     show,
-    top_k_line,
 )
 from mpu_cli.errors import counted
 from mpu_cli.runtime.options import Whole
@@ -179,7 +178,6 @@ def _lines(report: "ModelReport") -> dict[str, str]:
     lines["C"] = _strength(rest, {} if origin is None else origin.options)
     low, high = report.thresholds.lowest, report.thresholds.highest
     lines |= prior_line(rest)
-    lines |= top_k_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
     lines["expected"] = _expected(rest, report.c is not None and report.c.estimated)
     rest.pop("one_c_p_value", None)  # recorded by earlier versions

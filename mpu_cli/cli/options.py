@@ -12,7 +12,6 @@ from click.core import ParameterSource
 from mpu_cli.cli.progress import progress
 from mpu_cli.cluster.address import EXPECTED, Address
 from mpu_cli.cluster.on_cluster import OnCluster
-from mpu_cli.core.options import AIMS
 from mpu_cli.errors import STANDARD_STREAM
 from mpu_cli.runtime.options import (
     Kind,
@@ -25,7 +24,7 @@ from mpu_cli.runtime.options import (
     Words,
     options_of,
 )
-from mpu_cli.svmlight.grammar import MAX_ID, MAX_LINE_BYTES, Reading
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
 if TYPE_CHECKING:
     from mpu_cli.inputs.training_data import Sources
@@ -56,16 +55,6 @@ def option(
     if default is not None:
         how |= {"default": default, "show_default": how.get("show_default", default != ())}
     return click.option(*names, help=help, **how)
-
-
-def top_k_options(of_k: str, of_aim: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add ``--top-k`` and ``--for`` with these helps; the command gets `top_k` and `aim`."""
-
-    def options(function: Callable[..., Any]) -> Callable[..., Any]:
-        k = option("--top-k", Whole(1, MAX_ID + 1), of_k)
-        return k(option("--for", AIMS, of_aim, name="aim")(function))
-
-    return options
 
 
 class Parsed(click.ParamType):

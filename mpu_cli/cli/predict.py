@@ -2,7 +2,6 @@
 
 import sys
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +17,11 @@ from mpu_cli.cli.options import (
     reading_options,
     run_options,
     suggestible_options,
-    top_k_options,
 )
 from mpu_cli.cli.progress import counting
 from mpu_cli.errors import counted
-from mpu_cli.runtime.options import PROBABILITY
-from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.runtime.options import PROBABILITY, Whole
+from mpu_cli.svmlight.grammar import MAX_ID, Reading
 from mpu_cli.text.records import FORMATS, format_of
 
 if TYPE_CHECKING:
@@ -67,10 +65,10 @@ if TYPE_CHECKING:
     name="form",
     default="labels",
 )
-@top_k_options(
+@option(
+    "--top-k",
+    Whole(1, MAX_ID + 1),
     "Write at most this many labels per instance, the most probable ones.",
-    "With --top-k K: write the K labels that MODEL was trained to choose for this aim (`mpu train --top-k K "
-    "--for AIM`), in place of the most probable ones. For --format labels, jsonl and tsv.",
 )
 @option(
     "--threshold",
@@ -78,14 +76,6 @@ if TYPE_CHECKING:
     "Write labels with at least this probability. Default: the thresholds of the model; for scores and both, and "
     "for jsonl and tsv with --top-k, all labels; of more than 500 labels, the 20 most probable ones of an instance "
     "(more if instances have many).",
-)
-@option(
-    "--rank-by",
-    ("probability", "psp"),
-    "For --format scores: which scores are written, the largest first. psp: probability by propensity (Jain et "
-    "al. 2016, from the annotations that MODEL was trained on, as `mpu evaluate --training` does), which puts rare "
-    "labels further up and is best for propensity-scored precision. These scores are no probabilities.",
-    default="probability",
 )
 @option(
     "--line-buffered",
@@ -112,7 +102,6 @@ def predict(
     texts: tuple[str, ...],
     text_form: str | None,
     output: str,
-    rank_by: str,
     line_buffered: bool,
     on: "OnCluster | None",
     reading: Reading,
@@ -157,8 +146,7 @@ def predict(
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
     what = command.Output(**of_output)
-    by_psp = rank_by == "psp"
-    _refuse_combinations(what, by_psp, on)
+    _refuse_combinations(what, on)
     names = sources or ("--text",)
     into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
     if into_folder and output == "-":
@@ -174,10 +162,6 @@ def predict(
     )
     with counting("reading the model"):
         trained = bundle.load(model)
-    if what.aim is not None:
-        _refuse_other_decisions(trained, model, what)
-    if by_psp:
-        what = replace(what, weights=command.psp_weights(trained, model))
     refuse_unreadable([name for name in sources if not name or not Path(name).is_dir()])
 
     def has_texts(name: str) -> bool:
@@ -224,26 +208,10 @@ def _say(counts: "PredictionReport", trained: "TrainedModel") -> None:
     )
 
 
-def _refuse_combinations(what: "Output", by_psp: bool, on: "OnCluster | None") -> None:
+def _refuse_combinations(what: "Output", on: "OnCluster | None") -> None:
     """Refuse options that exclude each other, or need others."""
-    if by_psp and (what.form != "scores" or what.threshold is not None):
-        raise click.UsageError("--rank-by psp needs --format scores, without --threshold.")
     if what.why and (what.form != "jsonl" or on is not None):
         raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")
     has_label_sets = what.form in ("labels", "jsonl", "tsv")
-    if what.aim is not None and (what.top_k is None or not has_label_sets or what.threshold is not None):
-        raise click.UsageError("--for needs --top-k, and --format labels, jsonl or tsv, without --threshold.")
     if what.fill_implied and not has_label_sets:
         raise click.UsageError("--fill-implied is for --format labels, jsonl and tsv.")
-
-
-def _refuse_other_decisions(trained: "TrainedModel", model: Path, what: "Output") -> None:
-    """Refuse a model without decisions of k labels for this aim."""
-    from mpu_cli.errors import ModelError
-
-    kept = trained.top_k
-    if kept is None or (kept.k, kept.aim) != (what.top_k, what.aim):
-        has = "" if kept is None else f", but for --top-k {kept.k} --for {kept.aim}"
-        raise ModelError(
-            f"{model}: was not trained for these decisions{has}; train it with --top-k {what.top_k} --for {what.aim}"
-        )

@@ -116,7 +116,6 @@ def print_report(report: "TrainingReport") -> None:
         rest.pop("expected_micro_f1_by_level", None)
         f1, ends = rest.pop("expected_micro_f1"), rest.pop("expected_micro_f1_interval", None)
         lines["expected"] = expected(f1, ends, report.findings.get("c_estimated", False))
-    lines |= top_k_line(rest)
     if "acceptance" in rest:
         outcome = rest.pop("acceptance")
         lines["accepted" if outcome["accepted"] else "rejected"] = outcome["verdict"]
@@ -125,17 +124,6 @@ def print_report(report: "TrainingReport") -> None:
     lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"
     print_lines(lines)
     print_groups(report.findings.get("c_by_group"))
-
-
-def top_k_line(rest: dict[str, Any]) -> dict[str, str]:
-    """Remove decisions of k labels from the values left to print, and describe them, if there are any."""
-    if not isinstance(decided := rest.get("top_k"), dict):
-        return {}
-    del rest["top_k"]
-    k, aim = decided["k"], {"macro-f1": "macro-F1"}.get(decided["for"], decided["for"])
-    of_both = ((decided[f"precision{of}"], decided[f"aim{of}"]) for of in ("", "_by_probability"))
-    ours, others = (f"P@{k} {precision:.3f}, {aim} {value:.3f}" for precision, value in of_both)
-    return {f"top {k}": f"for {decided['for']}; expected {ours}; of the most probable labels {others}"}
 
 
 def prior_line(rest: dict[str, Any]) -> dict[str, str]:

@@ -20,7 +20,6 @@ from mpu_cli.cli.options import (
     option,
     refuse_sources,
     run_options,
-    top_k_options,
     training_files,
 )
 from mpu_cli.cli.printing import give, json_option, print_report
@@ -96,7 +95,7 @@ def _first_words(text: str) -> str:
 
 _COMMON = "output c levels labels reviewed accept_on jobs quiet json help"
 _GROUPS = {
-    "Learning": "method loss features levels cost eta0 epochs folds threshold top_k for seed",
+    "Learning": "method loss features levels cost eta0 epochs folds threshold seed",
     "Knowledge of the labels": "c reviewed on_conflict reviewed_wins fully_labelled implied labels zero_based "
     "label_features prior",
     "Replacing the model": "accept_on accept_margin accept_metric keep",
@@ -121,12 +120,6 @@ file of --label-features. Labels that have a name there, and are never annotated
 @click.command("train", cls=GroupedCommand, common=_COMMON, groups=_GROUPS, epilog=_EPILOG)
 @option("-o, --output MODEL", PATH, "The model, a directory. Default: the name of a single FILE with the suffix .mpu.")
 @as_one("learning", _of_method, *map(click_option, methods.options().values()))
-@top_k_options(
-    "With --for: also find decisions of K labels per instance, for `mpu predict --top-k K --for AIM`.",
-    "What decisions of --top-k labels are for: they have the largest expected sum of precision at K and of "
-    "macro-F1, or of coverage, the share of labels that are predicted rightly at least once. All instances are "
-    "predicted out of fold, as for --oof.",
-)
 @option(
     "--oof FILE",
     PATH,
@@ -177,7 +170,6 @@ def train(
       mpu train news.svm --levels 1 --json
       mpu train news.svm --reviewed checked.tsv   # with labels verified by people; see `mpu review`
       mpu train news.svm --method elkan08 --c-method e3
-      mpu train news.svm --top-k 5 --for macro-f1          # rare labels count as much as others
       mpu train news.svm --accept-on test.svm --keep 5     # keeps the present model if the new one is worse
     """
     from dataclasses import replace
@@ -198,8 +190,6 @@ def train(
     saving = command.Saving(out_of_fold=oof, **of_saving)
     if "-" in map(str, (saving.out_of_fold, saving.history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
-    if (saving.top_k is None) != (saving.aim is None):
-        raise click.UsageError("--top-k and --for are given together.")
     if on is not None:
         refuse_sources(sources, method=method != DEFAULT and method, features=getattr(options, "features", None) == RBF)
     done = command.train(sources, output, options, method=method, on=on, saving=saving, run=run)

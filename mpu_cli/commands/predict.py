@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
-from mpu_cli.bundle.manifest import parse_origin
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.prediction_files import RECORD_FORMS, Ids, Texts, header, record_writer
@@ -21,7 +20,6 @@ from mpu_cli.core.model.stacking import STACK_SCALE, StackedModel
 from mpu_cli.core.suggest.suggestions import Cells
 from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError, counted
 from mpu_cli.evaluation.compare import with_thresholds
-from mpu_cli.evaluation.propensities import jain_propensities
 from mpu_cli.methods import Fitted
 from mpu_cli.names import EVERY_LABEL, Suggestible
 from mpu_cli.runtime.files import checksum
@@ -127,14 +125,9 @@ class Output:
     # At most this many labels, the most probable ones. None: all; a model of many labels (`core.data.predictions`)
     # predicts only some of each instance.
     top_k: int | None = None
-    # Exactly `top_k` labels, those that the model has learned to choose for this aim: the option ``--for``
-    aim: str | None = None
     # Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
     # with `top_k`, all labels.
     threshold: float | None = None
-    # float32, shape (q,): factors that make scores of the probabilities of labels, such as `psp_weights`;
-    # for scores alone
-    weights: np.ndarray | None = None
     by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
     why: bool = False
@@ -151,8 +144,7 @@ class Output:
         """Return from which score on each label is predicted: float32, shape (q,)."""
         if self.threshold is not None:
             return np.full(len(model.label_ids), self.threshold, np.float32)
-        own = model.predictor.thresholds
-        return own if self.weights is None else own * self.weights
+        return model.predictor.thresholds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,17 +262,7 @@ def _predict_rows(
         most = None if most is None else most + int(np.count_nonzero(~allowed))
     # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
     one_threshold = (thresholds == thresholds[0]).all()
-    if output.aim is not None:
-        assert model.top_k is not None  # or it was refused
-        predictions = model.top_k.chosen(model.predictor.predictions(features, run), allowed)
-        thresholds = np.zeros(1, np.float32)
-    elif output.weights is not None:  # of many labels, of the most probable ones, as many as usual or more
-        predictions = model.predictor.predictions(features, run, None if most is None else max(most, Top().most))
-        if isinstance(predictions, np.ndarray):
-            predictions = predictions * output.weights
-        else:
-            predictions.data *= output.weights[predictions.indices]
-    elif output.has_all or (output.top_k is not None and one_threshold):
+    if output.has_all or (output.top_k is not None and one_threshold):
         predictions = model.predictor.predictions(features, run, most)
     else:
         predictions = reaching(model, features, thresholds, run)
@@ -322,25 +304,6 @@ def with_implied(cells: Cells, implies: csr_array, allowed: np.ndarray | None, r
     if ranked:
         order = order[np.lexsort((is_new[order], -every.probabilities[order], every.rows[order]))]
     return every[order]
-
-
-def psp_weights(model: TrainedModel, path: Path) -> np.ndarray:
-    """Return 1 / propensity of each label, as a share of the largest: float32, shape (q,).
-
-    The propensity-scored precision at k (Jain, Prabhu, Varma, KDD 2016) adds up 1 / propensity of each of the first k
-    labels that is true, so on average it is largest where probability / propensity is. Propensities are theirs, by the
-    annotations that the model has learned from. MpuError where it has no record of these, or too few instances.
-    """
-    try:
-        trained = None if model.origin is None else parse_origin(model.origin, len(model.label_ids))
-    except ValueError:
-        trained = None
-    if trained is None:
-        raise MpuError(
-            f"{path}: no record of how often labels were annotated in training, so no propensities: train again"
-        )
-    propensities = jain_propensities(trained.annotated, trained.instances)
-    return (propensities.min() / propensities).astype(np.float32)
 
 
 # What speaks most for each of some labels of instances.

@@ -16,7 +16,6 @@ from mpu_cli.commands.acceptance import Acceptance
 from mpu_cli.commands.gate import Gate, Outcome
 from mpu_cli.commands.history import append, refuse_unappendable
 from mpu_cli.commands.predict import write_out_of_fold
-from mpu_cli.core.model.top_k import TopK, best_top_k
 from mpu_cli.errors import MpuError, OverlapError, without_secrets
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, frequency_file
@@ -84,9 +83,6 @@ _log = logging.getLogger(__name__)
 class Saving:
     """How a model is saved, and what is written beside it: options of `mpu train`."""
 
-    # `top_k`, `aim`: both or neither: also find and keep decisions of this many labels for an aim of `core.model.top_k`
-    top_k: int | None = None
-    aim: str | None = None
     out_of_fold: Path | None = None
     history: Path | None = None
     acceptance: Acceptance | None = None  # By what the new model takes the place of the present one. Default: it does.
@@ -120,7 +116,7 @@ def train(
         raise MpuError(f"models of {method} cannot be saved: compare it by `mpu experiment`, or use it from Python")
     options = chosen.options() if options is None else options
     _refuse_files(sources, target, options, saving)
-    hold_out_all = saving.out_of_fold is not None or saving.top_k is not None
+    hold_out_all = saving.out_of_fold is not None
     seconds: dict[str, float] = {}
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target))
@@ -137,8 +133,7 @@ def train(
             if saving.out_of_fold is not None:
                 write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.instances_of_file)
             files = provenance.of_files(described.result(), sources.others())
-            rule, fitted = _with_top_k(fitted, saving)
-            model = replace(data.assembled(fitted, method, options, run, files), top_k=rule)
+            model = data.assembled(fitted, method, options, run, files)
             if gate is None:
                 save(model)
         report = _report(model, target, data, fitted, seconds)
@@ -152,16 +147,6 @@ def train(
     if saving.history is not None:
         append(saving.history, as_json(_line(report, sources)))
     return report
-
-
-def _with_top_k(fitted: Fitted, saving: Saving) -> tuple[TopK | None, Fitted]:
-    """Find decisions of k labels, if asked for, by all out-of-fold predictions; what to expect of them is a finding."""
-    if saving.top_k is None or saving.aim is None:
-        return None, fitted
-    assert fitted.out_of_fold is not None  # of a method that takes it
-    rule, expected = best_top_k(fitted.out_of_fold, saving.top_k, saving.aim)
-    found = {"k": rule.k, "for": saving.aim, **vars(expected)}
-    return rule, replace(fitted, findings={**fitted.findings, "top_k": found})
 
 
 def _refuse_files(sources: Sources, target: Path, options: Any, saving: Saving) -> None:

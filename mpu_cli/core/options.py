@@ -30,8 +30,6 @@ LINEAR, RBF = FEATURES = ("linear", "rbf")
 FEW_SHARDS = 4
 # By what thresholds are chosen (`core.model.thresholds`): one for all labels, or, by the last two, one for each.
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
-# What decisions of k labels are for.
-AIMS = (MACRO_F1, COVERAGE := "coverage")
 
 
 @dataclass(frozen=True, kw_only=True)

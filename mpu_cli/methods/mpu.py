@@ -112,7 +112,7 @@ def _fit_br(task: Task) -> Fitted:
     return fit(replace(task, options=options), calibrated=False)
 
 
-_TAKES = ("reviewed", "reviewed_wins", "fully_labelled", "label_features", "oof", "top_k", "aim")
+_TAKES = ("reviewed", "reviewed_wins", "fully_labelled", "label_features", "oof")
 METHODS = (
     Method("mpu", "Kong et al. 2014.", Options, fit, _TAKES),
     Method(
@@ -120,6 +120,6 @@ METHODS = (
         "one logistic regression per label, with missing labels treated as negatives.",
         Descent,
         _fit_br,
-        ("oof", "top_k", "aim"),
+        ("oof",),
     ),
 )

@@ -28,9 +28,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize(
-    "given", [[], *slow(["--format", "scores"], ["--format", "scores", "--rank-by", "psp"])], ids=len
-)
+@pytest.mark.parametrize("given", [[], *slow(["--format", "scores"])], ids=len)
 def test_predictions_are_those_of_one_machine(run, model, files, cluster, tmp_path, given):
     here, there = tmp_path / "here", tmp_path / "there"
     assert run("predict", model, *files, "-o", here, *given).exit_code == 0

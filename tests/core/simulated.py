@@ -26,13 +26,6 @@ def linear_problem(n: int, D: int, q: int, seed: int = 0, slope: float = 2.0) ->
     return X, Y
 
 
-def rare_labels(n: int, q: int, last: float) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels (both n x q), a label by its feature and rarer than the one before: `last` is the rarest."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, q))
-    return X, rng.random((n, q)) < expit(3 * X - np.linspace(0, last, q))
-
-
 def hide(labels, missing: float, seed: int = 0) -> csr_array:
     """Keep a share of 1 - missing of all labels, drawn uniformly."""
     rows, columns = csr_array(labels).nonzero()
