@@ -1,6 +1,6 @@
 """Options that several commands share, and types of values, made from declarations (`mpu_cli.runtime.options`)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import wraps
 from pathlib import Path
@@ -12,7 +12,6 @@ from click.core import ParameterSource
 from mpu_cli.cli.progress import progress
 from mpu_cli.cluster.address import EXPECTED, Address
 from mpu_cli.cluster.on_cluster import OnCluster
-from mpu_cli.errors import STANDARD_STREAM
 from mpu_cli.runtime.options import (
     Kind,
     Option,
@@ -27,7 +26,6 @@ from mpu_cli.runtime.options import (
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 
 if TYPE_CHECKING:
-    from mpu_cli.inputs.training_data import Sources
     from mpu_cli.names import Naming, Suggestible
     from mpu_cli.runtime.run import Run
 
@@ -205,24 +203,6 @@ cluster_options = as_one(
         f"How long the cluster may be without a scheduler or a worker. Default: {OnCluster.timeout:g}.",
     ),
 )
-
-
-def refuse_with_cluster(files: Iterable[str], **values: Any) -> None:
-    """Raise UsageError if an option is set that has no effect on a cluster (by parameter names), or without files."""
-    for name, value in values.items():
-        if value:
-            option = "--" + name.replace("_", "-")
-            raise click.UsageError(f"{option} and --cluster exclude each other; leave out one of the two.")
-    if STANDARD_STREAM in files:
-        raise click.UsageError("Workers of a cluster cannot read standard input: give a file.")
-
-
-def refuse_sources(sources: "Sources", **values: Any) -> None:
-    """Raise UsageError if a command that trains has options without effect on a cluster; see `refuse_with_cluster`."""
-    from mpu_cli.svmlight.streams import files_of
-
-    values |= {"groups": sources.groups, "scores": sources.scores}
-    refuse_with_cluster((*files_of(sources.file), str(sources.fully_labelled)), **values)
 
 
 MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit numbers

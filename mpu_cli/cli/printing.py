@@ -88,7 +88,8 @@ def print_report(report: "TrainingReport") -> None:
     }
     lines["data"] += never_annotated(rest.pop("labels_never_annotated", 0))
     if "cluster" in rest:
-        lines["cluster"] = _cluster(rest.pop("cluster"))
+        work = rest.pop("cluster")
+        lines["cluster"] = ", ".join(counted(number, what.removesuffix("s")) for what, number in work.items())
     if "review" in rest:
         lines["review"] = _review(rest.pop("review"))
     if "c_by_people" in rest:
@@ -175,12 +176,6 @@ def expected(f1: float, interval: list[float] | None, estimated: bool) -> str:
     ends = "{:.3f} to {:.3f}".format(*interval)
     included = ", whose interval is included" * estimated
     return f"micro-F1 {f1:.3f} ({ends}) on complete labels (out of fold, corrected for c{included})"
-
-
-def _cluster(numbers: dict[str, int | None]) -> str:
-    *of_things, (_, moved) = numbers.items()
-    counts = [counted(number or 0, what.removesuffix("s")) for what, number in of_things]
-    return ", ".join([*counts, *([] if moved is None else [f"{moved / 1e6:,.1f} MB moved"])])
 
 
 def _review(counts: dict[str, int]) -> str:

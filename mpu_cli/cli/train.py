@@ -18,19 +18,20 @@ from mpu_cli.cli.options import (
     is_set,
     label_features_option,
     option,
-    refuse_sources,
     run_options,
     training_files,
 )
 from mpu_cli.cli.printing import give, json_option, print_report
 from mpu_cli.cli.progress import by_name
 from mpu_cli.commands.acceptance import Acceptance
+from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import RBF
 from mpu_cli.errors import STANDARD_STREAM, RejectedError
 from mpu_cli.runtime.options import options_of
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.on_cluster import OnCluster
+    from mpu_cli.commands.train import Saving
     from mpu_cli.inputs.training_data import Sources
     from mpu_cli.runtime.run import Run
 
@@ -191,7 +192,7 @@ def train(
     if "-" in map(str, (saving.out_of_fold, saving.history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if on is not None:
-        refuse_sources(sources, method=method != DEFAULT and method, features=getattr(options, "features", None) == RBF)
+        _refuse_on_cluster(sources, saving, method=method != DEFAULT, options=options)
     done = command.train(sources, output, options, method=method, on=on, saving=saving, run=run)
     seconds = by_name(done.seconds)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
@@ -199,6 +200,27 @@ def train(
     if done.acceptance is not None and not done.acceptance.accepted:
         stays = "stays" if output.exists() else "is not made"
         raise RejectedError(f"{output} {stays}: {done.acceptance.verdict}")
+
+
+def _refuse_on_cluster(sources: "Sources", saving: "Saving", *, method: bool, options: Any) -> None:
+    """Raise UsageError where an option is not for a cluster."""
+    from mpu_cli.svmlight.streams import files_of
+
+    others = {
+        "--method": method,
+        "--features": not method and options.features == RBF,
+        "--loss": not method and options.loss not in (None, DEFAULT_LOSS),
+        "--reviewed": sources.reviewed,
+        "--fully-labelled": sources.fully_labelled,
+        "--implied": sources.implied,
+        "--groups": sources.groups,
+        "--label-features": sources.label_features,
+        "--oof": saving.out_of_fold,
+    }
+    if unused := [name for name, value in others.items() if value]:
+        raise click.UsageError(f"{unused[0]} and --cluster exclude each other; leave out one of the two.")
+    if STANDARD_STREAM in files_of(sources.file):
+        raise click.UsageError("Workers of a cluster cannot read standard input: give a file.")
 
 
 def default_model(source: str) -> Path:

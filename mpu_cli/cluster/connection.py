@@ -165,9 +165,15 @@ def _unwarned() -> Iterator[None]:
 def _local(address: Address) -> Iterator[LocalCluster]:
     """Start workers in this process: kernels release the GIL, and nothing is imported twice, or moved."""
     folder = tempfile.mkdtemp(prefix="mpu-", dir=config.get("temporary-directory"))
-    # Dask looks a hundred times a second at what each thread is doing, which took a tenth of the time of a training.
+    settings = {
+        # Dask looks a hundred times a second at what each thread does, which took a tenth of the time of a training.
+        "distributed.worker.profile.enabled": False,
+        # Dask cannot do without its servers of web pages: they listen on this machine alone, and have no pages.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+    }
     with finally_call(partial(rmtree, folder, ignore_errors=True)):
-        with config.set({"distributed.worker.profile.enabled": False}):
+        with config.set(settings):
             cluster = LocalCluster(
                 n_workers=address.workers or os.cpu_count() or 1,
                 threads_per_worker=address.threads,
@@ -175,6 +181,7 @@ def _local(address: Address) -> Iterator[LocalCluster]:
                 memory_limit=MEMORY_LIMIT,  # of each, as they measure the memory of the process, which is that of all
                 local_directory=folder,
                 dashboard_address="127.0.0.1:0",  # None means a fixed port, which may be taken
+                worker_dashboard_address="127.0.0.1:0",  # None means all addresses
                 silence_logs="CRITICAL",
             )
         try:

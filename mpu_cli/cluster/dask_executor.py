@@ -13,37 +13,35 @@ from concurrent.futures import CancelledError
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
 from dask.sizeof import sizeof
-from distributed import Client, Future, KilledWorker, Worker, as_completed, get_worker
+from distributed import Client, Future, KilledWorker, as_completed, get_worker
 from distributed.comm.core import CommClosedError
 from scipy.sparse import csc_array, csr_array
 
+from mpu_cli.cluster.reading import PartRows
 from mpu_cli.core.data.predictions import HeldOut
-from mpu_cli.core.data.problem import LabelInformation, Rows
-from mpu_cli.core.model.calibration import BinnedCells
-from mpu_cli.core.model.stacking import LinearModel, RbfFeatures, StackedModel
-from mpu_cli.core.negative_sampling import LabelGroups
-from mpu_cli.core.parts import PartRows
-from mpu_cli.core.train.groups import Picked
+from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.errors import ClusterError, MpuError
-from mpu_cli.runtime.parallel import Handle, in_background, run_unit, within
+from mpu_cli.runtime.parallel import blas_on_one_thread, in_background, within
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.version import __version__
 
 # Seconds between checks of finished units, and of the cluster itself.
 _SOON, _NOW_AND_THEN = 0.01, 1.0
-# Seconds to wait for an answer that the training does not need.
-_ANSWER = 10.0
 # Error numbers of a full disk.
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
+# What stands for the result of a unit, which stays where it was computed.
+Handle: TypeAlias = Future
+
+
 class DaskExecutor:
-    """An `Executor` on a Dask cluster.
+    """Runs units of work, which are plain functions of arrays, on a Dask cluster.
 
     `timeout`: seconds to wait while the cluster has no workers.
     """
@@ -57,7 +55,6 @@ class DaskExecutor:
         self._name = secrets.token_hex(8)  # a client may serve several executors
         self._submitted = 0
         self._futures: WeakSet[Future] = WeakSet()
-        self._sent_before: dict[str, int] = {}
 
     def check_workers(self) -> None:
         """Wait for a worker, and refuse workers with other versions of the numerical packages."""
@@ -73,60 +70,20 @@ class DaskExecutor:
                 raise ClusterError(f"worker {worker} cannot run mpu, which must be installed there too: {theirs}")
             if differs := difference(self._versions, theirs):
                 raise _other_versions(worker, differs)
-        self._sent_before = self._awaited(self._client.run, _sent, on_error="ignore")
-
-    @property
-    def moved_bytes(self) -> int | None:
-        """Bytes that workers have sent since `check_workers`, to each other and to this process.
-
-        Results of a worker that has died are missing. None if the cluster does not answer.
-        """
-        try:
-            sent: dict[str, int] = within(_ANSWER, partial(self._client.run, _sent, on_error="ignore"))
-        except Exception:  # as for `_look`
-            return None
-        return sum(number - self._sent_before.get(worker, 0) for worker, number in sent.items())
 
     @property
     def workers(self) -> int:
         """The number of workers; 0 if the scheduler does not answer."""
-        return len(self._threads_of_workers())
-
-    @property
-    def threads(self) -> int:
-        """The number of units that can run at a time; 0 if the scheduler does not answer."""
-        return sum(self._threads_of_workers().values())
-
-    @property
-    def threads_of_one(self) -> int:
-        """The number of threads that a unit can have while no other runs: of all workers, if they share a process."""
-        threads = self._threads_of_workers()
-        return max(sum(threads.values()) if all(map(_is_here, threads)) else min(threads.values()), 1)
-
-    def _threads_of_workers(self) -> dict[str, int]:
         try:
-            return within(self._timeout, self._client.nthreads)
+            return len(within(self._timeout, self._client.nthreads))
         except Exception:  # as for `_look`; and a client that has lost its scheduler has none to ask
-            return {}
+            return 0
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
-        """Submit a unit to a worker."""
-        return self._submit(function, arguments)
-
-    def spread(self, function: Callable[..., Any], argument_tuples: Sequence[tuple[Any, ...]]) -> list[Handle]:
-        """Submit a unit for each tuple; neighbours run on the same worker, unless it is lost or too busy."""
-        threads = [worker for worker, number in sorted(self._threads_of_workers().items()) for _ in range(number)]
-        n = len(argument_tuples)
-        return [
-            self._submit(function, arguments, threads[place * len(threads) // n] if threads else None)
-            for place, arguments in enumerate(argument_tuples)
-        ]
-
-    def _submit(self, function: Callable[..., Any], arguments: tuple[Any, ...], worker: str | None = None) -> Future:
+        """Have a unit run on a worker. Arguments may be handles, or lists of them, in place of what they stand for."""
         self._submitted += 1
         key = f"{function.__name__}-{self._name}-{self._submitted}"
-        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
-        future = self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False, **where)
+        future = self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False)
         self._futures.add(future)
         return future
 
@@ -135,12 +92,8 @@ class DaskExecutor:
         for future in list(self._futures):
             future.release()
 
-    def keep(self, value: Any) -> Handle:
-        """Return a handle of a value. Unlike that of `Client.scatter`, it survives the loss of its worker."""
-        return self.submit(_same, value)
-
     def wait(self, handles: Sequence[Handle], tick: Callable[[], None] = lambda: None) -> None:
-        """Wait for units; see `Executor`.
+        """Wait for units, with a tick for each one that is done; raise the error of one that fails.
 
         Raises ClusterError (the cluster is gone, or its workers).
         """
@@ -220,17 +173,14 @@ class DaskExecutor:
         raise ClusterError(f"a worker has failed: {type(cause).__name__}: {cause}{hint}")
 
 
-def _is_here(worker: str) -> bool:
-    return worker.startswith("inproc://")
-
-
 def _unit(expected: dict[str, str], function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a unit on a worker. A worker may have joined after `check_workers`."""
     if differs := difference(expected, versions()):
         raise _other_versions(get_worker().address, differs)
     register_sizes()
     try:
-        return run_unit(function, *arguments)
+        with blas_on_one_thread():  # so that the order of its sums is the same in all processes
+            return function(*arguments)
     except MpuError as error:
         # Dask sends the cause of an error too; if that cannot be pickled, it sends only the text of both.
         error.__cause__ = error.__context__ = None
@@ -246,15 +196,6 @@ def _system_error(error: BaseException | None) -> OSError | None:
 
 def _other_versions(worker: str, differs: str) -> ClusterError:
     return ClusterError(f"worker {worker} has {differs}; install the same versions everywhere")
-
-
-def _sent(dask_worker: Worker) -> int:
-    register_sizes()
-    return dask_worker.transfer_outgoing_bytes_total
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 _PACKAGES = ("numpy", "scipy", "numba")
@@ -302,6 +243,5 @@ def size_of(value: Any) -> int:
 @cache
 def register_sizes() -> None:
     """Register `size_of` with Dask in this process."""
-    of_arrays = (csc_array, csr_array, BinnedCells, Dataset, LabelGroups, HeldOut, LinearModel, PartRows, Picked, Rows)
-    for kind in (*of_arrays, LabelInformation, RbfFeatures, StackedModel):
+    for kind in (csc_array, csr_array, Dataset, HeldOut, LinearModel, PartRows):
         sizeof.register(kind, size_of)

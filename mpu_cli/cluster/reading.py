@@ -9,9 +9,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Columns, Features
-from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
-from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency, count_annotations
-from mpu_cli.core.parts import PartRows
+from mpu_cli.core.data.verified_labels import widened
+from mpu_cli.core.frequency.label_frequency import count_annotations
+from mpu_cli.core.validation import fold_of
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.urls import is_url
@@ -23,6 +23,8 @@ from mpu_cli.svmlight.reader import Part, read_part
 State = tuple[int, int]
 # Names that mean another file in another process.
 _STREAM = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|thread-self|\d+)/fd/\d+")
+# Up to this many, the mean of models that are learned in one pass each is as good as one model of all instances.
+SHARDS = 4
 _CHANGED = "has changed since the work began; start again"
 
 
@@ -35,6 +37,22 @@ class Facts:
     annotations: np.ndarray  # int, shape (q_i,): number of annotations of each of them
     features: Columns  # the features that occur
     checksum: str  # checksum of the instances
+
+
+@dataclass(frozen=True)
+class PartRows:
+    """The instances of a part, with the features of a level."""
+
+    features: Features
+    labels: csr_array  # bool, shape (n, q): annotated labels
+    seed: int  # deals them into shards
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def shard(self, number: int) -> np.ndarray:
+        """Return the instances of a shard, ascending."""
+        return fold_of(len(self), SHARDS, number, self.seed)
 
 
 def state_of(path: str) -> State | None:
@@ -92,15 +110,7 @@ def facts_of(data: Dataset) -> Facts:
     return Facts(len(data), ids, count_annotations(labels), Columns.occurring(data.features), _checksum(data))
 
 
-def placed(
-    data: Dataset,
-    part: Part,
-    number: int,
-    facts: Facts,
-    ids: np.ndarray,
-    columns: Columns,
-    verified: VerifiedLabels | None = None,
-) -> PartRows:
+def place(data: Dataset, part: Part, facts: Facts, ids: np.ndarray, columns: Columns, seed: int) -> PartRows:
     """Return a part with the label and feature numbers of all parts.
 
     `facts` come from the first reading; the part may have been read again since, and InputError says if it has
@@ -108,18 +118,12 @@ def placed(
     """
     if _checksum(data) != facts.checksum:
         raise InputError(part.path, None, _CHANGED)
-    return PartRows(Features.of(columns.narrowed(data.features)), placed_labels(data, ids), number, verified=verified)
+    return PartRows(Features.of(columns.narrowed(data.features)), labels_at(data, ids), seed)
 
 
-def placed_labels(data: Dataset, ids: np.ndarray) -> csr_array:
+def labels_at(data: Dataset, ids: np.ndarray) -> csr_array:
     """Return the annotated labels of a part, in the columns of all labels."""
     return widened(*data.occurring_labels(), ids)
-
-
-def label_counts(data: Dataset, ids: np.ndarray, verified: VerifiedLabels | None) -> LabelCounts:
-    """Count the annotations of a part by how many true labels each stands for."""
-    labels = placed_labels(data, ids)
-    return LabelFrequency.of(1.0, labels.shape, verified).count(labels)
 
 
 def _checksum(data: Dataset) -> str:

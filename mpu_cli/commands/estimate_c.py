@@ -22,7 +22,7 @@ from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
-from mpu_cli.inputs.training_data import AnnotatedData, Sources, TrainingData
+from mpu_cli.inputs.training_data import Sources, TrainingData
 from mpu_cli.names import LabelNames
 from mpu_cli.review import decisions
 from mpu_cli.review.tables import QUESTION
@@ -136,23 +136,23 @@ def estimate(
     the data do not fit in memory).
     """
     refuse_unwritable(output)
-    with training_set(sources, run, method=None) as data:
-        drawn = _Drawn.of(data, estimator, per_label, run)
-        fetched, sample = drawn.data, drawn.sample
-        estimated, scored = _Estimated(), None
-        if not data.has_complete_sets or estimators.tells(sample.labels, sample.verified):
-            if fetched.scores is None:
-                with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
-                    probabilities = sample.naive_probabilities(tick)
-            else:
-                probabilities = sample.part_of(fetched.scores)
-            singly = per_label and not data.has_complete_sets and data.answers is None
-            estimated = drawn.estimated(probabilities, estimator.method, singly, run)
-            if fetched.answers is not None or plan:
-                scored = sample.answered(probabilities, fetched.answers or Answers.none())
-        pooled, single = estimated.pooled, estimated.single
-        automatic = None if pooled is None else pooled.c
-        reviewed = data.reviewed_frequency(automatic, scored)
+    data = training_set(sources, run, method=None)
+    drawn = _Drawn.of(data, estimator, per_label, run)
+    sample = drawn.sample
+    estimated, scored = _Estimated(), None
+    if not data.has_complete_sets or estimators.tells(sample.labels, sample.verified):
+        if data.scores is None:
+            with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
+                probabilities = sample.naive_probabilities(tick)
+        else:
+            probabilities = sample.part_of(data.scores)
+        singly = per_label and not data.has_complete_sets and data.answers is None
+        estimated = drawn.estimated(probabilities, estimator.method, singly, run)
+        if data.answers is not None or plan:
+            scored = sample.answered(probabilities, data.answers or Answers.none())
+    pooled, single = estimated.pooled, estimated.single
+    automatic = None if pooled is None else pooled.c
+    reviewed = data.reviewed_frequency(automatic, scored)
     estimates = Estimates(estimate=pooled, reviewed=reviewed, groups=estimated.groups)
     report, c = report_of(estimates, data, estimator.method), estimates.overall.c
     q = len(data.ids)
@@ -203,24 +203,26 @@ class _Drawn:
     pool: DrawnLabels | None  # the labels that `mpu train` estimates c by, so that both say the same; None: all
 
     @classmethod
-    def of(cls, of: AnnotatedData, estimator: Estimator, per_label: bool, run: Run) -> "_Drawn":
+    def of(cls, data: TrainingData, estimator: Estimator, per_label: bool, run: Run) -> "_Drawn":
         """Fetch the data, choose features and draw; `per_label`: all labels with enough annotations are in it."""
-        q, data = len(of.ids), of.drawn(estimator.sample, run)
+        q = len(data.ids)
         refuse_too_large(data.features.shape[1], q, levels=1)
-        pool = each = draw_labels(of.annotations, run.seed)
-        if per_label and pool is not None and of.answers is None:
-            often = np.flatnonzero(of.annotations >= estimators.FEWEST_ANNOTATIONS)
+        pool = each = draw_labels(data.annotations, run.seed)
+        if per_label and pool is not None and data.answers is None:
+            often = np.flatnonzero(data.annotations >= estimators.FEWEST_ANNOTATIONS)
             columns = np.union1d(pool.columns, often)
             each = DrawnLabels(columns, np.ones(len(columns)))
-        refuse_large_sample(min(len(of), estimator.sample), q if each is None else len(each.columns))
-        if of.groups is not None and (of.has_complete_sets or of.answers is not None or estimator.method != "bbe"):
+        refuse_large_sample(min(len(data), estimator.sample), q if each is None else len(each.columns))
+        if data.groups is not None and (
+            data.has_complete_sets or data.answers is not None or estimator.method != "bbe"
+        ):
             raise MpuError(
                 "c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest"
             )
-        features = estimator.features if data is of and data.scores is None else LINEAR  # a cluster has linear ones
+        features = estimator.features if data.scores is None else LINEAR
         options = Options(folds=estimator.folds, sample=estimator.sample, features=features)
         population = choose_features(data.problem, options, run).instances
-        folds = estimator.folds or usual_folds(len(of), q)
+        folds = estimator.folds or usual_folds(len(data), q)
         return cls(data, population, Sample(population, estimator.sample, folds, run, each), pool)
 
     def estimated(self, probabilities: np.ndarray, method: str, singly: bool, run: Run) -> _Estimated:
@@ -245,7 +247,7 @@ class _Drawn:
 
 
 def _of_labels(
-    data: AnnotatedData, single: SingleFrequencies, c: float, names: LabelNames | None
+    data: TrainingData, single: SingleFrequencies, c: float, names: LabelNames | None
 ) -> list[LabelFrequencyReport]:
     annotations, missing_of_label = data.annotations_of_file, missing(data.left_to_chance_of_file, single.c, c).tolist()
     return [
@@ -263,7 +265,7 @@ def _of_labels(
     ]
 
 
-def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") -> FrequencyReport:
+def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> FrequencyReport:
     """Say what is missing of some data by the label frequency that was estimated, here or in a training."""
     reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
     found: dict[str, Any]
@@ -286,7 +288,6 @@ def report_of(estimates: Estimates, data: AnnotatedData, method: str = "bbe") ->
         missing = int(counts.sum()) * (1 / basis.c - 1)
         found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
         if estimates.groups is not None and data.groups is not None:
-            assert isinstance(data, TrainingData)  # not on a cluster
             found["per_group"] = estimates.groups.rows(data.groups, data.labels, data.verified)
     else:
         found["c_if_one_label_each"] = basis.c
@@ -333,9 +334,7 @@ def ask(
     """
     refuse_overlaps(sources.by_option(), {"--output": target})
     refuse_unwritable(target)
-    with training_set(sources, run, method=None) as data:
-        assert isinstance(data, TrainingData)  # not on a cluster
-        checksum = data.problem_and_checksum(run, with_checksum=True)[1]
+    data = training_set(sources, run, method=None)
     drawn = draw_questions(data.problem, n, validation, run, data.scores)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
@@ -349,6 +348,6 @@ def ask(
             drawn.rows, data.ids[drawn.columns], source=QUESTION, probability=drawn.probabilities, drawn=drawn.chance
         )
         names = None if by_number else data.names
-        decisions.write(out, lines, of=sources.file, checksum=checksum, names=names, ids=data.record_ids)
+        decisions.write(out, lines, of=sources.file, checksum=data.checksum(), names=names, ids=data.record_ids)
     size = [len(np.unique(of)) for of in (drawn.rows, drawn.columns)]
     return Asked(questions=len(drawn), instances=size[0], labels=size[1], answered=answered)

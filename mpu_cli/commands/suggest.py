@@ -28,7 +28,7 @@ from mpu_cli.core.suggest.suggestions import ByDecisions, Cells, Choice, Filling
 from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
 from mpu_cli.inputs.read_sources import training_set
-from mpu_cli.inputs.training_data import AnnotatedData, ReviewCounts, Sources, TrainingData, frequency_file
+from mpu_cli.inputs.training_data import ReviewCounts, Sources, TrainingData, frequency_file
 from mpu_cli.methods import Fitted
 from mpu_cli.methods.mpu import evidence_of
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
@@ -341,14 +341,14 @@ def suggest(
     suspects, warnings = Cells.none(), []
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
-        data = stack.enter_context(training_set(sources, run, is_read_again=outputs.fill))
-        needs_checksum = not outputs.fill or outputs.suspects is not None
-        problem, checksum = data.problem_and_checksum(run, with_checksum=needs_checksum)
+        data = training_set(sources, run, is_read_again=outputs.fill)
+        problem = data.problem
+        checksum = data.checksum() if not outputs.fill or outputs.suspects is not None else ""
         asked = data.resolved(options)
         names = None if outputs.by_number else data.names
         choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
         fitted = None
-        if isinstance(data, TrainingData) and data.scores is not None:
+        if data.scores is not None:
             evidence = Evidence.of_scores(data.scores, problem, asked, run)
             warnings += [] if data.review is None else data.review.cautions(data.names)
             warnings += data.left_out_of(evidence.estimates)
@@ -364,7 +364,7 @@ def suggest(
                 warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
         elif outputs.target is not None:
             why = None
-            if outputs.why and fitted is not None and isinstance(data, TrainingData):
+            if outputs.why and fitted is not None:
                 why = _why(fitted, problem.features, found.listed, data, outputs.by_number)
             where = checksum, sources.file, names, data.record_ids
             write_cells(outputs.target, found.listed, found, *where, why)
@@ -420,7 +420,7 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
 def _fill_in(
     sources: Sources,
     outputs: Outputs,
-    data: AnnotatedData,
+    data: TrainingData,
     found: Suggestions,
     most: int | None,
     rules: Implications | None,
@@ -437,7 +437,7 @@ def _fill_in(
 
 
 def _report(
-    data: AnnotatedData, found: Suggestions, names: LabelNames | None, frequency: estimate_c.FrequencyReport | None
+    data: TrainingData, found: Suggestions, names: LabelNames | None, frequency: estimate_c.FrequencyReport | None
 ) -> SuggestionReport:
     missing, right, each = found.of_all, found.right, found.of_labels
     of_labels = zip(found.ids.tolist(), np.c_[each.expected, each.low, each.high].tolist(), strict=True)

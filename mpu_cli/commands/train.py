@@ -17,6 +17,7 @@ from mpu_cli.commands.gate import Gate, Outcome
 from mpu_cli.commands.history import append, refuse_unappendable
 from mpu_cli.commands.predict import write_out_of_fold
 from mpu_cli.errors import MpuError, OverlapError, without_secrets
+from mpu_cli.inputs.cluster_data import cluster_data
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, frequency_file
 from mpu_cli.methods import Fitted
@@ -123,7 +124,11 @@ def train(
         gate = None
         if saving.acceptance is not None:
             gate = Gate.opened(saving.acceptance, target, sources.reading, run.timed(seconds))
-        data = stack.enter_context(training_set(sources, run.timed(seconds), on, method))
+        data: AnnotatedData
+        if on is None:
+            data = training_set(sources, run.timed(seconds), method)
+        else:
+            data = stack.enter_context(cluster_data(sources, on, run.timed(seconds)))
         if gate is not None and data.stored_vectorizer is not None:
             gate.refuse_other_numbers(packed(data.stored_vectorizer))
         described = in_background(data.described)  # while models are learned
@@ -137,7 +142,7 @@ def train(
             if gate is None:
                 save(model)
         report = _report(model, target, data, fitted, seconds)
-        report = replace(report, cluster=data.work(asked, fitted))
+        report = replace(report, cluster=data.work())
         if gate is not None:
             outcome = gate.test(model, data.counts(fitted).true_per_instance)
             spent, warnings = report.seconds | {Step.TEST: seconds[Step.TEST]}, (*report.warnings, *outcome.warnings)

@@ -74,7 +74,7 @@ _Part: TypeAlias = tuple[Block, LinearModel | None]
 
 def learn(
     task: LearningTask,
-    chains: Sequence[Chain[np.ndarray]],
+    chains: Sequence[Chain],
     larger_steps: float = 1.0,
     tick: Callable[[], None] = lambda: None,
 ) -> Learned:
@@ -145,7 +145,7 @@ class _Blocks:
 class _InPassing:
     """What chains predict in passing, block by block; with sparse weights of many labels, at the end."""
 
-    def __init__(self, task: LearningTask, chains: Sequence[Chain[np.ndarray]]) -> None:
+    def __init__(self, task: LearningTask, chains: Sequence[Chain]) -> None:
         self.task, self.q = task, task.labels.shape[1]
         self.rows = rows_of([chain.predicted for chain in chains if chain.predicted is not None], len(task))
         self.n = len(task) if isinstance(self.rows, slice) else len(self.rows)

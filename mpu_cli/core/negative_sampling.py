@@ -16,7 +16,6 @@ weights little: the gradient of an instance far away is nearly zero. The model i
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, vstack
@@ -26,7 +25,7 @@ from mpu_cli.core.data.predictions import FEW_LABELS, STACKED_FROM, Block, at_le
 from mpu_cli.core.data.weights import WeightRows
 
 # How many instances, and features, describe a label at most: more change little.
-INSTANCES, _FEATURES = 100, 64
+_INSTANCES, _FEATURES = 100, 64
 _LABELS = 512  # at a time
 # Rounds of 2-means; it is nearly always at rest before.
 _ROUNDS = 10
@@ -84,24 +83,24 @@ def centroids(features: Features, positives: csr_array) -> csr_array:
     q = positives.shape[1]
     by_label = csc_array(positives)
     blocks = (by_label[:, k : k + _LABELS] for k in range(0, q, _LABELS))
-    return csr_array(vstack([directions_of(sums_of_instances(features, block)) for block in blocks], format="csr"))
+    return csr_array(vstack([_directions_of(_sums_of_instances(features, block)) for block in blocks], format="csr"))
 
 
-def sums_of_instances(features: Features, positives: csc_array, most: int = INSTANCES) -> csr_array:
+def _sums_of_instances(features: Features, positives: csc_array) -> csr_array:
     """Sum up instances of each label, scaled to unit length, up to a maximum number: float32, shape (q, D)."""
     X = features.as_sparse()
     lengths = np.sqrt(features.squared_norms)
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
     members = csr_array(positives.T)
     sizes = np.diff(members.indptr)
-    kept = np.minimum(sizes, most)
+    kept = np.minimum(sizes, _INSTANCES)
     places = _numbers(kept) * np.repeat(sizes, kept) // np.repeat(kept, kept) + np.repeat(members.indptr[:-1], kept)
     instances = members.indices[places]
     of_labels = csr_array((scale[instances], instances, np.append(0, np.cumsum(kept))), shape=members.shape)
     return csr_array(of_labels @ X)
 
 
-def directions_of(sums: csr_array) -> csr_array:
+def _directions_of(sums: csr_array) -> csr_array:
     """Keep the largest features of each row, and make it of unit length."""
     kept = np.zeros(sums.nnz, bool)
     size = np.abs(sums.data)
@@ -171,7 +170,7 @@ class LabelGroups:
     group_of: np.ndarray  # int32, shape (q,): the group of each label; 0 has the most annotated labels.
     grouped: np.ndarray  # int, shape (m,): the other labels, ascending
     by_feature: WeightRows  # the directions of these labels
-    state: dict[str, Any]  # of the generator of random numbers that has made them
+    rng: np.random.Generator  # has made them, and goes on
 
     def __len__(self) -> int:
         return int(self.group_of.max()) + 1
@@ -182,13 +181,7 @@ class LabelGroups:
         rng = np.random.default_rng(seed)
         group_of = np.zeros(q, np.int32)
         group_of[grouped] = 1 + cluster(directions, SIZE, rng)
-        return cls(group_of, grouped, WeightRows.of(csr_array(directions.T)), dict(rng.bit_generator.state))
-
-    def generator(self) -> np.random.Generator:
-        """Return the generator that goes on where it has made them."""
-        rng = np.random.default_rng(0)
-        rng.bit_generator.state = self.state
-        return rng
+        return cls(group_of, grouped, WeightRows.of(csr_array(directions.T)), rng)
 
     def annotated(self, positives: csr_array) -> csr_array:
         """Return where an instance has a label of a group: csr_array of bool, shape (n, groups)."""

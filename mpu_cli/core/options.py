@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 # What instances are learned by (`core.train.choose_features`): their own features, or features of an RBF kernel.
 LINEAR, RBF = FEATURES = ("linear", "rbf")
-# Up to this many shards (`core.train.mixing`) learn as well in one round as one does.
-FEW_SHARDS = 4
 # By what thresholds are chosen (`core.model.thresholds`): one for all labels, or, by the last two, one for each.
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 

@@ -1,6 +1,6 @@
 """Out-of-fold predictions by m-fold cross-validation (Kong et al. 2014), and plans: what learns from what, for whom.
 
-Plans are strategies of held-out predictions, which one machine and a cluster carry out alike:
+Plans are strategies of held-out predictions:
 
 - Cross-validation: a model of all instances, and for each fold a model of the others, which predicts it.
 - Two halves: each half is learned in one pass and predicts the other, and the mean of both is the model of all
@@ -15,8 +15,8 @@ Plans are strategies of held-out predictions, which one machine and a cluster ca
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -207,48 +207,22 @@ def predict(
 # A half makes half of the steps.
 LARGER_STEPS = 2.0
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True)
-class Selection:
-    """Some instances of each part: one of its folds, or all but that fold."""
-
-    folds: int = 1  # number of folds that each part is dealt into; 1: all of its instances are meant
-    fold: int = 0
-    inside: bool = False  # whether the instances of the fold are meant, and not the others
-
-    def rows(self, n: int, seed: int) -> np.ndarray:
-        """Return which of the n instances of a part are selected, ascending, by the seed of the part."""
-        if self.folds == 1:
-            return np.arange(n)
-        held_out = fold_of(n, self.folds, self.fold, seed)
-        return held_out if self.inside else np.delete(np.arange(n), held_out)
-
-
-EVERYTHING = Selection()
-
-
-@dataclass(frozen=True)
-class Chain(Generic[T]):
+class Chain:
     """A model that learns from some instances after others, each in one pass if there are several."""
 
-    learned: tuple[T, ...]  # what it learns from, in this order: selections, or arrays of rows
-    predicted: T | None = None  # what is predicted when it has learned from the first of them
+    learned: tuple[np.ndarray, ...]  # the rows that it learns from, ascending, in this order
+    predicted: np.ndarray | None = None  # the rows that are predicted when it has learned from the first of them
 
 
 @dataclass(frozen=True)
 class Plan:
     """How a level is learned."""
 
-    whole: tuple[Chain[Selection], ...]  # their mean is the model of all instances
-    folds: tuple[Chain[Selection], ...] = ()  # models that only predict
+    whole: tuple[Chain, ...]  # their mean is the model of all instances
+    folds: tuple[Chain, ...] = ()  # models that only predict
     larger_steps: float = 1.0  # factor of the steps of the former
-
-    @property
-    def chains(self) -> tuple[Chain[Selection], ...]:
-        """Return all models that are learned."""
-        return self.whole + self.folds
 
     @property
     def is_progressive(self) -> bool:
@@ -256,39 +230,43 @@ class Plan:
         return len(self.whole[0].learned) > 1
 
     @classmethod
-    def cross_validation(cls, m: int, n_held_out: int | None = None) -> "Plan":
-        """Deal the instances into m folds, and predict the first ones, or all."""
-        return cls((Chain((EVERYTHING,)),), tuple(_held_out(m, range(m if n_held_out is None else n_held_out))))
+    def cross_validation(cls, n: int, m: int, n_held_out: int, seed: int) -> "Plan":
+        """Deal the instances into m folds, and predict the first ones."""
+        return cls((Chain((np.arange(n),)),), tuple(_without(n, m, fold, seed) for fold in range(n_held_out)))
 
     @classmethod
-    def halves(cls) -> "Plan":
+    def halves(cls, n: int, seed: int) -> "Plan":
         """Learn from each of two folds, which predicts the other."""
-        return cls(tuple(_held_out(2, range(2))), larger_steps=LARGER_STEPS)
+        return cls(tuple(_without(n, 2, fold, seed) for fold in range(2)), larger_steps=LARGER_STEPS)
 
     @classmethod
-    def progressive(cls, m: int) -> "Plan":
+    def progressive(cls, n: int, m: int, seed: int) -> "Plan":
         """Learn from all but one of m folds, predict that fold, and learn from it."""
-        last = Selection(m, inside=True)
-        return cls((Chain((Selection(m), last), last),))
+        first = _without(n, m, 0, seed)
+        assert first.predicted is not None
+        return cls((replace(first, learned=(*first.learned, first.predicted)),))
 
     @classmethod
-    def of(cls, n: int, enough: int, settings: Settings, folds: int | None, *, many: bool = False) -> "Plan":
+    def of(cls, n: int, enough: int, settings: Settings, folds: int | None, seed: int, *, many: bool = False) -> "Plan":
         """Return how a level is learned.
 
         `n`: number of instances.
         `enough`: how many are to be predicted, at least.
         `folds`: of cross-validation; None: by the number of instances.
+        `seed`: deals the instances into folds.
         `many`: whether labels are many: the rarest are in one half only, and the mean of sparse weights is less sparse.
         """
         m = folds or default_folds(n)
         is_one_pass = settings.epochs == 1 and loss_named(settings.loss).has_step
         if is_one_pass and n >= 2 * enough:
-            return cls.progressive(n // enough)
+            return cls.progressive(n, n // enough, seed)
         if is_one_pass and m == 2 and enough >= n and not many:
-            return cls.halves()
-        return cls.cross_validation(m, leading([range(f, n, m) for f in range(min(m, n))], enough))
+            return cls.halves(n, seed)
+        return cls.cross_validation(n, m, leading([range(f, n, m) for f in range(min(m, n))], enough), seed)
 
 
-def _held_out(m: int, folds: range) -> Iterator[Chain[Selection]]:
-    for fold in folds:
-        yield Chain((Selection(m, fold),), Selection(m, fold, inside=True))
+def _without(n: int, m: int, fold: int, seed: int) -> Chain:
+    """Return the model that does not see one of m folds, and predicts it; all there is (one instance) is learned."""
+    held_out = fold_of(n, m, fold, seed)
+    others = np.delete(np.arange(n), held_out)
+    return Chain((others if len(others) else held_out,), held_out)

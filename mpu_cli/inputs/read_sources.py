@@ -1,95 +1,51 @@
-"""Read the sources of a training, here or on a cluster, with features of labels.
+"""Read the sources of a training, with features of labels.
 
 A label that has features, or is named by ``--labels``, belongs to the model even if it is never annotated.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import methods
-from mpu_cli.cluster.on_cluster import OnCluster
-from mpu_cli.cluster.reading import absolute
-from mpu_cli.core.options import FEW_SHARDS
 from mpu_cli.errors import InputError
-from mpu_cli.inputs.cluster_data import ClusterData
-from mpu_cli.inputs.training_data import AnnotatedData, AnnotatedDataT, Sources, read_training_data, refuse_filled
+from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import header_of
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import files_of, open_input
+from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text.sidecars import Sidecars, from_one
 from mpu_cli.text.stored import Stored
 
-if TYPE_CHECKING:
-    from mpu_cli.cluster.dask_executor import DaskExecutor
 
-
-@contextmanager
 def training_set(
-    sources: Sources,
-    run: Run,
-    on: OnCluster | None = None,
-    method: str | None = methods.DEFAULT,
-    is_read_again: bool = False,
-) -> Iterator[AnnotatedData]:
-    """Read the data of a training, for the duration of the context.
+    sources: Sources, run: Run, method: str | None = methods.DEFAULT, is_read_again: bool = False
+) -> TrainingData:
+    """Read the data of a training.
 
-    `sources`: on a cluster: absolute names of files.
-    `on`: the cluster that reads and trains. Default: this process.
     `method`: the method to train by; None: no model is trained, and the vectoriser beside the data is not read.
-    `is_read_again`: whether the file will be read a second time, so that its checksum is needed; not on a cluster.
+    `is_read_again`: whether the file will be read a second time, so that its checksum is needed.
     Raises InputError (a file cannot be read, no instance has a label, or a review or the names beside the data do not
-    fit them), ClusterError (the cluster cannot be reached, cannot be used, or has failed).
+    fit them).
     """
-    if on is not None:
-        for file in (
-            *files_of(sources.file),
-            *([] if sources.fully_labelled is None else [str(sources.fully_labelled)]),
-        ):
-            absolute(file)  # what no worker can read is refused before a cluster is started
-        refuse_filled(sources.file, "workers of a cluster take all labels for annotated: learn from it on one machine")
-        with on.connected() as executor:
-            yield set_on_cluster(executor, sources, run, FEW_SHARDS, method)
-        return
     with run.step(Step.READ):
         sidecars = Sidecars(sources.file)
         if is_read_again:
             sidecars.contents.setdefault(str(sources.file))
         data = read_training_data(sources, run, sidecars)
         data = replace(data, file_content=sidecars.contents.get(str(sources.file)))
-        data = _for_method(data, sources, run, sidecars, method)
-    yield data
+        if method is None:
+            return data
+        data = replace(data, stored_vectorizer=sidecars.stored_vectorizer(data.instances_of_file))
+        return with_label_features(data, sources, run) if "label_features" in methods.METHODS[method].takes else data
 
 
-def set_on_cluster(
-    executor: "DaskExecutor", sources: Sources, run: Run, shards: int, method: str | None = methods.DEFAULT
-) -> ClusterData:
-    """Have the workers of a cluster read files; arguments and errors as of `training_set`."""
-    sidecars = Sidecars(sources.file)
-    data = ClusterData.read(executor, sources, shards, run, sidecars)
-    return _for_method(data, sources, run, sidecars, method)
-
-
-def _for_method(
-    data: AnnotatedDataT, sources: Sources, run: Run, sidecars: Sidecars, method: str | None
-) -> AnnotatedDataT:
-    """Add the vectoriser, and features of labels if the method uses them."""
-    if method is None:
-        return data
-    data = replace(data, stored_vectorizer=sidecars.stored_vectorizer(data.instances_of_file))
-    return with_label_features(data, sources, run) if "label_features" in methods.METHODS[method].takes else data
-
-
-def with_label_features(data: AnnotatedDataT, sources: Sources, run: Run) -> AnnotatedDataT:
+def with_label_features(data: TrainingData, sources: Sources, run: Run) -> TrainingData:
     """Add features of labels, and labels that are never annotated.
 
     `sources`: features of labels are read from its file of label features. Without one, they are the vectors of the
@@ -111,7 +67,7 @@ def with_label_features(data: AnnotatedDataT, sources: Sources, run: Run) -> Ann
     return replace(data, label_features=_rows_at(vectors, np.searchsorted(data.ids, numbers), len(data.ids)))
 
 
-def _of_file(path: str | Path, data: AnnotatedData, sources: Sources, run: Run) -> tuple[np.ndarray, csr_array]:
+def _of_file(path: str | Path, data: TrainingData, sources: Sources, run: Run) -> tuple[np.ndarray, csr_array]:
     """Read a file with one line ``number index:value ...`` per label."""
     lines = read(path, sources.reading, run)
     lines.features.eliminate_zeros()

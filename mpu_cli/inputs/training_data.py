@@ -2,11 +2,11 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypedDict, TypeVar
+from typing import Any, Self, TypedDict
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -36,7 +36,6 @@ from mpu_cli.svmlight.streams import Content, Files, Source, files_of
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored, packed
 
-AnnotatedDataT = TypeVar("AnnotatedDataT", bound="AnnotatedData")
 _log = logging.getLogger(__name__)
 
 
@@ -82,12 +81,8 @@ class Sources:
 class ClusterWork(TypedDict):
     """How a cluster carried out a training."""
 
-    parts: int
-    shards: int  # Parts of the data that learn side by side.
-    rounds: int  # How often the mean of their models is taken.
+    parts: int  # Of the data; each stays on the worker that has read it.
     workers: int  # At the end.
-    # What workers have sent to each other and here; None where they could no longer be asked.
-    moved_bytes: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +138,6 @@ class AnnotatedData(LabelInformation, ABC):
     source: provenance.Source | None = None  # the data file; None: they come from arrays
     review: ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
-    file_content: Content | None = None  # size and checksum of the uncompressed file, if requested
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -159,11 +153,6 @@ class AnnotatedData(LabelInformation, ABC):
         return None if self.sidecars is None else self.sidecars.ids(self.instances_of_file)
 
     @property
-    def has_complete_sets(self) -> bool:
-        """Whether c can be estimated from complete label sets."""
-        return self.sampled is not None or self.second is not None
-
-    @property
     @abstractmethod
     def occurring(self) -> Columns:
         """The features that occur."""
@@ -174,36 +163,9 @@ class AnnotatedData(LabelInformation, ABC):
         """How many instances are annotated with each label: ndarray of int, shape (q,)."""
 
     @property
-    @abstractmethod
-    def annotations_of_file(self) -> np.ndarray:
-        """The same for the instances of the first file alone."""
-
-    @property
-    def left_to_chance_of_file(self) -> np.ndarray:
-        """The same without implied labels that were filled in: how many stand for 1 / c labels each."""
-        implied = 0 if self.verified is None else self.verified.count_implied()
-        return np.maximum(self.annotations_of_file - implied, 0)
-
-    @property
     def never_annotated(self) -> np.ndarray:
         """The labels that are never annotated, ascending."""
         return self.ids[self.annotations == 0]
-
-    @abstractmethod
-    def widened(self, every: np.ndarray) -> Self:
-        """Return the same data with more labels, which are never annotated: these are all, ascending."""
-
-    @abstractmethod
-    def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:
-        """Return the problem, perhaps without features; and the checksum of these, or ""."""
-
-    @abstractmethod
-    def drawn(self, size: int, run: Run) -> "TrainingData":
-        """Return instances that include those which `core.select.sample.draw` draws."""
-
-    @abstractmethod
-    def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
-        """Estimate c from verified labels, as `from_people` does."""
 
     def fit(self, method: str, options: Any, run: Run, hold_out_all: bool = False) -> Fitted:
         """Train a model, as `methods.fit` does; its warnings include warnings about the review."""
@@ -263,7 +225,7 @@ class AnnotatedData(LabelInformation, ABC):
         """Return names, sizes and checksums of the data, as `provenance.Source.described` has them."""
         return {} if self.source is None else self.source.described()
 
-    def work(self, options: Any, fitted: Fitted) -> ClusterWork | None:
+    def work(self) -> ClusterWork | None:
         """Return how a cluster carried out a training; None where there was none."""
         return None
 
@@ -299,6 +261,7 @@ class TrainingData(AnnotatedData):
     features: csr_array  # float32, shape (n, D)
     labels: csr_array  # bool, shape (n, q): annotated labels
     scores: np.ndarray | None = None  # float32, shape (n, q): out-of-fold scores of another classifier, from 0 to 1
+    file_content: Content | None = None  # size and checksum of the uncompressed file, if requested
 
     def __len__(self) -> int:
         return self.features.shape[0]
@@ -318,13 +281,20 @@ class TrainingData(AnnotatedData):
         """The same for the instances of the first file alone."""
         return self.annotations if self.second is None else count_annotations(self.labels[: self.instances_of_file])
 
-    def problem_and_checksum(self, run: Run, with_checksum: bool) -> tuple[Problem, str]:
-        """Return the problem, and the checksum of the features of the file, or ""."""
-        return self.problem, checksum(self.features[: self.instances_of_file]) if with_checksum else ""
+    @property
+    def left_to_chance_of_file(self) -> np.ndarray:
+        """The same without implied labels that were filled in: how many stand for 1 / c labels each."""
+        implied = 0 if self.verified is None else self.verified.count_implied()
+        return np.maximum(self.annotations_of_file - implied, 0)
 
-    def drawn(self, size: int, run: Run) -> "TrainingData":
-        """Return all instances: they need not be fetched."""
-        return self
+    @property
+    def has_complete_sets(self) -> bool:
+        """Whether c can be estimated from complete label sets."""
+        return self.sampled is not None or self.second is not None
+
+    def checksum(self) -> str:
+        """Return the checksum of the features of the file."""
+        return checksum(self.features[: self.instances_of_file])
 
     def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
         """Estimate c from verified labels, as `from_people` does."""
@@ -373,12 +343,12 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     names = sidecars.names_of(sources.naming, ids)
     data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, source=source)
     if sources.reviewed:
-        data = with_reviews(data, sources, file)
+        data = _with_reviews(data, sources, file)
     filled = _filled_in(file, sources.file, data.ids)
     if filled is not None:
         data = replace(data, labels=csr_array(data.labels > filled))
     if sources.rules is not None:
-        data = with_implications(data, read_implications(sources.rules, data.names), data.labels)
+        data = _with_implications(data, read_implications(sources.rules, data.names))
     if filled is not None:
         known = data.verified or VerifiedLabels.of(filled.shape)
         data = replace(data, verified=known.with_filled_in(filled))
@@ -400,18 +370,14 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     return replace(data, scores=read_scores(sources.scores, *expected, reading=sources.reading, run=run))
 
 
-def with_reviews(
-    data: AnnotatedDataT, sources: Sources, file: Dataset, checksum_of: Callable[[], str] | None = None
-) -> AnnotatedDataT:
-    """Add the verified labels of a file.
+def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> TrainingData:
+    """Add the verified labels of a file, as it was read.
 
-    `file`, `checksum_of`: the file as it was read; where it is without features, `checksum_of` returns the checksum of
-    these.
     Raises InputError (a review cannot be read, or does not fit the file).
     """
     decided = decisions.read(sources.reviewed, data.names, data.record_ids, sources.on_conflict)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
-    reviewed = matching.match(decided, file, sources.file, sources.reviewed_wins, named, checksum_of)
+    reviewed = matching.match(decided, file, sources.file, sources.reviewed_wins, named)
     every = np.union1d(data.ids, reviewed.ids)
     verified = LabelInformation(
         verified=reviewed.verified,
@@ -459,8 +425,9 @@ def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | No
     return csr_array((np.ones(len(rows), bool), (rows, np.searchsorted(ids, labels))), shape=(len(file), len(ids)))
 
 
-def with_implications(data: AnnotatedDataT, implications: Implications, labels: csr_array) -> AnnotatedDataT:
-    """Add which labels imply others; implied labels among these annotations are verified as implied."""
+def _with_implications(data: TrainingData, implications: Implications) -> TrainingData:
+    """Add which labels imply others; implied labels among the annotations are verified as implied."""
+    labels = data.labels
     verified = data.verified or VerifiedLabels.of((labels.shape[0], labels.shape[1]))
     verified = verified.with_implied(implications.implied(labels, data.ids, data.ids), labels)
     return replace(data, implications=implications, verified=verified if verified.cells.nnz else data.verified)

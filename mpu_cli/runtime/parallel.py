@@ -1,20 +1,15 @@
-"""Work in threads, a pipeline that works a few pieces ahead, and executors of units of work.
-
-A unit of work is a plain function of its arguments, which runs in this process, or, by `cluster.dask_executor`, on the
-workers of a cluster. Its result stays where it was computed; what stands for it here, a handle, can be an argument of
-other units.
-"""
+"""Work in threads, and a pipeline that works a few pieces ahead."""
 
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
 from threading import Lock, Thread
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -109,75 +104,3 @@ def _submitted(pool: ThreadPoolExecutor, function: Callable[..., Any], pieces: I
         failed: Future[Any] = Future()
         failed.set_exception(error)
         yield failed
-
-
-# A reference to the result of a unit.
-Handle: TypeAlias = Any
-
-
-class Executor(Protocol):
-    """Runs units of work."""
-
-    @property
-    def threads(self) -> int:
-        """How many units can run at a time, about."""
-
-    @property
-    def threads_of_one(self) -> int:
-        """How many threads a unit can have while no other runs."""
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
-        """Have a unit run. Arguments may be handles, or lists of them, in place of what they stand for."""
-
-    def spread(self, function: Callable[..., Any], argument_tuples: Sequence[tuple[Any, ...]]) -> list[Handle]:
-        """Have a unit run for each tuple, and neighbours in one process, where others need their results together."""
-
-    def keep(self, value: Any) -> Handle:
-        """Return a handle of a value, which many units can take."""
-
-    def wait(self, handles: Sequence[Handle], tick: Callable[[], None] = lambda: None) -> None:
-        """Wait for units, with a tick for each one that is done; raise the error of one that fails."""
-
-    def gather(self, handles: Sequence[Handle]) -> list[Any]:
-        """Wait for units, and return their results in the same order."""
-
-
-def run_unit(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a unit in this process. BLAS gets one thread, so that the order of its sums is the same in all processes."""
-    with blas_on_one_thread():
-        return function(*arguments)
-
-
-class InProcess:
-    """Runs each unit at once, in this process: the result is its own handle."""
-
-    threads = threads_of_one = 1
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
-        """Run a unit."""
-        return run_unit(function, *arguments)
-
-    def spread(self, function: Callable[..., Any], argument_tuples: Sequence[tuple[Any, ...]]) -> list[Handle]:
-        """Run the units."""
-        return [self.submit(function, *arguments) for arguments in argument_tuples]
-
-    def keep(self, value: Any) -> Handle:
-        """Return the value."""
-        return value
-
-    def wait(self, handles: Sequence[Handle], tick: Callable[[], None] = lambda: None) -> None:
-        """Do nothing but tick: all units have run."""
-        for _ in handles:
-            tick()
-
-    def gather(self, handles: Sequence[Handle]) -> list[Any]:
-        """Return the results."""
-        return list(handles)
-
-
-def reduced(executor: Executor, function: Callable[[Any, Any], Any], handles: Sequence[Handle]) -> Handle:
-    """Combine results in pairs, then these in pairs, and so on: a tree that depends on their number only."""
-    while len(handles) > 1:
-        pairs = [handles[i : i + 2] for i in range(0, len(handles), 2)]
-        handles = [executor.submit(function, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
-    return handles[0]

@@ -3,7 +3,6 @@
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from mpu_cli.cluster.address import Address
@@ -59,10 +58,3 @@ def at(phase: str, act) -> Run:
         yield lambda: None
 
     return Run(observe=observe)
-
-
-def same_arrays(one, other) -> bool:
-    return all(
-        np.array_equal(a.weights, b.weights) and np.array_equal(a.bias, b.bias)
-        for a, b in zip(one.levels, other.levels, strict=True)
-    )

@@ -8,28 +8,35 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import psutil
 import pytest
+from sklearn.metrics import f1_score
 
 from mpu_cli import bundle
-from mpu_cli.cluster.distributed_problem import DistributedProblem, learn, read_files
+from mpu_cli.cluster.address import Address
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.commands.train import train
-from mpu_cli.errors import ClusterError, InputError
-from mpu_cli.runtime.parallel import InProcess
-from mpu_cli.runtime.run import DEFAULT_RUN
-from mpu_cli.svmlight.grammar import DEFAULT_READING
+from mpu_cli.core.options import Options
+from mpu_cli.errors import ClusterError, DataError, InputError
+from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import OPTIONS, at, write_parts
 from tests.cluster.processes import OTHER_VERSION
+from tests.core.simulated import as_features, hide, linear_problem
 from tests.endurance.commands import model_files
 from tests.slow import slow
 
 PHASES = ["read", "estimate c", "choose C", "level 0", "write"]
 
 
-def expected(files, n_shards=4, options=OPTIONS):
-    """What these parts and shards give, whoever computes."""
-    collection = read_files(InProcess(), files, DEFAULT_READING, DEFAULT_RUN)
-    return learn(DistributedProblem(collection, collection.ids), options, DEFAULT_RUN, n_shards)[0]
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory) -> list[bytes]:
+    """What these files give by one worker in this process, which nothing disturbs."""
+    folder = tmp_path_factory.mktemp("expected")
+    sources, on = Sources(Files(write_parts(folder))), OnCluster(Address(workers=1))
+    assert train(sources, folder / "news.mpu", OPTIONS, on=on).cluster == {"parts": 4, "workers": 1}
+    return learned(folder / "news.mpu")
 
 
 def learned(path: Path) -> list[bytes]:
@@ -37,26 +44,52 @@ def learned(path: Path) -> list[bytes]:
     return [array.tobytes() for level in levels for array in (level.weights, level.bias)]
 
 
-def arrays(model) -> list[bytes]:
-    return [array.tobytes() for level in model.levels for array in (level.weights, level.bias)]
-
-
-def test_the_model_is_that_of_the_same_parts_and_shards_anywhere(sources, files, on, tmp_path):
+def test_the_model_is_the_same_whatever_workers(sources, on, tmp_path, expected):
     report = train(sources, tmp_path / "news.mpu", OPTIONS, on=on)
-    assert report.cluster is not None
-    moved = report.cluster.pop("moved_bytes")
-    assert report.cluster == {"parts": 4, "shards": 4, "rounds": 1, "workers": 2}
-    assert moved > sum(len(array) for array in learned(tmp_path / "news.mpu"))  # which came here
+    assert report.cluster == {"parts": 4, "workers": 2}
     assert (report.instances, report.labels) == (400, 5)
-    assert learned(tmp_path / "news.mpu") == arrays(expected(files))
+    assert learned(tmp_path / "news.mpu") == expected
 
 
-def test_one_part_gives_the_model_of_a_single_machine(sources, files, on, tmp_path):
-    one = replace(sources, file=files[0])
-    options = replace(OPTIONS, sample=40)
-    train(one, tmp_path / "cluster.mpu", options, on=on)
-    train(one, tmp_path / "here.mpu", options=options)
-    assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
+@pytest.mark.parametrize("options", [Options(levels=1, epochs=1), *slow(Options(epochs=1), Options(epochs=3))])
+def test_it_predicts_as_well_as_a_model_of_one_machine(tmp_path, monkeypatch, options):
+    """Also where a file is sorted, so that each of its parts has other labels."""
+    monkeypatch.setattr("mpu_cli.cluster.training.PART_BYTES", 20_000)
+    X, Y = linear_problem(4000, 10, 6, 0, slope=4.0)
+    order = np.argsort(Y[:2000, 0], kind="stable")
+    annotated = hide(Y[:2000], 0.3)[order].toarray()
+    with (tmp_path / "train.svm").open("w") as file:
+        for x, labels in zip(X[order], annotated, strict=True):
+            features = "".join(f" {j}:{value:.4f}" for j, value in enumerate(x))
+            file.write(f"{','.join(map(str, np.flatnonzero(labels)))}{features}\n")
+    sources, test = Sources(tmp_path / "train.svm"), as_features(X[2000:])
+    options = replace(options, c=0.7, sample=500)
+    f1 = []
+    for name, on in {"here": None, "there": OnCluster(Address(workers=2))}.items():
+        train(sources, tmp_path / f"{name}.mpu", options, on=on)
+        model = bundle.load(tmp_path / f"{name}.mpu")
+        predicted = model.predictor.probabilities(test) >= model.predictor.thresholds
+        f1.append(f1_score(Y[2000:], predicted, average="micro"))
+    assert f1[1] == pytest.approx(f1[0], abs=0.02)
+    assert f1[0] > 0.8
+
+
+def test_more_labels_than_a_cluster_learns_are_refused(on, tmp_path):
+    (tmp_path / "many.svm").write_text("".join(f"{label} 1:1\n" for label in range(501)))
+    with pytest.raises(DataError, match="there are 501 labels, and a cluster learns at most 500"):
+        train(Sources(str(tmp_path / "many.svm")), tmp_path / "a.mpu", OPTIONS, on=on)
+
+
+def test_rules_on_broader_labels_are_refused(sources, files, on, tmp_path):
+    (tmp_path / "rules.tsv").write_text("1\t2\n")
+    with pytest.raises(InputError, match=r"rules\.tsv: says which labels imply others, and a cluster does not learn"):
+        train(replace(sources, implied=tmp_path / "rules.tsv"), tmp_path / "a.mpu", OPTIONS, on=on)
+
+
+def test_a_local_cluster_is_not_reached_from_elsewhere():
+    with OnCluster(Address(workers=2)).connected():
+        listening = [one.laddr.ip for one in psutil.Process().net_connections() if one.status == psutil.CONN_LISTEN]
+    assert set(listening) <= {"127.0.0.1"}
 
 
 def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(sources, on, tmp_path):
@@ -66,20 +99,20 @@ def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(sources,
 
 
 @pytest.mark.parametrize("phase", ["level 1", *slow(*PHASES)])
-def test_a_worker_that_dies_changes_nothing(sources, files, on, processes, tmp_path, phase):
+def test_a_worker_that_dies_changes_nothing(sources, on, processes, tmp_path, phase, expected):
     train(sources, tmp_path / "news.mpu", OPTIONS, on=on, run=at(phase, processes.kill_worker))
-    assert learned(tmp_path / "news.mpu") == arrays(expected(files))
+    assert learned(tmp_path / "news.mpu") == expected
 
 
 @pytest.mark.slow
-def test_a_worker_that_joins_changes_nothing(sources, files, on, processes, tmp_path):
+def test_a_worker_that_joins_changes_nothing(sources, on, processes, tmp_path, expected):
     def replaced():
         processes.add()
         processes.client.wait_for_workers(3, timeout=60)
         processes.kill_worker()
 
     train(sources, tmp_path / "news.mpu", OPTIONS, on=on, run=at("level 0", replaced))
-    assert learned(tmp_path / "news.mpu") == arrays(expected(files))
+    assert learned(tmp_path / "news.mpu") == expected
 
 
 def test_without_workers_it_waits_and_then_gives_up(sources, on, processes, tmp_path):
@@ -142,10 +175,10 @@ def test_a_file_that_is_another_when_it_is_read_again_is_refused(sources, files,
     assert not (tmp_path / "a.mpu").exists()
 
 
-def test_files_are_those_of_the_present_directory(sources, files, on, tmp_path, monkeypatch):
+def test_files_are_those_of_the_present_directory(sources, files, on, tmp_path, monkeypatch, expected):
     monkeypatch.chdir(tmp_path)  # that of the workers is another
     train(replace(sources, file=Files([Path(path).name for path in files])), Path("a.mpu"), OPTIONS, on=on)
-    assert learned(tmp_path / "a.mpu") == arrays(expected(files))
+    assert learned(tmp_path / "a.mpu") == expected
 
 
 def test_a_bad_line_is_told_by_file_and_line(sources, files, on, tmp_path):

@@ -48,7 +48,7 @@ def test_centroids_are_means_of_directions(dense):
 
 
 def test_centroids_keep_the_largest_features_of_some_instances(monkeypatch):
-    monkeypatch.setattr(negative_sampling, "INSTANCES", 4)
+    monkeypatch.setattr(negative_sampling, "_INSTANCES", 4)
     monkeypatch.setattr(negative_sampling, "_FEATURES", 2)
     X = np.float32([[3, -4, 0, 1], [3, -4, 0, 1]] * 8)
     found = centroids(Features.of(csr_array(X), 100), csr_array(np.ones((16, 1), bool)))

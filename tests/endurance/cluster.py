@@ -1,7 +1,7 @@
 """Kill workers of a Dask cluster at random moments of a training, and start others in their place.
 
 Run as ``python -m tests.endurance.cluster --kills 100``. Every training must end, and its model must be the one that
-the same parts and shards give anywhere.
+the same files give undisturbed.
 """
 
 import random

@@ -142,7 +142,7 @@ def choose_hyper_parameters(
     estimates = estimates or Estimates(earlier=earlier_estimate(options.c))
     rates = LabelFrequency.of(estimates.rates(q) if options.c is None else options.c, (n, q)).rates
 
-    usual_epochs = default_epochs(n, population.coherence, many)
+    usual_epochs = default_epochs(n, population.features.coherence, many)
 
     def starting(loss: str) -> Settings:
         begin = _starting(loss, population, options.epochs or usual_epochs, many)
@@ -183,8 +183,8 @@ def _sample(population: Instances, size: int, folds: int | None, run: Run) -> Sa
 def _starting(loss: str, population: Instances, epochs: int, many: bool) -> Settings:
     """Return the settings that choosing begins with."""
     if not loss_named(loss).has_step:
-        return dual_settings(population.mean_squared_norm(), loss)
-    return replace(default_settings(epochs, population.coherence, many, loss), epochs=epochs, thin=many)
+        return dual_settings(population.features.mean_squared_norm(), loss)
+    return replace(default_settings(epochs, population.features.coherence, many, loss), epochs=epochs, thin=many)
 
 
 def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
@@ -207,7 +207,8 @@ def _with_fixed(options: Options, settings: Settings, has_label_features: bool) 
 
 def refuse_two_frequencies(population: Instances, options: Options) -> None:
     """Raise DataError where instances are in groups, and c does not come from annotations alone."""
-    if population.has_groups and (options.c is not None or population.is_reviewed or population.answers is not None):
+    others = options.c is not None or population.is_reviewed or population.answers is not None
+    if population.groups is not None and others:
         raise DataError(
             "c of groups of instances is estimated from annotations alone, and here it is set, or comes from verified "
             "labels drawn at random: leave out one of both"

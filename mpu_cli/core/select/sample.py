@@ -87,6 +87,11 @@ def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLab
     return DrawnLabels(columns, 1 / probability[columns])
 
 
+def step_for_all(settings: sgd.Settings, share: float) -> sgd.Settings:
+    """Turn settings that are best on a share of the instances into those for all."""
+    return replace(settings, step=settings.step * share**_STEP_EXPONENT)
+
+
 class Sample:
     """A sample of the instances, drawn without replacement; where labels are many, also of labels.
 
@@ -149,7 +154,7 @@ class Sample:
 
     def transferred(self, settings: sgd.Settings) -> sgd.Settings:
         """Turn settings that are best on the sample into those for all instances."""
-        return replace(settings, step=settings.step * self.share**_STEP_EXPONENT)
+        return step_for_all(settings, self.share)
 
     def of_sample(self, settings: sgd.Settings) -> sgd.Settings:
         """Turn settings for all instances into those for the sample: the inverse of `transferred`."""

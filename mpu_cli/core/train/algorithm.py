@@ -4,30 +4,26 @@ estimate c -> choose C and eta0 -> for each level: train, predict out of fold, a
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from mpu_cli.core import parts
 from mpu_cli.core.data.limits import LARGEST_SUM, refuse_too_large
-from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top, count_positives
+from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.estimators import FrequencyEstimate, GroupFrequencies
 from mpu_cli.core.frequency.given import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.instances import Instances
 from mpu_cli.core.model.stacking import STACK_SCALE, StackedModel
+from mpu_cli.core.model.thresholds import Decision
 from mpu_cli.core.negative_sampling import is_worthwhile
-from mpu_cli.core.options import FEW_SHARDS, MACRO_F1, PER_LABEL, Options
-from mpu_cli.core.parts import PartRows
+from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.select.hyper_parameters import Estimates, HyperParameters, choose_hyper_parameters
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.train.choose_features import choose_features
-from mpu_cli.core.train.groups import GroupedLevel, sample_negatives
-from mpu_cli.core.train.levels import Level, OnePart, Stack
-from mpu_cli.core.train.mixing import Shards
+from mpu_cli.core.train.groups import sample_negatives
+from mpu_cli.core.train.levels import Level, Stack
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
@@ -61,6 +57,22 @@ class TrainingResult:
     held_out: HeldOut
     seconds: dict[str, float]  # wall time of each step
 
+    @classmethod
+    def of(
+        cls, chosen: HyperParameters, stack: Stack, decision: Decision, seconds: dict[str, float]
+    ) -> "TrainingResult":
+        """Return the result of a training whose thresholds are decided."""
+        return cls(
+            c=chosen.rates,
+            **vars(chosen.estimates),
+            settings=chosen.settings,
+            level_f1=stack.level_f1,
+            expected_f1=min(decision.expected.f1, 1.0),
+            f1_interval=chosen.estimates.f1_interval(decision.expected),
+            held_out=stack.held_out,
+            seconds=seconds,
+        )
+
     def warnings(self) -> list[str]:
         """Say what to know before trusting the model."""
         return self.estimates.warnings()
@@ -92,84 +104,40 @@ def train(
     """
     if not options.uses_label_features:
         problem = replace(problem, label_features=None)
-    chosen = choose_features(problem, options, run)
-    model, report = train_on_parts(
-        chosen.instances,
-        options,
-        run,
-        chosen=chosen.hyper_parameters,
-        hold_out_all=hold_out_all,
-        calibrated=calibrated,
-    )
-    return chosen.model_of(model), report
-
-
-def train_on_parts(
-    instances: Instances,
-    options: Options,
-    run: Run,
-    n_shards: int = FEW_SHARDS,
-    *,
-    chosen: HyperParameters | None = None,
-    hold_out_all: bool = False,
-    calibrated: bool = True,
-) -> tuple[StackedModel, TrainingResult]:
-    """Learn a stacked model of all labels, wherever the instances are: the algorithm.
-
-    `n_shards`: shards that learn side by side (`mixing`), at most as many as there are parts.
-    `chosen`: default: they are chosen.
-    `options`, `run`, `hold_out_all`, `calibrated`: as for `train`.
-    Raises DataError, TooLargeError, OverflowingError (as for `train`).
-    """
-    if not options.uses_label_features:
-        instances = replace(instances, label_features=None)
-    n, q = len(instances), len(instances.annotations)
+    features = choose_features(problem, options, run)
+    instances = features.instances
+    n, q = instances.labels.shape
     n_levels = options.levels or MOST_AUTOMATIC_LEVELS
     refuse_too_large(instances.width, q, n_levels)
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
 
-    chosen = chosen or choose_hyper_parameters(instances, options, run)
+    chosen = features.hyper_parameters or choose_hyper_parameters(instances, options, run)
     instances = instances.with_group_rates(chosen.estimates.group_rates)
-    scale = _scale_of_predictions(instances)
+    scale = scale_of_predictions(instances.features.mean_squared_norm())
     top = None if q <= FEW_LABELS else Top.enough_for(instances.label_counts(), q, float(chosen.rates.mean()))
-    level = _first_level(instances, chosen, run, top, n_shards)
+    level = _first_level(instances, chosen, run, top)
     is_automatic = options.levels is None
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more of rare labels than other labels do
-    stack = Stack(may_drop=is_automatic)
+    stack = Stack(instances.annotated, instances.positives_of_labels())
     for number in range(n_levels):  # the paper's l = 0, ..., L, where L = n_levels - 1
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
         if number:
-            level = stack.next_level(scale, enough)
-        stack.add(level, *level.learn(enough))  # the model of all instances, and predictions out of fold
+            level = level.above(stack.held_out.probabilities, stack.calibrate_features(), scale, enough)
+            if not (is_automatic and level.is_honest):
+                stack.forget()
+        stack.add(*level.learn(enough))  # the model of all instances, and predictions out of fold
     stack.drop_idle_level()
     with run.step(Step.THRESHOLDS):
         decision = stack.decide(options.threshold, calibrated)
-
-    model = StackedModel(
-        tuple(stack.models),
-        scale,
-        decision.thresholds,
-        calibrations=(*stack.calibrations, decision.calibration),
-        top=top,
-        columns=instances.columns,
-    )
-    return model, TrainingResult(
-        c=chosen.rates,
-        **vars(chosen.estimates),
-        settings=chosen.settings,
-        level_f1=stack.level_f1,
-        expected_f1=min(decision.expected.f1, 1.0),
-        f1_interval=chosen.estimates.f1_interval(decision.expected),
-        held_out=stack.held_out,
-        seconds=seconds,
-    )
+    model = stack.model(decision, scale, top, instances.columns)
+    return features.model_of(model), TrainingResult.of(chosen, stack, decision, seconds)
 
 
-def _scale_of_predictions(instances: Instances) -> float:
+def scale_of_predictions(mean_squared_norm: float) -> float:
     """Return what predictions of a level are multiplied by as features of the next."""
-    scale = float(STACK_SCALE * np.sqrt(instances.mean_squared_norm()))
+    scale = float(STACK_SCALE * np.sqrt(mean_squared_norm))
     if scale > LARGEST_SUM:
         raise OverflowingError
     return scale
@@ -188,42 +156,24 @@ def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -
     return min(options.sample, int(np.ceil(_ENOUGH_ANNOTATIONS * n / instances.annotations.sum())))
 
 
-def _first_level(
-    instances: Instances,
-    chosen: HyperParameters,
-    run: Run,
-    top: Top | None,
-    n_shards: int,
-) -> Level:
-    """Return how level 0 is learned: by threads of this process, by shards, or in groups of labels."""
-    common: dict[str, Any] = {"instances": instances, "chosen": chosen, "run": run, "top": top}
-    if instances.is_here:
-        part: PartRows = instances.parts[0]
-        guided = replace(part, side=_side_information(part, instances.label_features, chosen, run))
-        # Of few instances, choosing C has predicted them all out of fold.
-        return OnePart(**common, parts=[guided], predicted=chosen.held_out)
-    level_parts = instances.parts
-    if instances.label_features is not None and chosen.settings.prior:
-        executor, of_labels = instances.executor, instances.executor.keep(instances.label_features)
-        level_parts = [executor.submit(parts.with_prior, part, of_labels) for part in level_parts]
-    shards = Shards(**common, parts=level_parts, n_shards=min(n_shards, len(level_parts)))
-    return shards if top is None else GroupedLevel.at_first(shards, chosen.prune or 0.0)
+def _first_level(instances: Instances, chosen: HyperParameters, run: Run, top: Top | None) -> Level:
+    """Return level 0."""
+    side = _side_information(instances, chosen, run)
+    # Of few instances, choosing C has predicted them all out of fold.
+    return Level(instances=instances, side=side, chosen=chosen, run=run, top=top, predicted=chosen.held_out)
 
 
-def _side_information(
-    part: PartRows, label_features: csr_array | None, chosen: HyperParameters, run: Run
-) -> SideInformation:
+def _side_information(instances: Instances, chosen: HyperParameters, run: Run) -> SideInformation:
     """Return the prior and the negative sample of level 0."""
-    settings, frequency = chosen.settings, part.frequency(chosen.rates)
-    prior = Prior.of(part.features, label_features) if settings.prior and label_features is not None else None
-    if (
-        prior is not None
-        and part.labels.shape[1] > FEW_LABELS
-        and not count_positives(positives := part.positives).all()
-    ):
-        prior = prior.sparing(part.features, positives)
-    if not is_worthwhile(*part.labels.shape):
+    settings, features, (n, q) = chosen.settings, instances.features, instances.labels.shape
+    prior = None
+    if settings.prior and instances.label_features is not None:
+        prior = Prior.of(features, instances.label_features)
+        if q > FEW_LABELS and not instances.positives_of_labels().all():
+            prior = prior.sparing(features, instances.positives)
+    if not is_worthwhile(n, q):
         return SideInformation(prior)
+    frequency = instances.frequency(chosen.rates)
     with run.step(Step.SHORTLIST):
-        negatives = sample_negatives(part.features, part.labels, frequency, settings, chosen.prune, run, prior)
+        negatives = sample_negatives(features, instances.labels, frequency, settings, chosen.prune, run, prior)
     return SideInformation(prior, negatives)

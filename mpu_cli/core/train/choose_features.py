@@ -77,7 +77,7 @@ def _obstacle(instances: Instances) -> str | None:
         return f"there are more than {FEW_LABELS} labels"
     if instances.width > MOST_FEATURES:
         return f"there are more than {MOST_FEATURES} features"
-    if not instances.parts[0].features.dense.shape[1]:
+    if not instances.features.dense.shape[1]:
         return "most values are 0"
     return None
 

@@ -14,10 +14,9 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.model.calibration import BinnedCells, Calibration, StratifiedCalibration, calibrate, calibrate_strata
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.core.options import Options
-from mpu_cli.core.train.algorithm import train, train_on_parts
+from mpu_cli.core.train.algorithm import train
 from mpu_cli.core.validation import deal
 from mpu_cli.runtime.run import DEFAULT_RUN
-from tests.core.train.test_distributed import in_parts_of
 
 N, NOISE, C = 1000, 60, 0.7
 GIVEN = Options(c=C, levels=1, cost=30.0, eta0=4.0, epochs=5, folds=5, prior=30.0)
@@ -157,10 +156,10 @@ def test_verified_labels_count_as_what_the_model_learns():
     assert model.calibration.strata[once].tolist() == strata_of(np.array([2, 0])).tolist()
 
 
-def test_parts_know_what_the_models_of_all_parts_have_seen():
+def test_predictions_know_what_their_models_have_seen():
     problem, _ = Library(500).problem()
     given = replace(GIVEN, sample=200)
-    model, report = train_on_parts(in_parts_of(problem, 3), given, DEFAULT_RUN, hold_out_all=True)
+    model, report = train(problem, given, hold_out_all=True)
     made_by = report.held_out.made_by
     learned = count_annotations(problem.labels) - made_by.annotations
     seen = np.array([count_annotations(problem.labels[made_by.of_instances == fold]) for fold in range(5)])

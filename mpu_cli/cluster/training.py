@@ -1,0 +1,335 @@
+"""Training on the workers of a cluster: the instances stay there, in parts, and the models travel.
+
+c, the settings, the calibrations and the thresholds come from samples that are fetched. Each level is learned by
+iterative parameter mixing (McDonald, Hall and Mann, "Distributed training strategies for the structured perceptron",
+NAACL 2010). The instances of each part are dealt at random into shards. The model of a shard goes from part to part,
+and learns from its instances there, with larger steps, since they are fewer; each block of labels does so on its own.
+After each pass, the mean of the models of the shards is taken. A shard is also a fold: the mean over the others has
+not seen it, and predicts it.
+
+What that costs in F1: docs/choices/speed.md, "More than one machine".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from mpu_cli.cluster.dask_executor import DaskExecutor, Handle
+from mpu_cli.cluster.reading import SHARDS, Facts, PartRows, facts_of, labels_at, place, read_unchanged, state_of
+from mpu_cli.core.data.features import Columns, with_width
+from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.data.predictions import FEW_LABELS, DensePredictions, HeldOut
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
+from mpu_cli.core.instances import Instances
+from mpu_cli.core.loss import DEFAULT
+from mpu_cli.core.model.calibration import Calibration
+from mpu_cli.core.model.stacking import LinearModel, StackedModel, stack
+from mpu_cli.core.model.thresholds import ComparedCells
+from mpu_cli.core.options import LINEAR, Options
+from mpu_cli.core.select.hyper_parameters import HyperParameters, choose_hyper_parameters
+from mpu_cli.core.select.sample import draw, step_for_all
+from mpu_cli.core.sgd import Settings, TrainingSet, bias_of_counts, default_epochs, label_blocks, train_block
+from mpu_cli.core.train.algorithm import MOST_AUTOMATIC_LEVELS, TrainingResult, scale_of_predictions, train
+from mpu_cli.core.train.levels import Stack
+from mpu_cli.core.validation import leading, predict
+from mpu_cli.errors import DataError, InputError
+from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.reader import Part, check_counts, plan_parts
+from mpu_cli.svmlight.streams import as_one
+
+# A larger plain file is cut into parts.
+PART_BYTES = 64_000_000
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Instances on the workers of a cluster."""
+
+    executor: DaskExecutor
+    parts: list[Part]  # the source of each part, for messages
+    data: list[Handle]  # handles of the `Dataset` of each part
+    facts: list[Facts]  # statistics of each part
+
+    def __len__(self) -> int:
+        return sum(fact.size for fact in self.facts)
+
+    @property
+    def columns(self) -> Columns:
+        """The features that occur."""
+        return reduce(Columns.joined, [fact.features for fact in self.facts])
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The labels that occur, ascending."""
+        return reduce(np.union1d, [fact.ids for fact in self.facts])
+
+    def counts(self) -> LabelCounts:
+        """Count the annotations of each label."""
+        ids = self.ids
+        annotations = np.zeros(len(ids), int)
+        for fact in self.facts:
+            annotations[np.searchsorted(ids, fact.ids)] += fact.annotations
+        return LabelCounts(np.full(len(ids), len(self)), annotations, np.zeros(len(ids)))
+
+
+def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, run: Run) -> Collection:
+    """Have the workers of a cluster read files. Every worker must be able to read every file.
+
+    Raises InputError (a file cannot be read, or no instance has a label), DataError (there are too many labels),
+    ClusterError (the cluster failed).
+    """
+    parts = plan_parts(files, PART_BYTES)
+    states = {path: state_of(path) for path in {part.path for part in parts}}
+    with run.step(Step.READ, len(parts)) as tick:
+        data = [executor.submit(read_unchanged, part, states[part.path], reading, run.on_a_worker()) for part in parts]
+        facts = [executor.submit(facts_of, one) for one in data]
+        executor.wait(facts, tick)
+        collection = Collection(executor, parts, data, executor.gather(facts))
+        check_counts(parts, [fact.size for fact in collection.facts], reading)
+    q = len(collection.ids)
+    if not q:
+        raise InputError(str(as_one(files)), None, "no instance has a label, so there is nothing to learn")
+    if q > FEW_LABELS:
+        raise DataError(f"there are {q:,} labels, and a cluster learns at most {FEW_LABELS}: train on one machine")
+    return collection
+
+
+def _picked(part: PartRows, rows: np.ndarray) -> tuple[csr_array, csr_array]:
+    """Return features and annotated labels of some instances."""
+    return part.features[rows].as_sparse(), part.labels[rows]
+
+
+def _squares(part: PartRows) -> float:
+    return float(part.features.squared_norms.sum())
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """A pass of the model of a shard over the instances of a part."""
+
+    shard: int
+    round_: int
+    n: int  # instances that the model of all shards learns from: the weights are regularised by 1 / (C n)
+    seen: int  # instances that this one has learned from before
+
+
+def _learn(
+    part: PartRows, of: _Pass, block: slice, rates: np.ndarray, settings: Settings, start: LinearModel, run: Run
+) -> LinearModel:
+    """Go on learning a block of labels, where the parts before have left it."""
+    rows = part.shard(of.shard)
+    if not len(rows):
+        return start
+    run = replace(run, seed=_seed(part.seed, of.round_))
+    data = TrainingSet(part.features, part.labels, rows, run)
+    settings = replace(settings, cost=settings.cost * of.n / len(rows))
+    return train_block(data, block, LabelFrequency.of(rates, part.labels.shape), settings, start, of.seen)
+
+
+def _mean(models: list[LinearModel], sizes: list[int]) -> LinearModel:
+    """Return the mean of models, by how many instances each has learned from."""
+    shares = np.array(sizes, np.float32) / np.float32(sum(sizes))
+    weights = sum(model.weights * share for model, share in zip(models, shares, strict=True))
+    bias = sum(model.bias * share for model, share in zip(models, shares, strict=True))
+    return LinearModel(np.asarray(weights), np.asarray(bias))
+
+
+def _joined(blocks: list[LinearModel]) -> LinearModel:
+    """Join models of consecutive blocks of labels."""
+    weights = np.hstack([model.weights for model in blocks])
+    return LinearModel(weights, np.concatenate([model.bias for model in blocks]))
+
+
+def _predict(part: PartRows, models: list[list[LinearModel]], run: Run) -> HeldOut:
+    """Predict the instances of the first shards, each by the blocks of a model that has not seen it."""
+    shards = [part.shard(number) for number in range(len(models))]
+    rows = np.sort(np.concatenate(shards))
+    predictions = DensePredictions(np.empty((len(rows), part.labels.shape[1]), np.float32))
+    for of_shard, blocks in zip(shards, models, strict=True):
+        places = np.searchsorted(rows, of_shard)
+        predict(_joined(blocks), part.features, of_shard, slice(None), predictions, run, places=places)
+    return HeldOut(rows, predictions.array)
+
+
+def _drawn(part: PartRows, held_out: HeldOut, share: float) -> tuple[np.ndarray, csr_array]:
+    """Return the predictions and annotated labels of a share of the instances that were predicted."""
+    n = len(held_out.probabilities)
+    places = draw(n, int(np.ceil(n * share)), part.seed)
+    return held_out.probabilities[places], part.labels[np.asarray(held_out.rows)[places]]
+
+
+def _above(part: PartRows, held_out: HeldOut, calibration: Calibration | None, scale: float) -> PartRows:
+    """Return a part as the next level learns from it; all of its instances were predicted."""
+    return replace(part, features=stack(part.features, held_out.probabilities, scale, calibration=calibration))
+
+
+def _seed(seed: int, number: int) -> int:
+    return int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
+
+
+@dataclass(frozen=True)
+class _Level:
+    """What learns a level."""
+
+    executor: DaskExecutor
+    parts: list[Handle]  # of `PartRows`
+    sizes: list[int]  # instances of each part
+    start: LinearModel  # where all labels start
+    rates: np.ndarray
+    settings: Settings
+    run: Run
+
+    def learn(self, enough: int, name: str) -> tuple[LinearModel, list[Handle]]:
+        """Learn the model of all instances, and predict at least `enough` by models that have not seen them.
+
+        Returns: `held_out`: handles of a `HeldOut` of each part.
+        """
+        every = range(SHARDS)
+        shards = [shard for shard in every if self._size(shard)]
+        n_held = leading([range(self._size(shard)) for shard in shards], enough)
+        whole: list[Handle] = []
+        without: list[list[Handle]] = [[] for _ in range(n_held)]
+        epochs = self.settings.epochs or 1
+        for block in label_blocks(len(self.rates), self.run):
+            model, models = self._mixed(block, shards)
+            whole.append(model)
+            for number, of_shard in enumerate(without):
+                others = [shard for shard in shards if shard != shards[number]] or shards
+                if epochs == 1 and others != shards:  # the models of one pass know nothing of each other
+                    of_shard.append(self._mean([models[shards.index(shard)] for shard in others], others))
+                else:
+                    of_shard.append(self._mixed(block, others)[0])
+        with self.run.step(name, len(whole)) as tick:
+            self.executor.wait(whole, tick)
+        with self.run.step(f"{name}, out of fold", len(self.parts)) as tick:
+            unit_run = self.run.on_a_worker()
+            held_out = [self.executor.submit(_predict, part, without, unit_run) for part in self.parts]
+            self.executor.wait(held_out, tick)
+        return _joined(self.executor.gather(whole)), held_out
+
+    def _mixed(self, block: slice, shards: Sequence[int]) -> tuple[Handle, list[Handle]]:
+        """Learn a block of labels from some shards; return the mean, and the models of the last pass."""
+        model: Handle = self.start.block(block)
+        models: list[Handle] = []
+        for round_ in range(self.settings.epochs or 1):
+            models = [self._through(shard, round_, block, model, shards) for shard in shards]
+            model = self._mean(models, shards)
+        return model, models
+
+    def _through(self, shard: int, round_: int, block: slice, model: Handle, shards: Sequence[int]) -> Handle:
+        """Have the model of a shard learn from its instances in each part; each begins at another one."""
+        n, seen = sum(map(self._size, shards)), round_ * self._size(shard)
+        settings = replace(self.settings, epochs=1, step=self.settings.step * float(np.sqrt(len(shards))))
+        first = (shard * len(self.parts)) // SHARDS
+        for number in [*range(first, len(self.parts)), *range(first)]:
+            of = _Pass(shard, round_, n, seen)
+            arguments = of, block, self.rates, settings, model, self.run.on_a_worker()
+            model = self.executor.submit(_learn, self.parts[number], *arguments)
+            seen += _size_of_shard(shard, self.sizes[number])
+        return model
+
+    def _mean(self, models: list[Handle], shards: Sequence[int]) -> Handle:
+        return self.executor.submit(_mean, models, list(map(self._size, shards)))
+
+    def _size(self, shard: int) -> int:
+        return sum(_size_of_shard(shard, size) for size in self.sizes)
+
+    def compared(self, held_out: list[Handle], sample: int) -> ComparedCells:
+        """Fetch predictions of a sample of the instances that were predicted, and what they are compared with."""
+        submit, share = self.executor.submit, min(sample / sum(self.sizes), 1.0)
+        fetched = self.executor.gather(
+            [submit(_drawn, part, of_part, share) for part, of_part in zip(self.parts, held_out, strict=True)]
+        )
+        predictions, labels = (list(of_parts) for of_parts in zip(*fetched, strict=True))
+        together = csr_array(vstack(labels, format="csr"))
+        frequency = LabelFrequency.of(self.rates, together.shape)
+        return ComparedCells(HeldOut(slice(None), np.concatenate(predictions)), together, frequency)
+
+    def above(self, held_out: list[Handle], calibration: Calibration | None, scale: float) -> "_Level":
+        """Return the next level, which learns from the predictions of this one too."""
+        of_parts = zip(self.parts, held_out, strict=True)
+        return replace(self, parts=[self.executor.submit(_above, *of_part, calibration, scale) for of_part in of_parts])
+
+
+def _size_of_shard(shard: int, size: int) -> int:
+    """Return how many instances of a shard are among those of a part."""
+    return len(range(shard, size, SHARDS))
+
+
+def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedModel, TrainingResult]:
+    """Learn a linear model of all labels; errors as for `core.train.algorithm.train`, and ClusterError.
+
+    No more instances than the sample has are fetched, and learned from here, as on one machine.
+    """
+    n, columns, ids = len(collection), collection.columns, collection.ids
+    options = replace(options, features=LINEAR)
+    n_levels = options.levels or MOST_AUTOMATIC_LEVELS
+    width = len(columns.indices) if columns.are_few else columns.width
+    refuse_too_large(width, len(ids), n_levels)
+    refuse_large_sample(min(n, options.sample), len(ids))
+    if n <= options.sample:
+        return train(_together(collection, run), options, run)
+    seconds: dict[str, float] = {}
+    run = run.timed(seconds)
+    submit, seeds = collection.executor.submit, (_seed(run.seed, number) for number in range(len(collection.parts)))
+    of_parts = zip(collection.data, collection.parts, collection.facts, seeds, strict=False)
+    parts = [submit(place, data, part, fact, ids, columns, seed) for data, part, fact, seed in of_parts]
+    sizes = [fact.size for fact in collection.facts]
+    collection.data.clear()  # so that the workers can release them
+    with run.step(Step.FETCH_THE_SAMPLE):
+        sample = Instances.of(_fetched(collection.executor, parts, sizes, draw(n, options.sample, run.seed)))
+    chosen = _chosen(sample, n, options, run)
+    squares = sum(collection.executor.gather([submit(_squares, part) for part in parts]))
+    scale = scale_of_predictions(squares / n or 1.0)
+    counts = collection.counts()
+    bias = bias_of_counts(counts, chosen.rates.astype(np.float32))
+    start = LinearModel(np.empty((0, len(ids)), np.float32), bias)
+    level = _Level(collection.executor, parts, sizes, start, chosen.rates, chosen.settings, run)
+    levels = Stack(np.flatnonzero(counts.by_chance), counts.by_chance)
+    held_out: list[Handle] = []
+    for number in range(n_levels):
+        if number:
+            level = level.above(held_out, levels.calibrate_features(), scale)
+            levels.forget()
+        model, held_out = level.learn(n if number < n_levels - 1 else options.sample, f"level {number}")
+        levels.add(model, level.compared(held_out, options.sample))
+    with run.step(Step.THRESHOLDS):
+        decision = levels.decide(options.threshold)
+    stacked = levels.model(decision, scale, None, columns if columns.are_few else None)
+    return stacked, TrainingResult.of(chosen, levels, decision, seconds)
+
+
+def _together(collection: Collection, run: Run) -> Problem:
+    """Fetch all instances."""
+    with run.step(Step.FETCH_THE_SAMPLE):
+        data: list[Dataset] = collection.executor.gather(collection.data)
+    width = max(one.features.shape[1] for one in data)
+    features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))
+    return Problem(features, csr_array(vstack([labels_at(one, collection.ids) for one in data], format="csr")))
+
+
+def _fetched(executor: DaskExecutor, parts: list[Handle], sizes: list[int], rows: np.ndarray) -> Problem:
+    """Fetch instances, by their numbers through all parts."""
+    ends = np.cumsum([0, *sizes])
+    cuts = pairwise(np.searchsorted(rows, ends).tolist())
+    wanted = zip(parts, ends.tolist(), cuts, strict=False)
+    fetched = executor.gather([executor.submit(_picked, part, rows[slice(*cut)] - at) for part, at, cut in wanted])
+    features, labels = (csr_array(vstack(list(of_parts), format="csr")) for of_parts in zip(*fetched, strict=True))
+    return Problem(features, labels)
+
+
+def _chosen(sample: Instances, n: int, options: Options, run: Run) -> HyperParameters:
+    """Choose c, C and eta0 on a sample of n instances."""
+    epochs = options.epochs or default_epochs(n, sample.features.coherence)
+    chosen = choose_hyper_parameters(sample, replace(options, epochs=epochs, loss=DEFAULT), run)
+    if options.eta0 is not None or options.cost is not None:
+        return chosen
+    return replace(chosen, settings=step_for_all(chosen.settings, len(sample) / n))
