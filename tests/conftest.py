@@ -40,11 +40,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     golden.updating = config.getoption("update_golden")
+    if golden.updating and config.getoption("numprocesses", None):
+        raise pytest.UsageError("--update-golden takes one process: leave out -n")
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if golden.updating and (os.environ.get("PYTEST_XDIST_WORKER") or not session.config.getoption("numprocesses", 0)):
-        golden.renew(item.nodeid for item in session.items)
+def pytest_sessionfinish() -> None:
+    if golden.updating:
+        golden.renew()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,11 +3,10 @@
 Tests match the class of an error, and the place that it names (``file:line``).
 """
 
-import fcntl
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,16 +14,18 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FILE = Path(__file__).parent / "golden" / "messages.txt"
-# Directories of tests, ports, the root of the project, and measured numbers are not the same in every run.
+# Directories, ports, processes, checksums and measured numbers are not the same in every run.
 _VARYING = (
     (re.compile(r"/[^\s'\"]*?/pytest-\d+/(popen-gw\d+/)?[^/\s:'\",;)]+/?"), ""),
     (re.compile(re.escape(f"{ROOT}/")), ""),
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),
+    (re.compile(r"process \d+ on .* since [-\d: ]+ UTC"), "process N on HOST since TIME"),
+    (re.compile(r"-[0-9a-f]{16}\."), "-CHECKSUM."),
     (re.compile(r"\b\d+\.\d+\b"), "#.#"),
 )
 
 updating = False
-_said: dict[str, set[str]] = defaultdict(set)
+_said: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
 
 
 def _read() -> dict[str, list[str]]:
@@ -37,15 +38,16 @@ _expected = _read()
 
 
 def assert_worded(text: str) -> None:
-    """Fail where a message is not one that the file has of this test, whatever its parameters."""
-    test = os.environ["PYTEST_CURRENT_TEST"].removeprefix("tests/").rpartition(" (")[0].partition("[")[0]
+    """Fail where a message is not one that the file has of this test, with these parameters or with any."""
+    test, _, given = os.environ["PYTEST_CURRENT_TEST"].removeprefix("tests/").rpartition(" (")[0].partition("[")
     for pattern, instead in _VARYING:
         text = pattern.sub(instead, text)
-    text = text.replace("\n", "\\n")
+    text, given = text.replace("\n", "\\n"), given[:60].removesuffix("]")
     if updating:
-        _said[test].add(text)
+        _said[test][given].add(text)
     else:
-        assert text in _expected.get(test, []), "--update-golden renews tests/golden/messages.txt"
+        expected = {text, f"[{given}] {text}"} & set(_expected.get(test, []))
+        assert expected, f"{FILE} has no such message of this test: {text} (--update-golden renews them)"
 
 
 @contextmanager
@@ -57,17 +59,18 @@ def refused(kind: type[BaseException], place: str = "") -> Iterator[pytest.Excep
     assert_worded(str(caught.value))
 
 
-def renew(collected: Iterable[str]) -> None:
-    """Write what tests said; drop what is of no test of these files any more."""
-    tests = {test.removeprefix("tests/").partition("[")[0] for test in collected}
-    files = {test.partition("::")[0] for test in tests}
+def _is_there(test: str) -> bool:
+    path, _, function = test.partition("::")
+    return (FILE.parent.parent / path).exists() and f"def {function}(" in (FILE.parent.parent / path).read_text()
+
+
+def renew() -> None:
+    """Write what the tests that ran said; leave out tests that are no more."""
+    found = {test: said for test, said in _read().items() if _is_there(test)}
+    for test, by_parameters in _said.items():
+        said = list(by_parameters.values())
+        alike = all(of == said[0] for of in said)
+        lines = said[0] if alike else {f"[{given}] {text}" for given, of in by_parameters.items() for text in of}
+        found[test] = sorted(lines)
     FILE.parent.mkdir(exist_ok=True)
-    with FILE.with_name(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # each process of a run adds its own
-        found = {
-            test: {*said} for test, said in _read().items() if test in tests or test.partition("::")[0] not in files
-        }
-        for test, said in _said.items():
-            found[test] = said | (found.get(test, set()) if "PYTEST_XDIST_WORKER" in os.environ else set())
-        blocks = ("\n    ".join([test, *sorted(said)]) for test, said in sorted(found.items()))
-        FILE.write_text("\n".join(blocks) + "\n")
+    FILE.write_text("".join("\n    ".join([test, *said]) + "\n" for test, said in sorted(found.items())))

@@ -31,6 +31,7 @@ from mpu_cli import (
     unannotated_posterior,
 )
 from tests.api.test_estimator_conventions import keep
+from tests.golden import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
 
@@ -152,9 +153,9 @@ def test_an_estimator_without_weights_takes_annotations_as_they_are(halved):
     X, _, S = halved
     neighbours = KNeighborsClassifier(20)
     assert not IncompleteLabelClassifier(neighbours, unannotated="auto").fit(X, S).weighted_
-    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight"):
+    with refused(ValueError):
         IncompleteLabelClassifier(neighbours, unannotated="weighted").fit(X, S)
-    with pytest.raises(ValueError, match="unannotated is 'both': give one of negative, weighted, auto"):
+    with refused(ValueError):
         IncompleteLabelClassifier(neighbours, unannotated="both").fit(X, S)
 
 
@@ -167,7 +168,7 @@ def test_a_label_is_predicted_where_its_decision_is_not_negative(halved):
 
 
 def test_labels_that_nobody_annotated_are_refused(halved):
-    with pytest.raises(ValueError, match="nothing to learn"):
+    with refused(ValueError):
         IncompleteLabelClassifier(LogisticRegression()).fit(halved[0], np.zeros_like(halved[2]))
 
 
@@ -247,7 +248,7 @@ def test_groups_have_their_own_c():
     assert model.group_c_ == pytest.approx({"poor": 0.3, "rich": 0.8}, abs=0.06)
     listed = model.missing_labels()
     assert listed.probabilities.sum() == pytest.approx((Y & ~S).sum(), rel=0.15)
-    with pytest.raises(ValueError, match="groups"):
+    with refused(ValueError):
         IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=groups[1:])
 
 
@@ -278,11 +279,11 @@ def test_the_seed_deals_the_folds(halved):
 
 def test_what_cannot_be_is_said(halved):
     X, _, S = halved
-    with pytest.raises(ValueError, match="no classifier"):
+    with refused(ValueError):
         IncompleteLabelClassifier(LinearRegression()).fit(X, S)
-    with pytest.raises(ValueError, match="folds"):
+    with refused(ValueError):
         IncompleteLabelClassifier(LogisticRegression(), folds=1).fit(X, S)
-    with pytest.raises(ValueError, match="n is 0"):
+    with refused(ValueError):
         IncompleteLabelClassifier(LogisticRegression()).fit(X, S).questions(0)
 
 

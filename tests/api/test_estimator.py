@@ -19,6 +19,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from mpu_cli import MPUClassifier, MpuError, MpuWarning, load
 from mpu_cli.svmlight.reader import read
 from tests.endurance.commands import model_files
+from tests.golden import refused
 from tests.slow import slow
 
 QUICK = {"c": 0.5, "C": 30, "epochs": 2, "levels": 1}
@@ -164,7 +165,7 @@ def test_one_frequency_a_label(dense):
     rates = [0.9, 0.3, 0.2, 0.5, 0.6]
     model = MPUClassifier(**QUICK | {"c": rates}).fit(X, np.insert(S, 2, 0, axis=1))
     np.testing.assert_array_equal(model.c_, [0.9, 0.3, np.nan, 0.5, 0.6])
-    with pytest.raises(ValueError, match=r"c has shape \(5,\), and there are 4 labels"):
+    with refused(ValueError):
         MPUClassifier(c=rates).fit(X, S)
 
 
@@ -188,8 +189,8 @@ def test_labels_are_named_after_the_columns_or_as_asked(tmp_path, dense):
     model.save(tmp_path / "a.mpu")
     assert load(tmp_path / "a.mpu").classes_.tolist() == ["news", "sport", "arts", "law"]
     assert MPUClassifier(**QUICK, classes=list("abcd")).fit(X, S).classes_.tolist() == list("abcd")
-    for classes, problem in [("abc", "y has 4 columns"), ("abca", "a name is there twice")]:
-        with pytest.raises(ValueError, match=problem):
+    for classes in ("abc", "abca"):
+        with refused(ValueError):
             MPUClassifier(**QUICK, classes=list(classes)).fit(X, S)
 
 
@@ -234,35 +235,32 @@ def test_what_an_earlier_fit_found_is_forgotten(dense):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "problem"),
+    "parameters",
     [
-        ({"method": "well"}, "method is 'well': give one of mpu, br, elkan08, m3l-linear, "),
-        ({"levels": 0}, "levels is 0: give a whole number from 1 to 100"),
-        ({"levels": True}, "levels is True"),
-        ({"levels": 1.5}, "levels is 1.5"),
-        ({"c": 0}, "c is 0: give a number above 0 and at most 1"),
-        ({"c": [0.5, 2, 0.5, 0.5]}, "c is an array: give numbers above 0 and at most 1"),
-        ({"c": "some"}, "c is 'some': give one of auto"),
-        ({"c": [[0.5]]}, r"c has shape \(1, 1\)"),
-        ({"c": {"a": 1}}, "c is"),
-        ({"C": float("inf")}, "C is inf"),
-        ({"C": None}, "C is None"),
-        ({"threshold": float("nan")}, "threshold is nan"),
-        ({"threshold": "f1"}, "threshold is 'f1': give one of pu-f1, per-label, macro-f1"),
-        ({"folds": 1}, "folds is 1: give a whole number from 2"),
-        ({"n_jobs": 0}, "n_jobs is 0"),
-        ({"random_state": -1}, "random_state is -1"),
-        ({"gamma": 1.0}, "gamma is a parameter of m3l-rbf, not of mpu"),
-        ({"method": "br", "c": 0.5}, "c is a parameter of mpu, not of br"),
-        (
-            {"method": "elkan08", "c": np.full(4, 0.5)},
-            "c is a parameter of mpu, not of elkan08",
-        ),
-        ({"method": "m3l-linear", "label_correlation": 1}, "label_correlation is 1: give a number from 0 to below 1"),
+        {"method": "well"},
+        {"levels": 0},
+        {"levels": True},
+        {"levels": 1.5},
+        {"c": 0},
+        {"c": [0.5, 2, 0.5, 0.5]},
+        {"c": "some"},
+        {"c": [[0.5]]},
+        {"c": {"a": 1}},
+        {"C": float("inf")},
+        {"C": None},
+        {"threshold": float("nan")},
+        {"threshold": "f1"},
+        {"folds": 1},
+        {"n_jobs": 0},
+        {"random_state": -1},
+        {"gamma": 1.0},
+        {"method": "br", "c": 0.5},
+        {"method": "elkan08", "c": np.full(4, 0.5)},
+        {"method": "m3l-linear", "label_correlation": 1},
     ],
 )
-def test_parameters_out_of_range_or_of_another_method_are_refused(dense, parameters, problem):
-    with pytest.raises(ValueError, match=problem):
+def test_parameters_out_of_range_or_of_another_method_are_refused(dense, parameters):
+    with refused(ValueError):
         MPUClassifier(**parameters).fit(dense[0], dense[2])
 
 
@@ -285,9 +283,9 @@ def test_other_labels_than_indicators_are_refused(labels, problem):
 def test_another_shape_of_labels_has_no_score(dense):
     X, _, S = dense
     model = MPUClassifier(**QUICK).fit(X, S)
-    with pytest.raises(ValueError, match=r"y has shape \(240, 3\)"):
+    with refused(ValueError):
         model.score(X, S[:, 1:])
-    with pytest.raises(ValueError, match="c is 2"):
+    with refused(ValueError):
         model.score(X, S, c=2)
 
 
@@ -299,7 +297,7 @@ def test_warns_where_c_cannot_be_told():
 
 
 def test_there_is_no_such_model(tmp_path):
-    with pytest.raises(MpuError, match="there is no such model"):
+    with refused(MpuError):
         load(tmp_path / "a.mpu")
 
 
@@ -313,10 +311,10 @@ def test_a_broken_sparse_matrix_is_refused_and_never_followed(form, index, which
     broken = sound[which].asformat(form).copy()
     indices = broken.coords[1] if form == "coo" else broken.indices
     indices[1] = index
-    with pytest.raises(ValueError, match=f"{which} is not a sound sparse matrix"):
+    with refused(ValueError):
         model.fit(**(sound | {which: broken}))
     if which == "X":
-        with pytest.raises(ValueError, match="X is not a sound sparse matrix"):
+        with refused(ValueError):
             MPUClassifier(levels=1, c=0.5, C=1.0, epochs=2).fit(X, S).predict_proba(broken)
 
 

@@ -9,6 +9,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from mpu_cli import MPUClassifier, load
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.writer import write_instances
+from tests.golden import refused
 
 QUICK = {"c": 0.5, "C": 30, "epochs": 2, "levels": 1}
 TOPICS = np.array(["the arts", "digital television", "2005", "=1+1"])
@@ -110,6 +111,6 @@ def test_names_that_a_model_on_disk_cannot_keep(tmp_path, name):
     classes = np.empty(2, object)
     classes[:] = [name, "other"]
     model = MPUClassifier(**QUICK, classes=classes).fit(np.eye(2).repeat(9, 0), np.eye(2, dtype=int).repeat(9, 0))
-    with pytest.raises(ValueError, match="pickle the estimator"):
+    with refused(ValueError):
         model.save(tmp_path / "x.mpu")
     assert not (tmp_path / "x.mpu").exists()

@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from mpu_cli import MPUClassifier, MpuError, out_of_fold, ranking_metrics
 from mpu_cli.api import learning
 from mpu_cli.core.data import limits
+from tests.golden import refused
 
 QUICK = {"c": 0.8, "C": 30, "epochs": 2, "levels": 1, "eta0": 4.0}
 N, Q = 1400, 700
@@ -72,9 +73,9 @@ def test_neither_slices_nor_threads_show(labels, many, monkeypatch):
 def test_an_array_that_does_not_fit_is_refused_and_the_top_is_not(many, monkeypatch):
     model, X = many
     monkeypatch.setattr(limits, "available_memory", lambda: 4 * N * Q - 1)
-    with pytest.raises(MpuError, match=r"1,400 instances x 700 labels take 3,920,000 bytes .*predict_top"):
+    with refused(MpuError):
         model.predict_proba(X)
-    with pytest.raises(MpuError, match="the most probable labels only"):
+    with refused(MpuError):
         out_of_fold(X, X.astype(int), MPUClassifier(**QUICK))
     assert model.predict_top(X, 2).nnz == 2 * N
     assert model.predict(X).nnz == N
@@ -83,5 +84,5 @@ def test_an_array_that_does_not_fit_is_refused_and_the_top_is_not(many, monkeypa
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "5", None])
 def test_k_is_a_whole_number_from_1(many, k):
     model, X = many
-    with pytest.raises(ValueError, match="whole number of labels, from 1"):
+    with refused(ValueError):
         model.predict_top(X, k)

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mpu_cli import IncompleteLabelClassifier, MPUClassifier, incomplete_f1_scorer
+from tests.golden import refused
 
 CLASSIFIERS = {
     "mpu": MPUClassifier(levels=1, C=30.0, epochs=3, c=0.5),
@@ -75,7 +76,7 @@ def test_data_frames(model, data):
     assert (model.feature_names_in_.tolist(), model.classes_.tolist()) == (list("abc"), ["x", "y", "z"])
     np.testing.assert_array_equal(clone(model).fit(X, S).predict_proba(X), p)
     assert pd.DataFrame(p, index=frame.index, columns=model.classes_).shape == (600, 3)
-    with pytest.raises(ValueError, match="feature names"):
+    with refused(ValueError):
         model.predict(frame[["c", "b", "a"]])
 
 

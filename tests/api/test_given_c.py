@@ -6,6 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 import mpu_cli
 from mpu_cli.errors import MpuWarning
+from tests.golden import refused
 
 
 @pytest.fixture
@@ -35,14 +36,14 @@ def with_label_of_all():
     ids=["MPUClassifier", "IncompleteLabelClassifier", "calibrate", "choose_thresholds"],
 )
 def test_a_c_that_annotations_refute_is_refused(with_frequent, use):
-    with pytest.raises(ValueError, match=r"label 1 is annotated in 375 of 475 instances .* at least 0\.7"):
+    with refused(ValueError):
         use(*with_frequent)
 
 
 def test_a_column_of_1_and_nan_is_refuted_by_any_other_c(with_frequent):
     X, S = with_frequent
     S = np.where(S == 1, 1.0, np.where(np.arange(3) == 1, np.nan, 0.0))
-    with pytest.raises(ValueError, match="label 1 is annotated in 375 of 375 instances"):
+    with refused(ValueError):
         mpu_cli.MPUClassifier(c=0.5, levels=1, C=1.0).fit(X, S)
 
 

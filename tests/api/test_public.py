@@ -21,6 +21,7 @@ from mpu_cli import (
 )
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from tests.conftest import ROOT
+from tests.golden import refused
 from tests.slow import slow, slow_uncompiled
 
 HEAVY = {"click", "jinja2", "joblib", "numba", "numpy", "scipy", "sklearn"}
@@ -57,7 +58,7 @@ def test_all_names_are_there_and_documented():
     assert set(mpu_cli.__all__) <= set(namespace)
     for name in set(mpu_cli.__all__) - {"__version__"}:
         assert getattr(mpu_cli, name).__doc__
-    with pytest.raises(AttributeError, match="no attribute 'MPUClasifier'"):
+    with refused(AttributeError):
         mpu_cli.MPUClasifier  # noqa: B018
 
 
@@ -103,9 +104,9 @@ def test_estimates_c_as_the_command_does(run, tmp_path, simulated):
 
 def test_a_keyword_that_nobody_knows_is_refused(simulated):
     X, _, S = simulated
-    with pytest.raises(TypeError, match="'review' is not a keyword here; there are features, folds, fully_labelled"):
+    with refused(TypeError):
         estimate_c(X, S, review=S)
-    with pytest.raises(TypeError, match="'sampled' is not a keyword"):
+    with refused(TypeError):
         choose_thresholds(S.astype(float), S, 0.5, sampled=S[:, 0])
 
 
@@ -144,7 +145,7 @@ def test_the_posterior_follows_bayes_rule():
 
 @pytest.mark.parametrize(("p", "c"), [([-0.1], 0.5), ([1.1], 0.5), ([np.nan], 0.5), ([0.5], 2), ([0.5], np.nan)])
 def test_the_posterior_takes_probabilities_only(p, c):
-    with pytest.raises(ValueError, match="give numbers from 0 to 1"):
+    with refused(ValueError):
         unannotated_posterior(p, c)
 
 
@@ -181,7 +182,7 @@ def test_out_of_fold_predictions_are_of_all_instances(simulated):
     found = out_of_fold(X, S, MPUClassifier(c=0.5, C=10, sample=50))
     assert ((found.probabilities > 0) & (found.probabilities < 1)).all()
     assert found.c.tolist() == [0.5, 0.5, 0.5]
-    with pytest.raises(ValueError, match="the method mpu, not of br"):
+    with refused(ValueError):
         out_of_fold(X, S, MPUClassifier(method="br"))
 
 
@@ -217,18 +218,18 @@ def test_a_label_without_annotations_has_no_threshold():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"),
+    "arguments",
     [
-        (([[0.5]], [[1, 0]], 0.5), r"probabilities have shape \(1, 1\), and y has \(1, 2\)"),
-        (([[1.5]], [[1]], 0.5), "give numbers from 0 to 1"),
-        (([[0.5]], [[1]], 0), "above 0 up to 1"),
-        (([[0.5]], [[1]], [0.5, 0.5]), r"c has shape \(2,\)"),
-        (([[0.5]], [[0]], 0.5), "no instance has a label"),
-        (([[0.5]], [[1]], 0.5, "f1"), "criterion is 'f1': give one of pu-f1, per-label, macro-f1"),
+        ([[0.5]], [[1, 0]], 0.5),
+        ([[1.5]], [[1]], 0.5),
+        ([[0.5]], [[1]], 0),
+        ([[0.5]], [[1]], [0.5, 0.5]),
+        ([[0.5]], [[0]], 0.5),
+        ([[0.5]], [[1]], 0.5, "f1"),
     ],
 )
-def test_thresholds_are_refused_for_other_arrays(arguments, problem):
-    with pytest.raises(ValueError, match=problem):
+def test_thresholds_are_refused_for_other_arrays(arguments):
+    with refused(ValueError):
         choose_thresholds(*arguments)
 
 
@@ -247,14 +248,14 @@ def test_corrected_metrics_are_near_those_on_complete_labels():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"),
+    "arguments",
     [
-        (([[1, 0]], [[1]], 0.5), r"y_true has shape \(1, 2\), and y_pred has \(1, 1\)"),
-        (([[1]], [[0.5]], 0.5), "y_pred holds other values than 0, 1"),
-        (([[1]], [[1]], 0), "c is 0"),
-        (([[1]], [[1]], "auto"), "c is 'auto'"),
+        ([[1, 0]], [[1]], 0.5),
+        ([[1]], [[0.5]], 0.5),
+        ([[1]], [[1]], 0),
+        ([[1]], [[1]], "auto"),
     ],
 )
-def test_metrics_are_refused_for_other_arrays(arguments, problem):
-    with pytest.raises(ValueError, match=problem):
+def test_metrics_are_refused_for_other_arrays(arguments):
+    with refused(ValueError):
         corrected_metrics(*arguments)

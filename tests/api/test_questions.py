@@ -12,6 +12,7 @@ from mpu_cli.svmlight.reader import read as read_data
 from tests.cli.test_questions import answered
 from tests.cli.test_reviewed import write
 from tests.core.simulated import linear_problem
+from tests.golden import refused
 
 FAST = {"C": 10.0, "epochs": 3, "levels": 1}
 
@@ -90,8 +91,8 @@ def test_a_column_that_is_never_annotated_has_its_place(problem):
 
 def test_wrong_values(problem):
     X, _, S, _ = problem
-    for sampled, said in ((np.zeros((600, 2)), "sampled has shape"), (np.full(S.shape, 1.5), "from 0 to 1")):
-        with pytest.raises(ValueError, match=said):
+    for sampled in (np.zeros((600, 2)), np.full(S.shape, 1.5)):
+        with refused(ValueError):
             MPUClassifier(**FAST).fit(X, S, sampled=sampled)
-    with pytest.raises(ValueError, match="n is 0: give the number of questions"):
+    with refused(ValueError):
         questions(X, S, 0)

@@ -20,6 +20,7 @@ from mpu_cli import (
     questions,
     unannotated_posterior,
 )
+from tests.golden import refused
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +60,11 @@ def test_c_of_each_label(scored):
 def test_features_and_scores_cannot_be_confused(scored):
     X, _, S, P = scored
     for arguments in ({}, {"X": X, "scores": P}):
-        with pytest.raises(ValueError, match="either features, X, or the out-of-fold scores"):
+        with refused(ValueError):
             estimate_c(y=S, **arguments)
-    with pytest.raises(ValueError, match=r"from 0 to 1; scipy\.special\.expit"):
+    with refused(ValueError):
         estimate_c(y=S, scores=P * 3 - 1)
-    with pytest.raises(ValueError, match="scores have shape"):
+    with refused(ValueError):
         questions(y=S, n=10, scores=P[:, :2])
 
 
@@ -108,7 +109,7 @@ def test_questions_by_scores(scored):
 
 def test_out_of_fold_says_what_to_use_for_another_model(scored):
     X, _, S, _ = scored
-    with pytest.raises(ValueError, match=r"no RandomForestClassifier: take the scores of .*cross_val_predict"):
+    with refused(ValueError):
         out_of_fold(X, S, RandomForestClassifier())
 
 
@@ -172,5 +173,5 @@ def test_a_grid_search_on_incomplete_labels_chooses_as_on_the_true_ones(scored):
     ]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], truth, atol=0.05)
     assert search.cv_results_["mean_test_score"].max() > oracle.cv_results_["mean_test_score"].max() + 0.1
-    with pytest.raises(ValueError, match="c is 0"):
+    with refused(ValueError):
         incomplete_f1_scorer(0)

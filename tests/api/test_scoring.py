@@ -9,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 from mpu_cli import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
 from mpu_cli.evaluation import propensities
 from mpu_cli.evaluation.metrics import LabelSetMetrics
+from tests.golden import refused
 from tests.slow import slow
 
 TRUTH = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
@@ -71,16 +72,16 @@ def test_rankings_are_refused_for_other_arrays(arguments, options, problem):
 
 
 @pytest.mark.parametrize(
-    ("y", "options", "problem"),
+    ("y", "options"),
     [
-        ([[1], [1]], {}, "y has 2 rows: the model needs 3 at least"),
-        ([[1], [1], [1]], {"a": -1}, "a is -1"),
-        ([[1], [1], [1]], {"b": 0}, "b is 0"),
-        ([[1], [1], [0.5]], {}, "y holds other values than 0, 1"),
+        ([[1], [1]], {}),
+        ([[1], [1], [1]], {"a": -1}),
+        ([[1], [1], [1]], {"b": 0}),
+        ([[1], [1], [0.5]], {}),
     ],
 )
-def test_propensities_are_refused_for_other_arguments(y, options, problem):
-    with pytest.raises(ValueError, match=problem):
+def test_propensities_are_refused_for_other_arguments(y, options):
+    with refused(ValueError):
         jain_propensities(y, **options)
 
 
@@ -150,15 +151,15 @@ def test_the_scorer_takes_c_of_each_label():
 
 
 @pytest.mark.parametrize(
-    ("c", "problem"),
+    "c",
     [
-        ([0.5, 0.5], r"c has shape \(2,\), and y_true \(400, 5\)"),
-        ([[0.5, 0.0, 1, 1, 1]], "above 0 and at most 1"),
-        (np.ones((5, 400)), r"c has shape \(5, 400\)"),
-        (np.ones((2, 400, 5)), r"c has shape \(2, 400, 5\)"),
+        [0.5, 0.5],
+        [[0.5, 0.0, 1, 1, 1]],
+        np.ones((5, 400)),
+        np.ones((2, 400, 5)),
     ],
 )
-def test_c_of_other_shapes_or_values(c, problem):
+def test_c_of_other_shapes_or_values(c):
     for metrics in (corrected_metrics, ranking_metrics):
-        with pytest.raises(ValueError, match=problem):
+        with refused(ValueError):
             metrics(Y, PREDICTED, c=c)

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks import measure
 from benchmarks.measure import FailedError
+from tests.golden import refused
 
 HAS_PROC = Path("/proc/self/status").exists()
 
@@ -43,26 +44,26 @@ def test_memory_of_descendants_is_summed():
 
 
 @pytest.mark.parametrize(
-    "code, message",
+    "code",
     [
-        ("import sys; print('one', file=sys.stderr); sys.exit('two')", "two"),
-        ("import os; os._exit(7)", "status 7"),
-        ("import os; os.kill(os.getpid(), 9)", "status -9"),
+        "import sys; print('one', file=sys.stderr); sys.exit('two')",
+        "import os; os._exit(7)",
+        "import os; os.kill(os.getpid(), 9)",
     ],
 )
-def test_a_failure_is_told_in_a_line(code, message):
-    with pytest.raises(FailedError, match=f"^{message}$"):
+def test_a_failure_is_told_in_a_line(code):
+    with refused(FailedError):
         python(code)
 
 
 def test_a_program_that_is_not_there():
-    with pytest.raises(FailedError, match="No such file"):
+    with refused(FailedError):
         measure.run(["/no/such/program"], 1)
 
 
 def test_a_process_that_takes_too_long_is_killed():
     start = time.perf_counter()
-    with pytest.raises(FailedError, match=r"more than 0\.3 s"):
+    with refused(FailedError):
         python("import time; time.sleep(60)", timeout=0.3)
     assert time.perf_counter() - start < 30
 
@@ -82,7 +83,7 @@ def test_micro_f1_of_nothing(tmp_path):
 def test_predictions_that_are_cut_short(tmp_path):
     (tmp_path / "truth").write_text("1\n2\n")
     (tmp_path / "predictions").write_text("1\n")
-    with pytest.raises(FailedError, match="as many"):
+    with refused(FailedError):
         measure.micro_f1(tmp_path / "truth", tmp_path / "predictions")
 
 

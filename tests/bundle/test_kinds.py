@@ -13,6 +13,7 @@ from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.errors import ModelError
 from mpu_cli.methods.baselines.rbf import KernelModel
 from tests.bundle.models import KNOWN, THRESHOLDS, D, Q, edit, npz, of_model
+from tests.golden import refused
 
 RNG = np.random.default_rng(0)
 MATRIX = random_array((5, D), density=0.7, format="csr", dtype=np.float32, rng=RNG)
@@ -121,7 +122,7 @@ def test_a_kernel_put_in_unchanged_loads(kernel):
 )
 def test_a_damaged_kernel_is_refused(kernel, changes):
     put_only_file(kernel, "kernel", **kernel_arrays(**changes))
-    with pytest.raises(ModelError, match=r"is damaged \("):
+    with refused(ModelError):
         bundle.load(kernel)
 
 
@@ -147,12 +148,12 @@ def test_a_damaged_kernel_is_refused(kernel, changes):
 def test_damaged_numbers_of_a_kernel_are_refused(kernel, changes):
     numbers = json.loads((kernel / "manifest.json").read_text())["predictor"]
     edit(kernel, predictor=numbers | changes)
-    with pytest.raises(ModelError, match=r"is damaged \("):
+    with refused(ModelError):
         bundle.load(kernel)
 
 
 def test_answers_of_well_are_said_to_be_no_model(path):
     bundle.save(trained(PREDICTORS["one level"]), path)
     edit(path, kind="transductive", method="well")
-    with pytest.raises(ModelError, match="the answers of well for given instances"):
+    with refused(ModelError):
         bundle.load(path)

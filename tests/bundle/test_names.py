@@ -11,6 +11,7 @@ from mpu_cli import bundle
 from mpu_cli.errors import InputError, ModelError
 from mpu_cli.names import LabelNames
 from tests.bundle.models import assert_same, contents, edit, make_model
+from tests.golden import refused
 
 NAMES = LabelNames.of({0: ["none"], 7: ["sports", "games"], 2**31 - 2: []})
 
@@ -43,7 +44,7 @@ def test_names_are_not_parsed_before_they_are_asked_for(named):
     text = b"7\tsports\nno number\n"
     put_names(named, text)
     names = bundle.load(named).names
-    with pytest.raises(InputError, match=r"labels-[0-9a-f]{16}\.txt:2: "):
+    with refused(InputError):
         names.written(7)
 
 
@@ -64,20 +65,19 @@ def swap(make):
 
 
 DAMAGE = {
-    "changed": (lambda path: path.write_text("0\tother\n"), "checksum"),
-    "cut short": (lambda path: path.write_bytes(path.read_bytes()[:-3]), "checksum"),
-    "missing": (lambda path: path.unlink(), "is missing"),
-    "a link": (swap(lambda path: path.symlink_to("/etc/hosts")), "not a regular file"),
-    "a pipe": (swap(os.mkfifo), "not a regular file"),
-    "a directory": (swap(os.mkdir), "not a regular file"),
+    "changed": lambda path: path.write_text("0\tother\n"),
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-3]),
+    "missing": lambda path: path.unlink(),
+    "a link": swap(lambda path: path.symlink_to("/etc/hosts")),
+    "a pipe": swap(os.mkfifo),
+    "a directory": swap(os.mkdir),
 }
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_file_of_names_is_refused(named, kind):
-    change, problem = DAMAGE[kind]
-    change(file_of(named))
-    with pytest.raises(ModelError, match=problem):
+    DAMAGE[kind](file_of(named))
+    with refused(ModelError):
         bundle.load(named)
 
 
@@ -97,5 +97,5 @@ def test_a_damaged_file_of_names_is_refused(named, kind):
 )
 def test_a_damaged_entry_of_the_manifest_is_refused(named, entry):
     edit(named, names=entry)
-    with pytest.raises(ModelError, match=r"manifest\.json is damaged"):
+    with refused(ModelError):
         bundle.load(named)

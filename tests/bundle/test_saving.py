@@ -19,6 +19,7 @@ from mpu_cli.core.data.features import Columns
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.errors import BusyError, ModelError
 from tests.bundle.models import TOP, assert_same, contents, make_model, make_model_in_strata, make_sparse_model
+from tests.golden import refused
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
@@ -108,7 +109,7 @@ FAILURES = [
 @pytest.mark.parametrize(("where", "on_call"), FAILURES)
 def test_a_full_device_leaves_no_trace(path, monkeypatch, where, on_call):
     fail_in(monkeypatch, where, on_call, OSError(errno.ENOSPC, "No space left on device"))
-    with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: No space left on device"):
+    with refused(ModelError, "news.mpu: "):
         bundle.save(make_model(), path)
     assert not path.exists()
 
@@ -227,13 +228,13 @@ def test_a_model_replaced_by_another_and_then_by_itself_is_read_again(replaced, 
 
 def test_a_file_is_refused(path):
     path.write_text("mine")
-    with pytest.raises(ModelError, match=r"news\.mpu: is not a directory"):
+    with refused(ModelError, "news.mpu: "):
         check_target(path)
 
 
 def test_a_dangling_link_is_refused(path):
     path.symlink_to("nowhere")
-    with pytest.raises(ModelError, match="is not a directory"):
+    with refused(ModelError):
         check_target(path)
 
 
@@ -241,13 +242,13 @@ def test_a_dangling_link_is_refused(path):
 def test_a_directory_with_other_files_is_refused_and_left_alone(saved, name):
     (saved / name).write_text("mine")
     before = contents(saved)
-    with pytest.raises(ModelError, match=r"news\.mpu: holds other files"):
+    with refused(ModelError, "news.mpu: "):
         bundle.save(make_model(1), saved)
     assert contents(saved) == before
 
 
 def test_a_missing_parent_is_refused(path):
-    with pytest.raises(ModelError, match=r"there is no directory .*; make it first"):
+    with refused(ModelError):
         check_target(path / "in" / "here")
 
 
@@ -259,7 +260,7 @@ def test_no_permission_is_refused(path, exists):
         path.mkdir()
     locked.chmod(0o500)
     try:
-        with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: Permission denied"), bundle.writer(path):
+        with refused(ModelError, "news.mpu: "), bundle.writer(path):
             pass
     finally:
         locked.chmod(0o700)
@@ -275,7 +276,7 @@ def test_a_place_where_nothing_can_be_made_is_refused(path, monkeypatch, exists)
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
-    with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: No such file"), bundle.writer(path):
+    with refused(ModelError, "news.mpu: "), bundle.writer(path):
         pass
 
 
@@ -291,7 +292,7 @@ def test_a_limit_on_the_size_of_files_leaves_the_old_model(saved):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
-        with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: File too large"):
+        with refused(ModelError, "news.mpu: "):
             bundle.save(large_model(), saved)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -319,7 +320,7 @@ def test_a_full_disk_leaves_the_old_model(small_disk, exists):
     if exists:
         bundle.save(make_model(), path)
         before = contents(path)
-    with pytest.raises(ModelError, match=r"news\.mpu: cannot be written: No space left on device"):
+    with refused(ModelError, "news.mpu: "):
         bundle.save(large_model(), path)
     assert path.exists() == exists
     if exists:
@@ -331,7 +332,7 @@ def test_a_read_only_disk_is_said_before_the_training(small_disk):
     bundle.save(make_model(), path)
     assert mount("-o", "remount,ro", small_disk) == 0
     for target in (path, small_disk / "other.mpu"):
-        with pytest.raises(ModelError, match="cannot be written: Read-only file system"), bundle.writer(target):
+        with refused(ModelError), bundle.writer(target):
             pass
     assert_same(bundle.load(path), make_model())
 

@@ -35,6 +35,7 @@ from tests.bundle.models import (
     npz,
     put_bundle,
 )
+from tests.golden import refused
 
 MEGABYTE = 1 << 20
 
@@ -158,7 +159,7 @@ def test_the_manifest_of_a_million_labels_is_small(path):
 
 def test_a_model_larger_than_the_free_memory_is_refused_before_it_is_read(saved, monkeypatch):
     monkeypatch.setattr(model_files, "available_memory", lambda: 20)
-    with pytest.raises(TooLargeError, match=r"level0-[0-9a-f]{16}\.npz: takes 0\.0 GB of memory, and 0\.0 GB are free"):
+    with refused(TooLargeError):
         bundle.load(saved)
 
 
@@ -174,7 +175,7 @@ def assert_refused_in_little_memory(load):
 
 def test_a_huge_manifest_is_not_read(saved):
     os.truncate(saved / "manifest.json", MOST_BYTES + 1)
-    with pytest.raises(ModelError, match=r"manifest\.json is damaged \(more than 33,554,432 bytes\)"):
+    with refused(ModelError):
         bundle.load(saved)
 
 
@@ -247,7 +248,7 @@ def test_a_manifest_takes_memory_of_the_order_of_its_size(saved, field, value):
 def test_a_key_that_is_there_twice_is_refused(saved):
     text = (saved / "manifest.json").read_text()
     (saved / "manifest.json").write_text(text.replace('"labels"', '"features": 4,\n "labels"'))
-    with pytest.raises(ModelError, match=r"manifest\.json is damaged \(a key is there twice\)"):
+    with refused(ModelError):
         bundle.load(saved)
 
 
@@ -275,7 +276,7 @@ def put_special(path, kind: str):
 def test_what_is_not_a_regular_file_is_neither_followed_nor_waited_for(saved, pattern, kind):
     path = next(saved.glob(pattern))
     put_special(path, kind)
-    with pytest.raises(ModelError, match=rf"{path.name}.*it is not a regular file"):
+    with refused(ModelError):
         bundle.load(saved)
 
 
@@ -283,14 +284,14 @@ def test_a_file_of_another_model_is_refused(saved, tmp_path):
     bundle.save(make_model(1), tmp_path / "other.mpu")
     mine, other = (next(path.glob("level0-*")) for path in (saved, tmp_path / "other.mpu"))
     shutil.copy(other, mine)
-    with pytest.raises(ModelError, match=rf"{mine.name}: is damaged \(its checksum is not the manifest's\)"):
+    with refused(ModelError, f"{mine.name}: "):
         bundle.load(saved)
 
 
 def test_a_manifest_of_another_model_is_refused(saved, tmp_path):
     bundle.save(make_model(1), tmp_path / "other.mpu")
     shutil.copy(tmp_path / "other.mpu" / "manifest.json", saved)
-    with pytest.raises(ModelError, match=r"news\.mpu: level0-[0-9a-f]{16}\.npz is missing"):
+    with refused(ModelError, "news.mpu: "):
         bundle.load(saved)
 
 
@@ -298,7 +299,7 @@ def test_a_manifest_that_was_changed_is_refused(saved):
     text = (saved / "manifest.json").read_text()
     assert '"scale": 0.3,' in text
     (saved / "manifest.json").write_text(text.replace('"scale": 0.3,', '"scale": 0.4,'))
-    with pytest.raises(ModelError, match=r"manifest\.json is damaged \(its checksum is not that of its content\)"):
+    with refused(ModelError):
         bundle.load(saved)
 
 
@@ -324,7 +325,7 @@ def test_every_cut_is_refused(saved, name):
     data = path.read_bytes()
     for length in range(0, len(data) - 1, 5):  # without its last newline a manifest is whole
         path.write_bytes(data[:length])
-        with pytest.raises(ModelError, match=path.name):
+        with refused(ModelError):
             bundle.load(saved)
 
 

@@ -8,6 +8,7 @@ from sklearn import config_context
 
 from mpu_cli import MPUClassifier, bundle
 from mpu_cli.svmlight.reader import read
+from tests.golden import refused
 
 QUICK = "--levels", 1, "--epochs", 5, "--features", "linear", "-q"
 
@@ -102,9 +103,9 @@ def test_fit_takes_them_as_the_command_does(run, collection, tmp_path):
     assert model.record_["c"] == expected["c"]
     with config_context(enable_metadata_routing=True):
         assert MPUClassifier().set_fit_request(groups=True).get_metadata_routing().fit.requests["groups"] is True
-    with pytest.raises(ValueError, match="give the name of a group for each of the 1500 instances"):
+    with refused(ValueError):
         MPUClassifier().fit(X, S, groups=names[1:])
-    with pytest.raises(TypeError, match="'group' is no argument of fit"):
+    with refused(TypeError):
         MPUClassifier().fit(X, S, group=names)
-    with pytest.raises(ValueError, match="groups: the method br does not use them"):
+    with refused(ValueError, "groups: "):
         MPUClassifier(method="br").fit(X, S, groups=names)

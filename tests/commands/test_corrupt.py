@@ -10,6 +10,7 @@ from mpu_cli.commands.corrupt import corrupt
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
+from tests.golden import refused
 
 TEXT = (
     b"9 50 20\r\n1,2,3 1:0.50\t7:1 # a, b\r\n# comment 1,2\n4#x\n\n 3:1\n"
@@ -76,7 +77,7 @@ def test_keep_one_never_empties_and_is_exact(source, tmp_path):
 
 
 def test_keep_one_says_how_far_it_can_go(source, tmp_path):
-    with pytest.raises(MpuError, match=r"7 of 12 labels .* 6 instances .* highest missing rate possible is 0\.5$"):
+    with refused(MpuError):
         corrupt(source, tmp_path / "out", 0.6, keep_one=True)
     assert not (tmp_path / "out").exists()
     assert corrupt(source, tmp_path / "out", 0.5, keep_one=True).removed == 6
@@ -123,7 +124,7 @@ def test_a_file_that_changes_meanwhile(source, tmp_path, monkeypatch, changed, s
         return draw
 
     monkeypatch.setattr(command, "_draw", choose_then_change)
-    with pytest.raises(InputError, match="changed while it was being read"):
+    with refused(InputError):
         corrupt(source, tmp_path / "out", 0.5, scheme=scheme)
     assert not (tmp_path / "out").exists()
 

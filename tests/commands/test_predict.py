@@ -19,6 +19,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
+from tests.golden import refused
 
 IDS = np.array([2, 7, 11, 40])
 
@@ -246,7 +247,7 @@ def test_entries_of_unknown_features_are_counted_and_do_not_matter(tmp_path):
 def test_implicit_values(tmp_path):
     source, target = tmp_path / "new.svm", tmp_path / "out.txt"
     source.write_text(" 1 4\n")
-    with pytest.raises(InputError, match="--implicit-values"):
+    with refused(InputError):
         predict(make_model(), source, target)
     predict(make_model(), source, target, Output(form="scores"), reading=Reading(implicit_values=True))
     implicit = target.read_text()
@@ -267,7 +268,7 @@ def test_bad_data_leave_what_was_there(tmp_path, source):
     target.write_text("old")
     with source.open("a") as file:
         file.write("1 1:x\n")
-    with pytest.raises(InputError, match=r"new\.svm:41"):
+    with refused(InputError, "new.svm:41"):
         predict(make_model(), source, target)
     assert target.read_text() == "old"
     assert {entry.name for entry in tmp_path.iterdir()} == {"new.svm", "out.txt"}
@@ -276,7 +277,7 @@ def test_bad_data_leave_what_was_there(tmp_path, source):
 def test_values_too_large_to_compute_with_are_an_error(tmp_path):
     source = tmp_path / "new.svm"
     source.write_text(" 0:3e38 1:3e38 2:-3e38 3:3e38 4:-3e38 5:3e38\n")
-    with pytest.raises(InputError, match=r"new\.svm: feature values are too large"):
+    with refused(InputError, "new.svm: "):
         predict(make_model(), source, tmp_path / "out.txt", Output(form="scores"))
 
 

@@ -21,6 +21,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.writer import find_labels
 from tests.core.simulated import hide, linear_problem
+from tests.golden import refused
 
 N, Q = 400, 4
 IDS = np.array([2, 5, 7, 30])
@@ -171,7 +172,7 @@ def test_implied_labels_are_left_out_or_filled_in(data, tmp_path):
 
 
 def test_data_that_cannot_be_read_twice_are_refused(data):
-    with pytest.raises(InputError, match="standard input: labels can be filled in only where"):
+    with refused(InputError):
         suggest.write_filled("-", "out.svm", find(data))
 
 
@@ -179,7 +180,7 @@ def test_data_that_have_changed_leave_nothing_half_written(data, tmp_path):
     found = find(data)
     shorter = tmp_path / "in.svm"
     shorter.write_bytes(b"".join(data[0].read_bytes().splitlines(keepends=True)[:100]))
-    with pytest.raises(InputError, match="changed while it was being read"):
+    with refused(InputError):
         suggest.write_filled(shorter, tmp_path / "out.svm", found)
     assert not (tmp_path / "out.svm").exists()
 
@@ -199,7 +200,7 @@ def test_a_file_of_implications(tmp_path, text):
 @pytest.mark.parametrize("line", ["7", "7 3 1", "7 -3", "seven three", "7 99999999999", "7 3.0"])
 def test_a_line_that_is_not_two_labels_is_an_error_with_its_place(tmp_path, line):
     (tmp_path / "implied.tsv").write_text(f"3 1\n{line}\n")
-    with pytest.raises(InputError, match=r"implied\.tsv:2: expected two labels"):
+    with refused(InputError, "implied.tsv:2: "):
         read_implications(tmp_path / "implied.tsv")
 
 
@@ -214,5 +215,5 @@ def test_rules_on_labels_that_are_not_in_use_hand_on_what_they_imply(tmp_path, c
     rules.write_text("oaks\ttrees\ntrees\tplants\n1\t1\n")
     assert 2 in read_implications(rules, names).broader(1)
     rules.write_text("beech\ttrees\n")
-    with pytest.raises(InputError, match=r"rules\.tsv:1: there is no label called 'beech'"):
+    with refused(InputError, "rules.tsv:1: "):
         read_implications(rules, names)

@@ -22,6 +22,7 @@ from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.vectorizer import Vectorizer
+from tests.golden import refused
 from tests.hypotheses import examples
 
 RECORDS = [
@@ -186,12 +187,19 @@ def test_groups_are_kept_as_a_file_for_groups(tmp_path):
     assert not (tmp_path / "news.text" / "groups").exists()
 
 
-@pytest.mark.parametrize(("value", "problem"), [(["a"], "is a list"), (1.5, "is a number"), (True, "is true or false")])
-def test_a_group_is_a_text_or_a_whole_number(tmp_path, value, problem):
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["a"],
+        1.5,
+        True,
+    ],
+)
+def test_a_group_is_a_text_or_a_whole_number(tmp_path, value):
     write(tmp_path / "news.jsonl", [record | {"source": value} for record in RECORDS])
-    with pytest.raises(InputError, match=f"news.jsonl:1: the field 'source' {problem}"):
+    with refused(InputError):
         vectorize(Source(tmp_path / "news.jsonl", group="source"), tmp_path / "news.svm")
-    with pytest.raises(InputError, match="there is no field 'place' here"):
+    with refused(InputError):
         vectorize(Source(tmp_path / "news.jsonl", group="place"), tmp_path / "news.svm")
 
 
@@ -222,7 +230,7 @@ def test_a_bad_record_is_an_error_and_leaves_all_as_it_was(source, made, tmp_pat
     with source.open("a") as file:
         file.write('{"id": "r5", "text": 5, "tags": []}\n')
     before[source] = source.read_bytes()
-    with pytest.raises(InputError, match=r"news.jsonl:5: the field 'text' .* --skip-bad"):
+    with refused(InputError):
         vectorize(Source(source), made)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
     report = vectorize(Source(source, skip_bad=True), made, options=NO_STEMS)
@@ -241,13 +249,18 @@ NONE = "there are no records"
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"), [("", NONE), ("\n\n", NONE), ('{"text": 1}\n', "'text' is a number.*; no record is good$")]
+    "text",
+    [
+        "",
+        "\n\n",
+        '{"text": 1}\n',
+    ],
 )
-def test_no_records(tmp_path, made, text, problem):
+def test_no_records(tmp_path, made, text):
     (tmp_path / "a.jsonl").write_text(text)
     (tmp_path / "names").write_text("name\n")
     for names in (None, tmp_path / "names"):
-        with pytest.raises(InputError, match=problem):
+        with refused(InputError):
             vectorize(Source(tmp_path / "a.jsonl", skip_bad=True), tmp_path / "a.svm", labels=names)
     assert not (tmp_path / "a.text").exists()
     assert vectorize(Source(tmp_path / "a.jsonl", skip_bad=True), tmp_path / "a.svm", like=made).instances == 0
@@ -271,7 +284,7 @@ def test_a_file_that_is_edited_between_the_two_passes_is_an_error(source, tmp_pa
         return found
 
     monkeypatch.setattr(command, "_fit", fit_and_edit)
-    with pytest.raises(InputError, match=r"news\.jsonl: changed while it was being read; try again"):
+    with refused(InputError, "news.jsonl: "):
         vectorize(Source(source), tmp_path / "a.svm")
     assert not (tmp_path / "a.svm").exists() and not (tmp_path / "a.text").exists()
 
@@ -287,17 +300,17 @@ def test_what_is_no_directory_of_ours_is_left_alone(source, tmp_path, kind):
     else:
         (tmp_path / "a.text").mkdir()
         (tmp_path / "a.text" / "letter").write_text("mine")
-    with pytest.raises(MpuError, match=r"a\.text: .*another name"):
+    with refused(MpuError, "a.text: "):
         vectorize(Source(source), tmp_path / "a.svm")
     assert not (tmp_path / "a.svm").exists()
 
 
 def test_a_directory_that_does_not_fit(made, source, tmp_path):
-    with pytest.raises(InputError, match="mpu vectorize"):
+    with refused(InputError):
         vectorize(Source(source), tmp_path / "b.svm", like=tmp_path / "other.svm")
     with (made.with_name("news.text") / "labels").open("a") as file:
         file.write("another\n")
-    with pytest.raises(InputError, match=r"labels: names 4 labels, and 3"):
+    with refused(InputError, "labels: "):
         vectorize(Source(source), tmp_path / "b.svm", like=made)
 
 
@@ -312,7 +325,7 @@ def test_labels_that_are_no_file_are_not_waited_for(made, source, tmp_path, kind
             labels.symlink_to("/dev/zero")
         case "directory":
             labels.mkdir()
-    with pytest.raises(InputError, match=r"news\.text/labels: is not a regular file; run mpu vectorize"):
+    with refused(InputError, "news.text/labels: "):
         vectorize(Source(source), tmp_path / "b.svm", like=made)
 
 

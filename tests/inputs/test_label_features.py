@@ -50,20 +50,20 @@ def test_a_line_without_features_is_a_label_of_which_nothing_is_known(data, tmp_
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    "text",
     [
-        ("5 3:1\n2,9 1:1\n", ":2: expected the number of one label"),
-        ("5 3:1\n# none\n 1:1\n", ":3: expected the number of one label"),
-        ("5 3:1\n\n", ":2: expected the number of one label"),
-        ("3 9 10\n5 3:1\n2 1:1\n5 1:1\n", ":4: label 5 has a line before this one"),
-        ("1 3:1\n9 3:1\n", "has features of none of the labels of .*data.svm, such as 2"),
-        ("2 4:1\n5 9:1\n", "has no feature in common with"),
-        ("2 x:1\n", ":1: "),
-        ("", "has no instances"),
+        "5 3:1\n2,9 1:1\n",
+        "5 3:1\n# none\n 1:1\n",
+        "5 3:1\n\n",
+        "3 9 10\n5 3:1\n2 1:1\n5 1:1\n",
+        "1 3:1\n9 3:1\n",
+        "2 4:1\n5 9:1\n",
+        "2 x:1\n",
+        "",
     ],
 )
-def test_what_does_not_fit_is_refused(data, tmp_path, text, problem):
-    with pytest.raises(InputError, match=rf"labels\.svm.*{problem}"):
+def test_what_does_not_fit_is_refused(data, tmp_path, text):
+    with refused(InputError):
         widened(data, label_features=features_of(tmp_path, text))
 
 

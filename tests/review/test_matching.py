@@ -13,6 +13,7 @@ from mpu_cli.review.matching import match
 from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight import reader
+from tests.golden import refused
 from tests.kernels import NUMBA
 
 NEWS = "3 1:1 7:0.25\n1,3 2:-1e-3\n\n7 1:2\n"
@@ -129,5 +130,5 @@ def test_the_checksum_does_not_depend_on_the_width_of_integers():
 
 
 def test_errors_name_labels_as_the_review_does(review):
-    with pytest.raises(InputError, match="label sports news of instance 1 is no here, but"):
+    with refused(InputError):
         review("1\tsports news\tno\t", names=LabelNames.of({3: ["sports news"]}))

@@ -184,16 +184,16 @@ def test_an_instance_of_two_numbers_has_an_implicit_value(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    "text",
     [
-        (b"1 6 3\n3 4:1\n", "x:1: the header announces 3 labels, which count from 0, but label 3 follows"),
-        (b"#\n1 6 3\n1 6:1\n", "x:2: the header announces 6 features, which count from 0, but feature 6 follows"),
-        (b"2 3\n1:.5\n3:.5\n", "x:1: the header announces 3 labels, which count from 0, but label 3 follows"),
-        (b"1 6 3\n1 4:1\n1 6 3\n1 4:1\n", "x:3: this is a header .*were files joined"),
-        (b"1 4:1\n1 6 3\n1 4:1\n", "x:2: this is a header"),
+        b"1 6 3\n3 4:1\n",
+        b"#\n1 6 3\n1 6:1\n",
+        b"2 3\n1:.5\n3:.5\n",
+        b"1 6 3\n1 4:1\n1 6 3\n1 4:1\n",
+        b"1 4:1\n1 6 3\n1 4:1\n",
     ],
 )
-def test_a_header_that_the_data_contradict(tmp_path, text, problem):
+def test_a_header_that_the_data_contradict(tmp_path, text):
     (tmp_path / "x").write_bytes(text)
-    with pytest.raises(InputError, match=problem):
+    with refused(InputError):
         read(tmp_path / "x")

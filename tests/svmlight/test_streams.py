@@ -78,7 +78,7 @@ def test_what_follows_the_first_stream_is_not_lost(tmp_path, suffix, second):
             del more[-20:]
     path = tmp_path / f"x{suffix}"
     path.write_bytes(COMPRESS[suffix](TEXT) + more)
-    with pytest.raises(InputError, match=rf"{path}: .*(damaged|not {suffix} data|cut short)"):
+    with refused(InputError, f"{path}: "):
         read(path)
 
 
@@ -175,7 +175,7 @@ def test_output_that_cannot_be_opened(tmp_path):
 def test_a_format_that_is_not_written_is_refused(tmp_path, name):
     """It was plain text under that name."""
     for attempt in (write, refuse_unwritable):
-        with pytest.raises(MpuError, match=rf"{name}: nothing is written in the format"):
+        with refused(MpuError, f"{name}: "):
             attempt(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

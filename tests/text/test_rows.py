@@ -117,17 +117,17 @@ def test_a_long_field_of_a_table_is_read():
 
 
 @pytest.mark.parametrize(
-    ("data", "form", "words"),
+    ("data", "form"),
     [
-        (b"\xff\xfea\x00\n\x00", "csv", "UTF-16"),
-        (b"\xfe\xff\x00a", "jsonl", "UTF-16"),
-        (b"", "csv", "empty"),
-        (b"a,b,a\n1,2,3\n", "csv", "two columns"),
-        (b'"a,b\n', "tsv", "not closed"),
+        (b"\xff\xfea\x00\n\x00", "csv"),
+        (b"\xfe\xff\x00a", "jsonl"),
+        (b"", "csv"),
+        (b"a,b,a\n1,2,3\n", "csv"),
+        (b'"a,b\n', "tsv"),
     ],
 )
-def test_a_file_that_cannot_be_read_at_all(data, form, words):
-    with pytest.raises(InputError, match=words):
+def test_a_file_that_cannot_be_read_at_all(data, form):
+    with refused(InputError):
         rows(data, form)
 
 

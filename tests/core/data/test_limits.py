@@ -12,6 +12,7 @@ from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import TooLargeError
 from mpu_cli.methods.baselines import Elkan08Options as ElkanOptions
 from mpu_cli.methods.baselines import elkan08
+from tests.golden import refused
 
 Q = 600
 QUICK = Options(c=1.0, cost=1.0, eta0=1.0, epochs=1, folds=2)
@@ -37,9 +38,13 @@ def test_many_labels_are_not_refused_for_what_all_of_their_weights_would_take(mo
 
 
 @pytest.mark.parametrize(
-    ("memory", "match"), [(7_000_000, "1,000 features x 600 labels"), (10_000, "2 instances x 600 labels")]
+    "memory",
+    [
+        7_000_000,
+        10_000,
+    ],
 )
-def test_elkan08_needs_all_weights_and_predictions_of_many_labels_too(monkeypatch, memory, match):
+def test_elkan08_needs_all_weights_and_predictions_of_many_labels_too(monkeypatch, memory):
     monkeypatch.setattr(limits, "machine_memory", lambda: memory)
-    with pytest.raises(TooLargeError, match=match):
+    with refused(TooLargeError):
         elkan08.train(*problem(1000 if memory > 10_000 else 1), ElkanOptions(cost=1.0, epochs=1))

@@ -23,6 +23,7 @@ from tests.core.verified import (
     true_by_definition,
     verified_of,
 )
+from tests.golden import refused
 
 
 @given(cells())
@@ -104,18 +105,18 @@ def test_large_collections_cost_what_is_known_of_them():
 
 
 @pytest.mark.parametrize(
-    ("mistake", "message"),
+    "mistake",
     [
-        ({"true": ([1], [2]), "false": ([1], [2])}, "instance 1, label 2 has two different verdicts"),
-        ({"ignored": ([4], [0])}, "no instance 4, only 0 to 3"),
-        ({"false": ([0], [-1])}, "no label -1, only 0 to 2"),
-        ({"complete": [7]}, "no instance 7"),
-        ({"complete": [True, False]}, "2 instances are said to be complete or not, of 4"),
-        ({"true": ([1, 2], [2])}, "as many instances as labels"),
+        {"true": ([1], [2]), "false": ([1], [2])},
+        {"ignored": ([4], [0])},
+        {"false": ([0], [-1])},
+        {"complete": [7]},
+        {"complete": [True, False]},
+        {"true": ([1, 2], [2])},
     ],
 )
-def test_mistaken_verdicts(mistake, message):
-    with pytest.raises(MpuError, match=message):
+def test_mistaken_verdicts(mistake):
+    with refused(MpuError):
         VerifiedLabels.of((4, 3), **mistake)
 
 
@@ -129,11 +130,11 @@ def test_complete_instances_by_number_or_by_truth_value():
 
 @pytest.mark.parametrize("c", [0.0, 1.1, np.nan, [0.5, 0.0, 1.0], [0.5, 0.5]], ids=str)
 def test_mistaken_frequencies(c):
-    with pytest.raises(MpuError, match="c "):
+    with refused(MpuError):
         LabelFrequency.of(c, (4, 3))
 
 
 def test_verified_labels_of_other_data():
     X, Y = linear_problem(20, 2, 3)
-    with pytest.raises(MpuError, match=r"shape \(20, 2\), and the annotated labels \(20, 3\)"):
+    with refused(MpuError):
         train(Problem(as_features(X), as_labels(Y), verified=VerifiedLabels.of((20, 2))), Options(c=0.5, cost=1.0))

@@ -13,6 +13,7 @@ from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review, instances_to_review
 from mpu_cli.errors import DataError
 from tests.core.simulated import as_labels
+from tests.golden import refused
 from tests.hypotheses import examples
 from tests.slow import slow
 
@@ -213,7 +214,7 @@ def test_only_the_sampled_instances_count_each_once():
 
 def test_unfinished_instances_are_refused():
     verified = VerifiedLabels.of((3, 1), true=([1], [0]), complete=[0])
-    with pytest.raises(DataError, match="instance 1 has none"):
+    with refused(DataError):
         from_review(as_labels(np.ones((3, 1))), verified, np.array([0, 1]))
 
 
@@ -270,7 +271,7 @@ def test_two_shares_have_the_profile_likelihood():
 
 @pytest.mark.parametrize(("here", "there"), [((3, 2), (3, 3)), ((0, 2), (3, 2)), ((3, 2), (0, 2))])
 def test_files_without_the_same_labels_or_instances_are_refused(here, there):
-    with pytest.raises(DataError, match="two files"):
+    with refused(DataError):
         from_complete(as_labels(np.zeros(here)), as_labels(np.zeros(there)))
 
 
@@ -288,5 +289,5 @@ def test_plans_ask_for_at_least_one_instance_and_for_sense():
     assert instances_to_review(1.0, 0.5, 3) == 1
     assert instances_to_review(0.01, 1.0, 3) > 1
     for wrong in [(0, 0.5, 1), (0.1, 0, 1), (0.1, 1.5, 1), (0.1, 0.5, 0)]:
-        with pytest.raises(DataError, match="plan"):
+        with refused(DataError):
             instances_to_review(*wrong)

@@ -13,6 +13,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.train.algorithm import train
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
+from tests.golden import refused
 from tests.hypotheses import examples
 from tests.slow import slow_uncompiled
 
@@ -92,10 +93,14 @@ def test_nothing_changes_where_data_are_sparse_or_features_linear(sparse):
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
-    [("sparse", "most values are 0"), ("wide", "more than 500 features"), ("label features", "features of labels")],
+    "change",
+    [
+        "sparse",
+        "wide",
+        "label features",
+    ],
 )
-def test_a_kernel_is_refused_where_it_is_not_for_the_data(change, reason):
+def test_a_kernel_is_refused_where_it_is_not_for_the_data(change):
     rng = np.random.default_rng(0)
     X, Y = rings(60)
     if change == "sparse":
@@ -104,7 +109,7 @@ def test_a_kernel_is_refused_where_it_is_not_for_the_data(change, reason):
         X = rng.standard_normal((60, 501))
     of_labels = csr_array(np.eye(2, X.shape[1], dtype=np.float32)) if change == "label features" else None
     problem = Problem(csr_array(X.astype(np.float32)), csr_array(Y), label_features=of_labels)
-    with pytest.raises(DataError, match=reason):
+    with refused(DataError):
         train(problem, Options(features="rbf"))
 
 

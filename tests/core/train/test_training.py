@@ -25,6 +25,7 @@ from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
 from tests.core.steps import Steps
+from tests.golden import refused
 
 
 @pytest.fixture
@@ -282,7 +283,7 @@ def test_expected_f1_on_digits_is_the_true_one(digits, missing):
 def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size(monkeypatch):
     monkeypatch.setattr(limits, "machine_memory", lambda: 900_000_000)
     features = csr_array((np.ones(500_000, np.float32), (np.zeros(500_000, int), np.arange(500_000))))
-    with pytest.raises(TooLargeError, match=r"500,000 features x 200 labels x 1 levels takes 0\.4 GB"):
+    with refused(TooLargeError):
         train(Problem(features, as_labels(np.ones((1, 200)))), quick(levels=1))
 
 
@@ -306,7 +307,7 @@ def test_features_that_do_not_occur_take_no_room():
 
 def test_a_sample_that_cannot_fit_in_memory_is_refused_with_the_option_that_helps(monkeypatch, problem):
     monkeypatch.setattr(limits, "machine_memory", lambda: 5_000)
-    with pytest.raises(TooLargeError, match=r"120 instances x 4 labels, which take 6,240 bytes .* make sample smaller"):
+    with refused(TooLargeError):
         train(Problem(*problem), quick())
     train(Problem(*problem), quick(sample=60))
     train(Problem(*problem), quick(c=0.7, cost=1.0))

@@ -9,6 +9,7 @@ from mpu_cli.core.sgd import default_step
 from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem
+from tests.golden import refused
 
 X, Y = linear_problem(40, 3, 4)
 SPARSE = X * (np.random.default_rng(0).random((40, 3)) < 0.15)
@@ -100,12 +101,12 @@ def test_c_is_estimated_from_a_sample(data):
 
 @pytest.mark.parametrize("scale", [1e-38, 1e-44], ids=["near the start of 32 bits", "of few bits"])
 def test_values_that_take_weights_beyond_32_bits_are_an_error(scale):
-    with pytest.raises(MpuError, match="bring the feature values to the order of 1"):
+    with refused(MpuError):
         train(Problem(as_features(X * scale), as_labels(Y)), Options(c=0.5, cost=1.0))
 
 
 def test_a_sample_without_any_label_is_an_error():
-    with pytest.raises(MpuError, match="none of the 10 instances drawn has a label"):
+    with refused(MpuError):
         train(Problem(as_features(X), as_labels(np.arange(40)[:, None] == 3)), Options(sample=10))
 
 

@@ -13,6 +13,7 @@ from mpu_cli.core.train.algorithm import train
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
+from tests.golden import refused
 
 PU_LOGISTIC, SQUARED_HINGE = "pu-logistic", "squared-hinge"
 
@@ -65,5 +66,5 @@ def test_a_start_for_the_squared_hinge_depends_on_the_length_of_instances():
 
 def test_many_labels_are_refused_before_anything_is_learned():
     labels = as_labels(np.ones((3, 501), bool))
-    with pytest.raises(DataError, match=r"501 labels, and the loss squared-hinge learns at most 500"):
+    with refused(DataError):
         train(Problem(as_features(np.ones((3, 2))), labels), Options(loss=SQUARED_HINGE, c=1.0))
