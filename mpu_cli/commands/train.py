@@ -22,11 +22,11 @@ from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, frequency_file
 from mpu_cli.methods import Fitted
 from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.memory import peak_bytes
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.report import HIDDEN, INLINE, as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
-from mpu_cli.runtime.storage import peak_bytes
 from mpu_cli.svmlight.streams import refuse_unwritable
 from mpu_cli.text.stored import packed
 

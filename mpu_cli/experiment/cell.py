@@ -29,9 +29,9 @@ from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.design import OWN, TUNED, Cell, Design, Method
 from mpu_cli.experiment.results import Row, measure
+from mpu_cli.runtime.memory import peak_bytes
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.storage import peak_bytes
 from mpu_cli.svmlight.dataset import Dataset
 
 

@@ -1,7 +1,7 @@
 """The context of a run: seed, threads, kernels, progress callbacks.
 
-Kernels are the inner loops: NumPy's, the reference, or compiled by numba (extra ``fast``). One
-object instead of four parameters. Two runs in one process do not affect each other.
+Kernels are the inner loops: NumPy's, the reference, or compiled by numba (extra ``fast``). Two
+runs in one process do not affect each other.
 """
 
 import importlib.util

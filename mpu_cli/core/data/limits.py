@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.predictions import FEW_LABELS
 from mpu_cli.errors import OverflowingError, TooLargeError
-from mpu_cli.runtime.storage import available_memory, machine_memory
+from mpu_cli.runtime.memory import available_memory, machine_memory
 
 # Labels that a kernel learns together, of many, at least.
 _BLOCK = 64
