@@ -21,7 +21,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import open_output
+from mpu_cli.svmlight.streams import Counted, open_output
 from mpu_cli.text.fields import value_of
 from mpu_cli.text.records import Bad, Fields, format_of, open_records, read_rows_and_records
 from mpu_cli.text.sidecars import Sidecars
@@ -154,7 +154,8 @@ def _texts(
         if place is None:
             return None
     elif (form := format_of(display.text)) is not None:
-        place = replace(place or Records("", form, False, Fields((), id="")), file=str(display.text), form=form)
+        place = place or Records("", form, False, None, Fields((), id=""))
+        place = replace(place, file=str(display.text), form=form, sha256=None)
     elif display.text_fields:
         raise InputError(
             str(display.text),
@@ -206,13 +207,19 @@ def _of_instances(
 
 def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
     fields = replace(place.fields, tags="")  # which are not looked at
-    with open_records(place.file) as stream:
+    if place.sha256 is not None and not (Path(place.file).is_file() or Path(place.file).is_dir()):
+        raise InputError(place.file, None, "is neither a file nor a directory")
+    with open_records(place.file) as raw:
+        stream = Counted(raw)
         for row, record in read_rows_and_records(stream, place.file, place.form, fields, max_line_bytes):
             if isinstance(row, Bad) or isinstance(record, Bad):
                 if place.skip_bad:
                     continue
                 raise InputError(place.file, row.line, record.problem if isinstance(record, Bad) else "")
             yield record.id, tuple(str(value_of(row.fields, name) or "") for name in fields.text or row.fields)
+        # What a manifest of others names may be any file of this account.
+        if place.sha256 not in (None, stream.content()[1]):
+            raise InputError(place.file, None, "is not what the data were made of")
 
 
 def import_label_studio(source: str | Path, target: str | Path, *, naming: Naming = BESIDE) -> ImportReport:

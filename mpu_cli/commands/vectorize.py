@@ -171,7 +171,8 @@ def vectorize(
             if first not in (None, reader.content):
                 raise InputError(str(source.file), None, _CHANGED)
             if work is not None:
-                records = Records.beside(target, source.file, form, source.skip_bad)
+                assert reader.content is not None  # all has been read
+                records = Records.beside(target, source.file, form, source.skip_bad, reader.content[1])
                 write_directory(work, vectorization.vectorizer, vectorization.labels, fields, writer.content(), records)
         if put is not None:
             put()

@@ -34,7 +34,7 @@ MOST_BYTES = 1 << 20  # of a manifest
 _LANGUAGE = "language"  # kept only where records name it
 _FIRST_TWICE = "first_twice"  # of format 3 only
 _FIELDS = ("text", "tags", "id", "separator", _LANGUAGE)
-_PLACE = ("file", "form", "skip_bad")
+_PLACE = ("file", "form", "skip_bad", "sha256")
 _HEADER_BYTES = 4096  # of an array, at most
 _LARGEST_IDF = 1 + math.log(2**63)  # of a term in one of 2^63 texts
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -58,14 +58,15 @@ class Records:
     file: str  # its path, relative to the directory of the data file
     form: str  # one of `text.records.FORMATS`
     skip_bad: bool  # whether bad records are no instances
+    sha256: str | None  # checksum of what was read; None: any, for a file that the user names
     fields: Fields = DEFAULT_FIELDS
 
     @classmethod
-    def beside(cls, data: str | Path, file: str | Path, form: str, skip_bad: bool) -> "Records | None":
+    def beside(cls, data: str | Path, file: str | Path, form: str, skip_bad: bool, sha256: str) -> "Records | None":
         """Name a file by its place beside a data file; None where it has no place: standard input, a URL, a pipe."""
         if is_url(file) or not (Path(file).is_file() or Path(file).is_dir()):
             return None
-        return cls(os.path.relpath(file, Path(data).parent), form, skip_bad)
+        return cls(os.path.relpath(file, Path(data).parent), form, skip_bad, sha256)
 
     def seen_from(self, data: Path) -> "Records":
         """Return the same with the path of the file, for the data file as it is called."""
@@ -223,7 +224,7 @@ def content_of(values: Mapping[str, Any]) -> Content | None:
 def records_of(values: Mapping[str, Any]) -> Records | None:
     """Return what the data of a manifest were made of; None where it does not tell. A damaged one tells nothing."""
     try:
-        place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, (str, str, bool), strict=True)}
+        place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, (str, str, bool, str), strict=True)}
         return Records(**place, fields=_fields(values["fields"])) if place["form"] in FORMATS else None
     except (KeyError, TypeError, ValueError):
         return None

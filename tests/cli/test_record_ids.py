@@ -2,7 +2,9 @@
 
 import csv
 import json
+import os
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -135,6 +137,9 @@ def test_texts_are_those_of_the_ids_where_records_have_changed(page_of, books):
     changed = [{"id": "new", "title": "New", "abstract": ""}, *books.rows[:0:-1]]
     books.records.write_text("".join(json.dumps(row) + "\n" for row in changed))
     data, said = page_of()
+    assert "is not what the data were made of; name them by --text" in said
+    assert "f" in data["items"][1]
+    data, said = page_of("--text", books.records)
     assert data["items"][1]["h"] == books.rows[1]["title"]
     assert "has no text of 1 instance, by the ids" in said
     assert "f" in data["items"][0]
@@ -145,6 +150,31 @@ def test_without_the_records_the_page_shows_features(page_of, books):
     data, said = page_of()
     assert "no texts are shown" in said
     assert "f" in data["items"][0]
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe", "device", "directory"])
+def test_a_manifest_puts_no_other_file_into_the_page(page_of, books, tmp_path, kind):
+    """A manifest that others made named ../.ssh/id_ed25519, and the page had the key in it."""
+    secret = tmp_path / "secret"
+    match kind:
+        case "file":
+            secret.write_text("PRIVATE KEY\n" * len(books.rows))
+        case "pipe":
+            os.mkfifo(secret)
+        case "device":
+            secret = Path("/dev/zero")
+        case "directory":
+            secret.mkdir()
+            for number in range(len(books.rows)):
+                (secret / f"{number}.txt").write_text("PRIVATE KEY")
+    manifest = books.data.with_suffix(".text") / "manifest.json"
+    values = json.loads(manifest.read_text())
+    values["records"] |= {"file": os.path.relpath(secret, books.data.parent), "form": "annif"}
+    values["fields"]["text"] = ["text"]
+    manifest.write_text(json.dumps(values))
+    data, said = page_of()
+    assert "no texts are shown" in said
+    assert "PRIVATE" not in json.dumps(data)
 
 
 def test_a_link_needs_ids(run, tmp_path):

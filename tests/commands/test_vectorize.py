@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mpu_cli.commands import vectorize as command
 from mpu_cli.commands.vectorize import Source, vectorize
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import CONTROL, InputError, MpuError
 from mpu_cli.inputs.side_tables import read_groups
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
@@ -364,12 +364,11 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
     st.lists(st.tuples(st.lists(st.sampled_from(["radio", "waves"])), st.lists(NAMES)), min_size=1), st.integers(0, 9)
 )
 def test_tags_come_back_by_their_names(tmp_path, records, seed):
-    """Whatever is in them; all line ends and tabs are blanks."""
+    """Whatever is in them; control characters are blanks."""
     write(tmp_path / "a.jsonl", [{"text": " ".join(["always", *words]), "tags": tags} for words, tags in records])
     vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "a.svm")
     names = lines(tmp_path / "a.text" / "labels")
-    blanks = str.maketrans(dict.fromkeys("\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029", " "))
-    expected = [{tag.strip().translate(blanks) for tag in tags} - {""} for _, tags in records]
+    expected = [{CONTROL.sub(" ", tag).strip() for tag in tags} - {""} for _, tags in records]
     assert [{names[k - 1] for k in numbers} for numbers in label_sets(tmp_path / "a.svm")] == expected
 
 
