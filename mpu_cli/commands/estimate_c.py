@@ -153,7 +153,8 @@ def estimate(
     pooled, single = estimated.pooled, estimated.single
     automatic = None if pooled is None else pooled.c
     reviewed = data.reviewed_frequency(automatic, scored)
-    estimates = Estimates(estimate=pooled, reviewed=reviewed, groups=estimated.groups)
+    repeated = drawn.population.share_repeated
+    estimates = Estimates(estimate=pooled, reviewed=reviewed, groups=estimated.groups, repeated=repeated)
     report, c = report_of(estimates, data, estimator.method), estimates.overall.c
     q = len(data.ids)
     if reviewed is not None:

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.data.features import Columns, Features
 from mpu_cli.core.data.predictions import count_positives
 from mpu_cli.core.data.problem import Answers, Problem, Rows
+from mpu_cli.core.data.repeated import kin_of, share_repeated
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 
@@ -33,6 +34,7 @@ class Instances(Rows):
             labels=problem.labels,
             verified=problem.verified,
             groups=problem.groups,
+            kin=kin_of(problem.features) if problem.kin is None else problem.kin,
             occurring=occurring,
             label_features=narrow.label_features,
             sampled=problem.sampled,
@@ -44,6 +46,11 @@ class Instances(Rows):
     def width(self) -> int:
         """Number of features."""
         return self.features.width
+
+    @property
+    def share_repeated(self) -> float:
+        """Return the share of the instances that have the features of an earlier one."""
+        return share_repeated(self.kin)
 
     @property
     def columns(self) -> Columns | None:

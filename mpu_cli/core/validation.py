@@ -50,18 +50,34 @@ def default_folds(n: int) -> int:
     return 5 if n <= 50_000 else 3 if n <= 200_000 else 2
 
 
-def deal(n: int, m: int, seed: int) -> list[np.ndarray]:
+def deal(n: int, m: int, seed: int, kin: np.ndarray | None = None) -> list[np.ndarray]:
     """Deal n instances at random into m folds of equal size (to one); at most n folds.
 
+    `kin`: int, shape (n,): instances with equal numbers go into one fold, so that sizes differ and folds may be fewer.
     Returns: the instances of each fold, ascending.
     """
     order = np.random.default_rng(seed).permutation(n)
     m = min(m, n)
-    return [np.sort(order[f::m]) for f in range(m)]
+    if kin is None:
+        return [np.sort(order[f::m]) for f in range(m)]
+    folds = np.empty(n, int)
+    folds[order] = np.arange(n) % m
+    folds = together(folds, kin)
+    return [rows for rows in (np.flatnonzero(folds == f) for f in range(m)) if len(rows)]
 
 
-def fold_of(n: int, m: int, fold: int, seed: int) -> np.ndarray:
+def together(folds: np.ndarray, kin: np.ndarray) -> np.ndarray:
+    """Return the folds of instances where those with equal numbers in `kin` are in the fold of the first of them."""
+    _, first, of_rows = np.unique(kin, return_index=True, return_inverse=True)
+    moved: np.ndarray = folds[first][of_rows]
+    return moved
+
+
+def fold_of(n: int, m: int, fold: int, seed: int, kin: np.ndarray | None = None) -> np.ndarray:
     """Return one of the folds into which `deal` deals n instances, without the others; empty where there are fewer."""
+    if kin is not None:
+        folds = deal(n, m, seed, kin)
+        return folds[fold] if fold < len(folds) else np.zeros(0, int)
     order = np.random.default_rng(seed).permutation(n)
     return np.sort(order[fold :: max(min(m, n), 1)])
 
@@ -230,24 +246,34 @@ class Plan:
         return len(self.whole[0].learned) > 1
 
     @classmethod
-    def cross_validation(cls, n: int, m: int, n_held_out: int, seed: int) -> "Plan":
+    def cross_validation(cls, n: int, m: int, n_held_out: int, seed: int, kin: np.ndarray | None = None) -> "Plan":
         """Deal the instances into m folds, and predict the first ones."""
-        return cls((Chain((np.arange(n),)),), tuple(_without(n, m, fold, seed) for fold in range(n_held_out)))
+        return cls((Chain((np.arange(n),)),), tuple(_without(n, m, fold, seed, kin) for fold in range(n_held_out)))
 
     @classmethod
-    def halves(cls, n: int, seed: int) -> "Plan":
+    def halves(cls, n: int, seed: int, kin: np.ndarray | None = None) -> "Plan":
         """Learn from each of two folds, which predicts the other."""
-        return cls(tuple(_without(n, 2, fold, seed) for fold in range(2)), larger_steps=LARGER_STEPS)
+        return cls(tuple(_without(n, 2, fold, seed, kin) for fold in range(2)), larger_steps=LARGER_STEPS)
 
     @classmethod
-    def progressive(cls, n: int, m: int, seed: int) -> "Plan":
+    def progressive(cls, n: int, m: int, seed: int, kin: np.ndarray | None = None) -> "Plan":
         """Learn from all but one of m folds, predict that fold, and learn from it."""
-        first = _without(n, m, 0, seed)
+        first = _without(n, m, 0, seed, kin)
         assert first.predicted is not None
         return cls((replace(first, learned=(*first.learned, first.predicted)),))
 
     @classmethod
-    def of(cls, n: int, enough: int, settings: Settings, folds: int | None, seed: int, *, many: bool = False) -> "Plan":
+    def of(
+        cls,
+        n: int,
+        enough: int,
+        settings: Settings,
+        folds: int | None,
+        seed: int,
+        *,
+        many: bool = False,
+        kin: np.ndarray | None = None,
+    ) -> "Plan":
         """Return how a level is learned.
 
         `n`: number of instances.
@@ -255,18 +281,19 @@ class Plan:
         `folds`: of cross-validation; None: by the number of instances.
         `seed`: deals the instances into folds.
         `many`: whether labels are many: the rarest are in one half only, and the mean of sparse weights is less sparse.
+        `kin`: as for `deal`.
         """
         m = folds or default_folds(n)
         is_one_pass = settings.epochs == 1 and loss_named(settings.loss).has_step
         if is_one_pass and n >= 2 * enough:
-            return cls.progressive(n, n // enough, seed)
+            return cls.progressive(n, n // enough, seed, kin)
         if is_one_pass and m == 2 and enough >= n and not many:
-            return cls.halves(n, seed)
-        return cls.cross_validation(n, m, leading([range(f, n, m) for f in range(min(m, n))], enough), seed)
+            return cls.halves(n, seed, kin)
+        return cls.cross_validation(n, m, leading([range(f, n, m) for f in range(min(m, n))], enough), seed, kin)
 
 
-def _without(n: int, m: int, fold: int, seed: int) -> Chain:
+def _without(n: int, m: int, fold: int, seed: int, kin: np.ndarray | None = None) -> Chain:
     """Return the model that does not see one of m folds, and predicts it; all there is (one instance) is learned."""
-    held_out = fold_of(n, m, fold, seed)
+    held_out = fold_of(n, m, fold, seed, kin)
     others = np.delete(np.arange(n), held_out)
     return Chain((others if len(others) else held_out,), held_out)

@@ -28,11 +28,11 @@ def fit(task: Task, calibrated: bool = True) -> Fitted:
     arguments = task.problem, task.options, task.run
     model, report = train(*arguments, hold_out_all=task.hold_out_all, calibrated=calibrated)
     result = fitted(task.options, model, report, task.problem.label_features is not None)
-    if report.groups is not None and task.problem.groups is not None:
-        result.findings["c_by_group"] = report.groups.rows(
+    if report.estimates.groups is not None and task.problem.groups is not None:
+        result.findings["c_by_group"] = report.estimates.groups.rows(
             task.problem.groups, task.problem.labels, task.problem.verified
         )
-        result = replace(result, groups=replace(task.problem.groups, rates=report.groups.c))
+        result = replace(result, groups=replace(task.problem.groups, rates=report.estimates.groups.c))
     return replace(result, out_of_fold=report.held_out.probabilities) if task.hold_out_all else result
 
 
@@ -67,7 +67,7 @@ def findings_of(c: "np.ndarray", estimates: "Estimates") -> dict[str, Any]:
     estimate, reviewed = estimates.estimate, estimates.reviewed
     findings: dict[str, Any] = {
         "c": one_or_list(c),
-        "c_estimated": any(basis is not None for basis in vars(estimates).values()),
+        "c_estimated": estimates.are_estimated,
     }
     if estimates.earlier is not None:
         findings["c_interval"] = list(estimates.earlier.interval or ())

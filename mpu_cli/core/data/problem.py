@@ -118,6 +118,8 @@ class Problem(LabelInformation):
 
     features: csr_array
     labels: csr_array
+    # int, shape (n,): Instances with equal numbers stay in one fold (`core.data.repeated`); None: by their features
+    kin: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self.features.shape[0]
@@ -150,6 +152,7 @@ class Rows:
     _: KW_ONLY
     verified: VerifiedLabels | None = None  # verified labels
     groups: InstanceGroups | None = None  # as in `Problem`
+    kin: np.ndarray | None = None  # as in `Problem`; None: all instances differ
 
     def __len__(self) -> int:
         return len(self.features)
@@ -163,9 +166,10 @@ class Rows:
             self.labels[rows],
             verified=self.verified and self.verified.rows(rows),
             groups=self.groups and self.groups.rows(rows),
+            kin=None if self.kin is None else self.kin[rows],
         )
 
     def block(self, columns: slice | np.ndarray) -> "Rows":
         """Return the same instances with a block of their labels."""
         verified = self.verified and self.verified.block(columns)
-        return Rows(self.features, self.labels[:, columns], verified=verified, groups=self.groups)
+        return replace(self, labels=self.labels[:, columns], verified=verified)

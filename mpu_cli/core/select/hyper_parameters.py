@@ -7,6 +7,7 @@ import numpy as np
 
 from mpu_cli.core.data.limits import refuse_large_sample
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
+from mpu_cli.core.data.repeated import caution as repeated_caution
 from mpu_cli.core.frequency.estimators import (
     ASSUMPTION_OF_GROUPS,
     REPLICATES,
@@ -42,6 +43,7 @@ class Estimates:
     reviewed: ReviewedFrequency | None = None
     # Of groups of instances, where there are some; `estimate` is of all of them then
     groups: GroupFrequencies | None = None
+    repeated: float = 0.0  # share of the instances that have the features of an earlier one
     # Of an earlier command, which wrote it to the file that the user gives
     earlier: EarlierEstimate | None = None
 
@@ -69,13 +71,20 @@ class Estimates:
 
     def warnings(self) -> list[str]:
         """Say what to know before trusting it."""
+        repeated = repeated_caution(self.repeated)
+        found = [] if repeated is None else [repeated]
         if self.earlier is not None:
-            return list(self.earlier.warnings)
+            return [*found, *(text for text in self.earlier.warnings if text != repeated)]
         if self.reviewed is not None:
             warning = self.reviewed.contradiction(self.estimate)
         else:
             warning = None if self.estimate is None else self.estimate.caution
-        return [] if warning is None else [warning]
+        return found if warning is None else [*found, warning]
+
+    @property
+    def are_estimated(self) -> bool:
+        """Whether the label frequency was estimated, and not set by the user."""
+        return any(basis is not None for basis in (self.estimate, self.reviewed, self.earlier))
 
     @property
     def is_known(self) -> bool:
@@ -139,7 +148,7 @@ def choose_hyper_parameters(
             with run.step(Step.ESTIMATE_C, sample.m) as tick:
                 estimates = estimate_frequency(population, sample, run, tick)
         sample = sample.with_group_rates(estimates.group_rates)
-    estimates = estimates or Estimates(earlier=earlier_estimate(options.c))
+    estimates = estimates or Estimates(earlier=earlier_estimate(options.c), repeated=population.share_repeated)
     rates = LabelFrequency.of(estimates.rates(q) if options.c is None else options.c, (n, q)).rates
 
     usual_epochs = default_epochs(n, population.features.coherence, many)
@@ -240,7 +249,8 @@ def estimate_frequency(
             estimated = groups.combined(estimated, population.group_annotations())
     if reviewed is None:
         reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)
-    return Estimates(estimate=estimated, reviewed=reviewed, groups=groups)
+    repeated = population.share_repeated
+    return Estimates(estimate=estimated, reviewed=reviewed, groups=groups, repeated=repeated)
 
 
 @dataclass(frozen=True)

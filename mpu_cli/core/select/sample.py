@@ -13,6 +13,7 @@ from mpu_cli.core.data.features import Columns, Features
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, values_at
 from mpu_cli.core.data.problem import Answers, Problem, Rows
+from mpu_cli.core.data.repeated import kin_of
 from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate, tells
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions, ScoredCells
@@ -134,7 +135,7 @@ class Sample:
             self.features, of_labels = _narrowed(instances.features, label_features[self.columns])
             prior = Prior.of(self.features, of_labels)
         self._side_information = SideInformation(prior)
-        self._fold_rows = deal(len(instances), m or default_folds(len(instances)), run.seed)
+        self._fold_rows = deal(len(instances), m or default_folds(len(instances)), run.seed, instances.kin)
         self._run = run
 
     @property
@@ -233,7 +234,8 @@ def draw_questions(
     refuse_too_large(problem.features.shape[1], q, levels=1)
     labels = draw_labels(count_annotations(problem.labels), run.seed)
     refuse_large_sample(min(len(problem), validation.sample), q if labels is None else len(labels.columns))
-    rows = Rows(Features.of(problem.features), problem.labels, verified=problem.verified)
+    kin = kin_of(problem.features)
+    rows = Rows(Features.of(problem.features), problem.labels, verified=problem.verified, kin=kin)
     sample = Sample(rows, validation.sample, validation.folds or usual_folds(len(problem), q), run, labels)
     if not tells(sample.labels, sample.verified):
         raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")

@@ -10,9 +10,6 @@ import numpy as np
 from mpu_cli.core.data.limits import LARGEST_SUM, refuse_too_large
 from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
 from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.frequency.estimators import FrequencyEstimate, GroupFrequencies
-from mpu_cli.core.frequency.given import EarlierEstimate
-from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.instances import Instances
 from mpu_cli.core.model.stacking import STACK_SCALE, StackedModel
 from mpu_cli.core.model.thresholds import Decision
@@ -39,12 +36,7 @@ class TrainingResult:
     """What a training estimated and chose."""
 
     c: np.ndarray  # shape (q,): label frequency of each label, where the label is not verified
-    # From the annotations alone; None when c was given, or when a review leaves no annotation to estimate it from
-    estimate: FrequencyEstimate | None
-    # From what people have decided of cells or instances drawn at random, where they have: c comes from here
-    reviewed: ReviewedFrequency | None
-    groups: GroupFrequencies | None  # of groups of instances, where there are some
-    earlier: EarlierEstimate | None  # what c was estimated by before, where it was given by the file of an estimate
+    estimates: Estimates  # where it comes from
     settings: Settings  # of the levels, with the number of epochs
     # Micro-F1 to expect on complete labels of each level at its best pooled threshold: out of fold, corrected for the
     # missing labels. Of levels that were tried; the model may have one less.
@@ -64,7 +56,7 @@ class TrainingResult:
         """Return the result of a training whose thresholds are decided."""
         return cls(
             c=chosen.rates,
-            **vars(chosen.estimates),
+            estimates=chosen.estimates,
             settings=chosen.settings,
             level_f1=stack.level_f1,
             expected_f1=min(decision.expected.f1, 1.0),
@@ -76,11 +68,6 @@ class TrainingResult:
     def warnings(self) -> list[str]:
         """Say what to know before trusting the model."""
         return self.estimates.warnings()
-
-    @property
-    def estimates(self) -> Estimates:
-        """Return where the label frequency comes from."""
-        return Estimates(estimate=self.estimate, reviewed=self.reviewed, groups=self.groups, earlier=self.earlier)
 
 
 def train(

@@ -61,6 +61,7 @@ def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:
     if obstacle is not None or (options.features is None and not can_tell):
         return own
     refuse_large_features(len(problem), max(LANDMARKS))
+    problem = replace(problem, kin=own.instances.kin)  # features of a kernel are equal up to rounding
     linear = replace(own, hyper_parameters=choose_hyper_parameters(own.instances, options, run))
     with run.step(Step.CHOOSE_FEATURES) as tick:
         kernel = _best_kernel(problem, options, run, linear, tick)

@@ -50,7 +50,7 @@ class Evidence:
         n, q = problem.labels.shape
         population = Instances.of(problem)
         refuse_two_frequencies(population, options)
-        estimates = Estimates(earlier=earlier_estimate(options.c))
+        estimates = Estimates(earlier=earlier_estimate(options.c), repeated=population.share_repeated)
         if options.c is None:
             drawn = draw_labels(population.annotations, run.seed)
             folds = options.folds or usual_folds(n, q)

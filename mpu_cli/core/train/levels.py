@@ -57,7 +57,15 @@ class Level:
     def plan(self, enough: int) -> Plan:
         """Return which models are learned, so that enough instances are predicted."""
         settings, folds = self.chosen.settings, self.chosen.folds
-        return Plan.of(len(self.instances), enough, settings, folds, self.run.seed, many=self.top is not None)
+        return Plan.of(
+            len(self.instances),
+            enough,
+            settings,
+            folds,
+            self.run.seed,
+            many=self.top is not None,
+            kin=self.instances.kin,
+        )
 
     @cached_property
     def task(self) -> LearningTask:
@@ -128,7 +136,7 @@ class Level:
         if not isinstance(out_of_fold, np.ndarray):
             return None
         n, q = out_of_fold.shape
-        fold_rows = deal(n, self.chosen.folds or default_folds(n), self.run.seed)
+        fold_rows = deal(n, self.chosen.folds or default_folds(n), self.run.seed, self.instances.kin)
         if not is_worthwhile(q, len(fold_rows)):
             return None
         task, features = self.task, self.instances.features

@@ -4,11 +4,11 @@ On incomplete labels, their outlabels, their out-of-fold scores say c, probabili
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
@@ -20,13 +20,14 @@ from sklearn.utils.validation import has_fit_parameter
 
 from mpu_cli.core.data.limits import refuse_beyond_free
 from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.repeated import kin_of
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import Decision
 from mpu_cli.core.options import Options
 from mpu_cli.core.select.sample import usual_folds
 from mpu_cli.core.suggest.posterior import unannotated_posterior
 from mpu_cli.core.train.evidence import Evidence, calibrated_by
-from mpu_cli.core.validation import default_folds
+from mpu_cli.core.validation import default_folds, together
 from mpu_cli.errors import DataError
 from mpu_cli.methods.scikit_learn import NEGATIVE, SEEDS, WEIGHTED
 from mpu_cli.runtime.run import Run
@@ -76,11 +77,50 @@ def weight_parameter(estimator: Any) -> str:
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else ""
 
 
+@dataclass(frozen=True)
+class Folds:
+    """How instances are dealt into folds."""
+
+    n: int
+    seed: int
+    kin: np.ndarray | None  # int, shape (n,): instances with equal numbers stay together; None: all differ
+
+    def of(self, rows: np.ndarray) -> "Folds":
+        """Return how some of the instances are dealt."""
+        return self if self.kin is None else replace(self, kin=self.kin[rows])
+
+    def splits(self, n: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return, of each fold of n instances, which are learned from, and which are held out."""
+        splits = list(KFold(self.n, shuffle=True, random_state=self.seed).split(np.empty(n)))
+        if self.kin is None:
+            return splits
+        folds = np.empty(n, int)
+        for fold, (_, test) in enumerate(splits):
+            folds[test] = fold
+        folds = together(folds, self.kin)
+        return [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
+
+
+def kin_of_any(X: Any) -> np.ndarray | None:
+    """Return which instances repeat others, as `kin_of` does, of numbers or of texts; None of anything else."""
+    if not issparse(X):
+        try:
+            X = np.asarray(X)
+            if X.ndim == 1 and X.dtype.kind in "OU" and len(X) and all(isinstance(text, str) for text in X.tolist()):
+                X = np.column_stack([np.ones(len(X)), np.unique(X, return_inverse=True)[1]])
+            X = X.astype(np.float32)
+        except (TypeError, ValueError):
+            return None
+        if X.ndim != 2:
+            return None
+    return kin_of(csr_array(X, dtype=np.float32))
+
+
 def held_out(
     estimator: Any,
     X: Any,
     targets: np.ndarray,
-    folds: KFold,
+    folds: Folds,
     soften: Soften | None = None,
     parallel: Parallel | None = None,
 ) -> np.ndarray:
@@ -92,10 +132,10 @@ def held_out(
     def of_fold(train: np.ndarray, test: np.ndarray) -> np.ndarray:
         part, aims = _safe_indexing(X, train), targets[train]
         if soften is not None:
-            aims = soften(held_out(estimator, part, aims, folds), train)
+            aims = soften(held_out(estimator, part, aims, folds.of(train)), train)
         return scores(learned(estimator, part, aims), _safe_indexing(X, test), targets.shape[1])
 
-    splits = list(folds.split(targets))
+    splits = folds.splits(len(targets))
     of_folds = (parallel or Parallel())(delayed(of_fold)(*split) for split in splits)
     scored = np.empty(targets.shape, np.float32)
     for (_, test), of_test in zip(splits, of_folds, strict=True):
@@ -171,10 +211,11 @@ def learn(
         raise DataError(f"unannotated is 'weighted', and {type(estimator).__name__} takes no sample_weight")
     labels, targets = problem.labels, _targets(problem)
     n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
-    folds = KFold(n_folds, shuffle=True, random_state=run.seed % SEEDS)
+    kin = kin_of_any(X)
+    folds = Folds(n_folds, run.seed % SEEDS, kin)
     with run.step(Step.OUT_OF_FOLD):
         scored = held_out(estimator, X, targets, folds, parallel=parallel)
-    evidence = Evidence.of_scores(scored, problem, options, run)
+    evidence = Evidence.of_scores(scored, replace(problem, kin=kin), options, run)
     if per_label:
         evidence = evidence.by_label(scored, labels)
     decision = evidence.decision(labels, options.threshold)

@@ -159,4 +159,4 @@ def test_findings_change_neither_c_nor_the_number_of_true_labels(checked):
 def test_estimated_c_is_laid_under_what_is_known():
     X, S, verified, _, _ = mixed(n=300)
     _, report = train(Problem(as_features(X), as_labels(S), verified=verified), quick(c=None, levels=1))
-    assert report.c.tolist() == [report.estimate.c] * 3
+    assert report.c.tolist() == [report.estimates.estimate.c] * 3

@@ -48,7 +48,7 @@ def as_bytes(model: StackedModel) -> list[bytes]:
 def test_report(problem):
     steps = Steps()
     model, report = train(Problem(*problem), quick(levels=3), Run(observe=steps))
-    assert report.c.tolist() == [report.estimate.c] * 4
+    assert report.c.tolist() == [report.estimates.estimate.c] * 4
     assert len(report.level_f1) == 3
     assert report.expected_f1 == pytest.approx(report.level_f1[-1])
     assert report.settings.epochs == 2
@@ -73,7 +73,7 @@ def test_what_is_given_is_neither_estimated_nor_chosen(problem):
     c = np.array([0.3, 0.5, 0.7, 1.0])
     model, report = train(Problem(*problem), quick(levels=1, c=c, cost=7.0, threshold=0.25))
     assert report.c.tolist() == c.tolist()
-    assert report.estimate is None
+    assert report.estimates.estimate is None
     assert (report.settings.cost, report.settings.step) == (7.0, default_step(2, Features.of(problem[0]).coherence))
     assert list(report.seconds) == ["level 0", "level 0, out of fold", "thresholds"]
     assert model.thresholds.tolist() == [0.25] * 4
@@ -277,7 +277,7 @@ def test_expected_f1_on_digits_is_the_true_one(digits, missing):
     f1 = f1_score(Y[outer].toarray(), model.probabilities(X[outer]) >= model.thresholds, average="micro")
     assert report.expected_f1 == pytest.approx(f1, abs=0.05)
     assert report.c[0] == pytest.approx(1 - missing, abs=0.05)
-    assert report.estimate.predictable
+    assert report.estimates.estimate.predictable
 
 
 def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size(monkeypatch):

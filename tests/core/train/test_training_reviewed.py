@@ -43,10 +43,10 @@ def test_c_comes_from_the_reviewed_instances_and_the_automatic_estimate_stands_b
     X, S, Y = problem
     reviewed = review(Y, np.arange(0, 600, 4))
     _, report = train(Problem(X, as_labels(S), **reviewed), Options(**QUICK))
-    assert report.reviewed.instances == 150
-    expected = from_review(as_labels(S), reviewed["verified"], reviewed["sampled"], report.estimate.c)
+    assert report.estimates.reviewed.instances == 150
+    expected = from_review(as_labels(S), reviewed["verified"], reviewed["sampled"], report.estimates.estimate.c)
     assert_array_equal(report.c, expected.rates)
-    assert_array_equal(report.reviewed.true, Y[::4].sum(axis=0))
+    assert_array_equal(report.estimates.reviewed.true, Y[::4].sum(axis=0))
     assert np.corrcoef(report.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.9
 
 
@@ -54,15 +54,15 @@ def test_c_that_is_given_is_used(problem):
     X, S, Y = problem
     _, report = train(Problem(X, as_labels(S), **review(Y, np.arange(100))), Options(c=0.7, **QUICK))
     assert_array_equal(report.c, np.full(8, 0.7))
-    assert report.reviewed is report.estimate is None
+    assert report.estimates.reviewed is report.estimates.estimate is None
 
 
 def test_reviewed_instances_not_drawn_at_random_do_not_tell_c(problem):
     X, S, Y = problem
     verified = review(Y, np.arange(100))["verified"]
     _, report = train(Problem(X, as_labels(S), verified=verified), Options(**QUICK))
-    assert report.reviewed is None
-    assert_array_equal(report.c, np.full(8, report.estimate.c))
+    assert report.estimates.reviewed is None
+    assert_array_equal(report.c, np.full(8, report.estimates.estimate.c))
 
 
 def test_no_reviewed_instances_change_nothing(problem):
@@ -70,14 +70,14 @@ def test_no_reviewed_instances_change_nothing(problem):
     without, _ = train(Problem(X, as_labels(S)), Options(**QUICK))
     with_none, report = train(Problem(X, as_labels(S), sampled=np.arange(0)), Options(**QUICK))
     assert as_bytes(without) == as_bytes(with_none)
-    assert report.reviewed is None
+    assert report.estimates.reviewed is None
 
 
 def test_where_all_is_reviewed_there_is_no_automatic_estimate(problem):
     X, S, Y = problem
     _, report = train(Problem(X, as_labels(S), **review(Y, np.arange(600))), Options(**QUICK))
-    assert report.estimate is None
-    assert report.reviewed.c == pytest.approx(S.sum() / Y.sum(), abs=0.01)
+    assert report.estimates.estimate is None
+    assert report.estimates.reviewed.c == pytest.approx(S.sum() / Y.sum(), abs=0.01)
 
 
 def test_reviewed_instances_need_what_was_found(problem):
@@ -95,9 +95,9 @@ def test_c_comes_from_the_rates_of_labels_in_two_files(problem):
     both = np.vstack([S[:400], Y[400:]])
     verified = VerifiedLabels.of(Y.shape, complete=second)
     _, report = train(Problem(X, as_labels(both), verified=verified, second=second), Options(**QUICK))
-    expected = from_complete(as_labels(S[:400]), as_labels(Y[400:]), report.estimate.c)
+    expected = from_complete(as_labels(S[:400]), as_labels(Y[400:]), report.estimates.estimate.c)
     assert_array_equal(report.c, expected.rates)
-    assert report.reviewed.instances == 200
+    assert report.estimates.reviewed.instances == 200
     assert np.corrcoef(report.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.8
 
 
@@ -110,8 +110,10 @@ def test_a_review_goes_before_a_second_file(problem):
     both = np.vstack([S[:500], Y[500:]])
     given = Problem(X, as_labels(both), verified=verified, sampled=np.arange(100), second=np.arange(500, 600))
     _, report = train(given, Options(**QUICK))
-    assert report.reviewed.instances == 100
-    assert_array_equal(report.c, from_review(as_labels(both), verified, np.arange(100), report.estimate.c).rates)
+    assert report.estimates.reviewed.instances == 100
+    assert_array_equal(
+        report.c, from_review(as_labels(both), verified, np.arange(100), report.estimates.estimate.c).rates
+    )
 
 
 def test_a_second_file_that_is_not_complete_or_all_there_is(problem):
@@ -147,4 +149,6 @@ def test_a_review_wins_back_what_rates_of_their_own_cost_the_digits(unreviewed, 
     reviewed = review(Y, np.sort(np.random.default_rng(2).choice(len(Y), m, replace=False)))
     model, report = train(Problem(X, S, **reviewed), Options(features="linear"))
     assert f1(model) >= without + 0.04
-    assert "labels are not missing by chance alone" in report.reviewed.contradiction(report.estimate)
+    assert "labels are not missing by chance alone" in report.estimates.reviewed.contradiction(
+        report.estimates.estimate
+    )

@@ -1,0 +1,62 @@
+"""Lines that stand in a file twice do not pass for predictions out of fold."""
+
+import json
+
+import numpy as np
+import pytest
+
+import mpu_cli
+from tests.svm import lines
+
+
+@pytest.fixture
+def drawn():
+    """Return features that tell labels in part, and .5 of the labels."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(500, 30))
+    Y = X @ rng.normal(size=(30, 6)) + 3 * rng.normal(size=(500, 6)) > 4
+    return X, Y & (rng.random(Y.shape) < 0.5)
+
+
+@pytest.fixture
+def once_and_twice(drawn, tmp_path):
+    X, S = drawn
+    text = "".join(lines(X, S))
+    (tmp_path / "once.svm").write_text(text)
+    (tmp_path / "twice.svm").write_text(text * 2)
+    return tmp_path / "once.svm", tmp_path / "twice.svm"
+
+
+@pytest.mark.parametrize("features", ["linear", "rbf"])
+def test_training_expects_what_it_would_of_each_line_once(run, once_and_twice, features):
+    once, twice = (
+        json.loads(run("train", path, "--features", features, "--levels", 2, "--json").stdout)
+        for path in once_and_twice
+    )
+    assert not once["warnings"] or "have exactly the features" not in once["warnings"][0]
+    assert "50% of the instances have exactly the features of an earlier one" in twice["warnings"][0]
+    assert twice["c"] == pytest.approx(once["c"], rel=0.3)
+    assert twice["expected_micro_f1"] == pytest.approx(once["expected_micro_f1"], abs=0.12)
+
+
+def test_the_estimate_of_c(run, once_and_twice):
+    once, twice = (json.loads(run("estimate-c", path, "--json").stdout) for path in once_and_twice)
+    assert "50% of the instances have exactly the features of an earlier one" in twice["warnings"][0]
+    assert twice.get("c") == pytest.approx(once["c"], rel=0.3)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "texts"])
+def test_any_classifier(drawn, kind):
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+
+    X, S = drawn
+    nearest = KNeighborsClassifier(1)
+    if kind == "texts":
+        nearest = make_pipeline(TfidfVectorizer(), nearest)
+        X = [" ".join(f"word{j}" for j in np.flatnonzero(x > 0.5)) for x in X]
+    twice = [*X, *X] if kind == "texts" else np.vstack([X, X])
+    with pytest.warns(mpu_cli.MpuWarning, match="50% of the instances have exactly"):
+        model = mpu_cli.IncompleteLabelClassifier(nearest, c=0.5).fit(twice, np.vstack([S, S]))
+    assert model.expected_f1_ < 0.7  # the nearest neighbour of an instance is not itself
