@@ -108,7 +108,7 @@ def test_a_file_that_does_not_fit_is_one_line(run, tiny, tmp_path):
     file.write_text("1 1:1\n1 2:1\n")
     result = run("train", tiny, *QUICK, "--label-features", file)
     assert result.exit_code == 1
-    assert message(result).startswith(f"error: {file}:2: label 1 has a line before this one")
+    assert f"{file}:2: " in message(result)
     assert not tiny.with_suffix(".mpu").exists()
     absent = run("train", tiny, "--label-features", tmp_path / "absent.svm")
     assert absent.exit_code == 1

@@ -1,5 +1,7 @@
 """What the tests of `mpu train` share."""
 
+from tests.golden import assert_worded
+
 TINY = "1 1:1\n2 2:1\n1,2 1:1 2:1\n3 3:0.5\n 1:1 3:2\n"
 # Nothing is chosen, so that it is over in a moment.
 QUICK = ("--c", 0.5, "--cost", 30, "--epochs", 2, "--levels", 1)
@@ -8,9 +10,10 @@ ALONE = ("--kernel", "numpy")
 
 
 def message(result) -> str:
-    """The one line of an error."""
+    """Return the one line of an error, which is worded as the golden file has it."""
     assert result.exit_code == 1
     assert result.stdout == ""
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert result.stderr.endswith(f"{line}\n")
+    assert_worded(line)
     return line
