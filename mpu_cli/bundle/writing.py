@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -55,7 +54,6 @@ WORKSHOP = ".training"
 _LOCK = "lock"
 _MOST_TIMES_GONE = 10_000  # retries while other trainings begin and end; more happen only in places like /proc
 _HEAD_BYTES = 256  # of a manifest, which has the first key
-_OLD_TEMPORARY = ".writing-"  # of mpu 0.1
 
 
 def check_target(path: Path) -> None:
@@ -86,7 +84,13 @@ def writer(path: Path) -> Iterator["Writer"]:
     `check_target`), or the system forbids it).
     """
     made = not path.exists()
-    with signals.finally_call(partial(_remove_if_empty, path) if made else lambda: None), _hold(path) as is_held:
+
+    def remove_if_empty() -> None:
+        with suppress(OSError):
+            if made:
+                path.rmdir()
+
+    with signals.finally_call(remove_if_empty), _hold(path) as is_held:
         yield Writer(path, is_held)
 
 
@@ -134,8 +138,7 @@ def _is_ours(entry: Path) -> bool:
     if entry.name == WORKSHOP:
         return stat.S_ISDIR(kind)
     patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, IMPLIED_NAME, ORIGIN_NAME
-    is_ours = entry.name == MANIFEST or entry.name.startswith(_OLD_TEMPORARY)
-    is_ours = is_ours or any(pattern.fullmatch(entry.name) for pattern in patterns)
+    is_ours = entry.name == MANIFEST or any(pattern.fullmatch(entry.name) for pattern in patterns)
     return is_ours and stat.S_ISREG(kind)  # opening a pipe would block
 
 
@@ -150,54 +153,37 @@ def _is_a_model(path: Path, entries: list[Path]) -> bool:
 @contextmanager
 def _hold(path: Path) -> Iterator[Callable[[], bool]]:
     """Lock a directory; yield a function that tells whether its path still leads to it."""
-    lock = path / WORKSHOP / _LOCK
-    held: list[int] = []
-    with signals.finally_call(partial(_let_go, path, lock, held)):
-        with _said_to_be_unwritable(path):
-            _take(path, lock, held)
-            _remove_leftovers(path)
-        yield partial(is_lock, lock, held[0])
+    lock, held = path / WORKSHOP / _LOCK, None
 
-
-def _let_go(path: Path, lock: Path, held: list[int]) -> None:
-    for descriptor in held:
-        with suppress(OSError):
-            if is_lock(lock, descriptor):  # otherwise the directory was moved, and another one is there now
-                _clear(path, lock)
-        os.close(descriptor)
-
-
-def _clear(path: Path, lock: Path) -> None:
-    with suppress(OSError):  # the next training removes the rest
-        _remove_leftovers(path)
-    with _unchanged_time(path):
-        lock.unlink(missing_ok=True)
-        (path / WORKSHOP).rmdir()  # not empty if the next training has started
-
-
-def _remove_if_empty(path: Path) -> None:
-    with suppress(OSError):
-        path.rmdir()
-
-
-def _take(path: Path, lock: Path, held: list[int]) -> None:
-    """Append the descriptor of the lock to a list, in one step with creating files that must be removed again."""
-    gone = 0
-    while True:
-        with signals.unbroken():
-            try:
-                check_target(path)
-                _make_workshop(path)
-                descriptor = try_lock(lock)
-            except FileNotFoundError:
-                gone += 1
-                if gone > _MOST_TIMES_GONE:
-                    raise
-                continue  # the training that had the lock has just removed it
-            if descriptor is None:
-                raise BusyError(f"{path}: is being trained by {holder(lock)}; try again when that has ended")
-            held.append(descriptor)
+    def let_go() -> None:
+        if held is None:
             return
+        with suppress(OSError):  # the next training removes the rest
+            if is_lock(lock, held):  # otherwise the directory was moved, and another one is there now
+                _remove_leftovers(path)
+                with _unchanged_time(path):
+                    lock.unlink()
+                    (path / WORKSHOP).rmdir()  # not empty if the next training has started
+        os.close(held)
+
+    with signals.finally_call(let_go):
+        with _said_to_be_unwritable(path):
+            gone = 0
+            while held is None:
+                try:
+                    with signals.unbroken():  # what is created must be removed again
+                        check_target(path)
+                        _make_workshop(path)
+                        held = try_lock(lock)
+                except FileNotFoundError:  # the training that had the lock has just removed it
+                    gone += 1
+                    if gone > _MOST_TIMES_GONE:
+                        raise
+                    continue
+                if held is None:
+                    raise BusyError(f"{path}: is being trained by {holder(lock)}; try again when that has ended")
+            _remove_leftovers(path)
+        yield partial(is_lock, lock, held)
 
 
 def _make_workshop(path: Path) -> None:
@@ -260,7 +246,7 @@ def _save(path: Path, model: TrainedModel, keep: int | None) -> None:
     with _said_to_be_unwritable(path):
         _make_workshop(path)  # it may have been removed during the training
         files, text = _written(path, model)
-        manifest = _write(path / WORKSHOP, partial(_write_bytes, text))
+        manifest = _write(path / WORKSHOP, text)
         if keep is not None:
             check_kept(path, keep)
             if keep and manifest_of(path) not in (None, text):
@@ -288,15 +274,25 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     temporaries: dict[Path, str] = {}
 
     def keep(part: str, content: bytes | dict[str, np.ndarray], suffix: str = "npz") -> tuple[str, str]:
-        write = partial(_write_bytes, content) if isinstance(content, bytes) else partial(write_arrays, arrays=content)
-        temporary = _write(path / WORKSHOP, write)
+        temporary = _write(path / WORKSHOP, content)
         temporaries[temporary] = f"{part}-{(sum_ := checksum(temporary))[:16]}.{suffix}"
         return temporaries[temporary], sum_
 
-    files = [keep(part, arrays) for part, arrays in parts.items()]
-    names = None if model.names is None else keep(NAMES_PART, model.names.text, "txt")
-    vectorizer = None if (packed := model.packed_vectorizer) is None else keep(VECTORIZER_PART, packed, "bin")
-    manifest = _manifest(model, kind, files, names, vectorizer)
+    options = model.options
+    if isinstance(c := options.get("c"), list) and c == model.c.tolist():
+        options = options | {"c": C_OF_LABELS}
+    manifest = Manifest(
+        model.method,
+        kind,
+        options,
+        model.predictor.n_features,
+        len(model.label_ids),
+        len(model.occurring.indices),
+        KINDS[kind].numbers(model.predictor),
+        files=[keep(part, arrays) for part, arrays in parts.items()],
+        names=None if model.names is None else keep(NAMES_PART, model.names.text, "txt"),
+        vectorizer=None if (packed := model.packed_vectorizer) is None else keep(VECTORIZER_PART, packed, "bin"),
+    )
     if (implies := model.implies) is not None and implies.nnz:
         narrower, broader = (places.astype(np.int32) for places in implies.nonzero())
         file = keep("implied", {"narrower": narrower, "broader": broader})
@@ -305,43 +301,18 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     if len(text) > MOST_BYTES:
         raise ModelError(f"{path}: cannot be written: its manifest has {len(text):,} bytes")
     if model.origin is not None:
-        temporaries[_write(path / WORKSHOP, partial(_write_bytes, model.origin))] = origin_name(text)
+        temporaries[_write(path / WORKSHOP, model.origin)] = origin_name(text)
     return temporaries, text
 
 
-def _write_bytes(content: bytes, file: BinaryIO) -> None:
-    file.write(content)
-
-
-def _manifest(
-    model: TrainedModel,
-    kind: str,
-    files: list[tuple[str, str]],
-    names: tuple[str, str] | None,
-    vectorizer: tuple[str, str] | None,
-) -> Manifest:
-    predictor, options = model.predictor, model.options
-    if isinstance(c := options.get("c"), list) and c == model.c.tolist():
-        options = options | {"c": C_OF_LABELS}
-    return Manifest(
-        model.method,
-        kind,
-        options,
-        predictor.n_features,
-        len(model.label_ids),
-        len(model.occurring.indices),
-        KINDS[kind].numbers(predictor),
-        files,
-        names,
-        vectorizer,
-    )
-
-
-def _write(folder: Path, write: Callable[[BinaryIO], object]) -> Path:
+def _write(folder: Path, content: bytes | dict[str, np.ndarray]) -> Path:
     """Write a file with an unused name, as private as the present manifest, and flush it to the disk."""
     path, mode = folder / f"{os.getpid()}-{secrets.token_hex(8)}", mode_of(folder.parent / MANIFEST)
     with os.fdopen(create(path, mode), "wb") as file:
-        write(file)
+        if isinstance(content, bytes):
+            file.write(content)
+        else:
+            write_arrays(file, content)
         file.flush()
         if mode is not None:
             os.fchmod(file.fileno(), mode)

@@ -291,14 +291,19 @@ def try_lock(path: Path) -> int | None:
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
-        if not _flock(descriptor):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):  # the latter from some network file systems
             os.close(descriptor)
             return None
+        except OSError:
+            pass  # others have no locks
         # The holder removes the file before it lets go: then this is the lock of a file that nobody else will find.
         if not is_lock(path, descriptor):
             raise FileNotFoundError(path)
+        since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, _description().encode())
+        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()} since {since}\n".encode())
     except OSError:
         os.close(descriptor)
         raise
@@ -321,18 +326,3 @@ def holder(path: Path) -> str:
     except (OSError, ValueError):
         text = ""
     return text if text and text.isprintable() else "another process"
-
-
-def _flock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # the latter from some network file systems
-        return False
-    except OSError:
-        pass  # others have no locks
-    return True
-
-
-def _description() -> str:
-    since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f"process {os.getpid()} on {socket.gethostname()} since {since}\n"

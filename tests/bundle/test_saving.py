@@ -150,8 +150,10 @@ def test_a_directory_that_was_there_and_empty_stays(path, monkeypatch):
 
 def test_what_a_killed_run_left_is_replaced(path):
     path.mkdir()
-    for name in (".writing-level0-123", ".writing-manifest-123", "level0-0123456789abcdef.npz"):
-        (path / name).write_bytes(b"half")
+    (path / "level0-0123456789abcdef.npz").write_bytes(b"half")
+    (path / ".training" / "copy").mkdir(parents=True)
+    (path / ".training" / "copy" / "half").touch()
+    (path / ".training" / "half").touch()
     check_target(path)
     bundle.save(make_model(), path)
     assert_same(bundle.load(path), make_model())
