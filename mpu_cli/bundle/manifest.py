@@ -135,9 +135,12 @@ def parse(path: Path, text: bytes) -> Manifest:
 
 
 def manifest_of(model: Path) -> bytes | None:
-    """Return the manifest of a model, by which two are the same; None if there is none that can be read."""
+    """Return the manifest of a model, by which two are the same, or the beginning of one that is too long to be read.
+
+    None if there is none, or it cannot be read.
+    """
     with suppress(OSError, ValueError), open_regular(model / MANIFEST) as file:
-        return file.read()
+        return file.read(MOST_BYTES + 1)
     return None
 
 

@@ -219,11 +219,10 @@ def _set_time(path: Path, nanoseconds: int) -> None:
 
 def _remove_leftovers(path: Path) -> None:
     """Remove files of earlier models and of failed trainings: all that the manifest does not name."""
-    try:
-        text = (path / MANIFEST).read_bytes()
-        named = f"{text.decode(errors='replace')} {origin_name(text)}"
-    except FileNotFoundError:
-        named = ""
+    text = b""
+    with suppress(FileNotFoundError), open_regular(path / MANIFEST) as file:  # not where it cannot be read
+        text = file.read(MOST_BYTES + 1)
+    named = f"{text.decode(errors='replace')} {origin_name(text)}"
     arrays = [entry for entry in path.iterdir() if entry.name not in (MANIFEST, WORKSHOP) and entry.name not in named]
     temporary = [entry for entry in (path / WORKSHOP).iterdir() if entry.name != _LOCK]
     with _unchanged_time(path):

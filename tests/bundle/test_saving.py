@@ -5,6 +5,7 @@ import os
 import resource
 import shutil
 import subprocess
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -342,3 +343,16 @@ def test_a_read_only_disk_is_said_before_the_training(small_disk):
 def test_checking_makes_nothing(path):
     check_target(path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("keep", [None, 1])
+def test_a_manifest_without_end_is_not_read_into_memory(saved, keep):
+    with (saved / "manifest.json").open("r+b") as file:
+        file.truncate(1 << 29)  # takes no room on the disk
+    tracemalloc.start()
+    with bundle.writer(saved) as write:
+        write(make_model(1), keep)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1 << 28
+    assert_same(bundle.load(saved), make_model(1))
