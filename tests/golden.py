@@ -21,6 +21,7 @@ _VARYING = (
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),
     (re.compile(r"process \d+ on .* since [-\d: ]+ UTC"), "process N on HOST since TIME"),
     (re.compile(r"-[0-9a-f]{16}\."), "-CHECKSUM."),
+    (re.compile(r"EOF: [^)]*"), "EOF"),  # of NumPy
     (re.compile(r"\b\d+\.\d+\b"), "#.#"),
 )
 

@@ -25,7 +25,6 @@ THRESHOLDS = np.array([0.25, 0.5, 1], np.float32)
 TOP = Top(most=2, least=0.01)
 # Of manifests of formats 1 and 2.
 LISTS = {"labels": [0, 7, 9], "c": [0.4, 1, 0.1], "thresholds": [0.5, 0.5, 0.5]}
-DAMAGED = r"news\.mpu(/level0-[0-9a-f]{16}\.npz)?: (manifest\.json )?is damaged .*; train the model again"
 same_directory = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(150)
 )

@@ -1,0 +1,331 @@
+"""What can be wrong with a model on disk: each of `DAMAGES` is a model, and what is done to it after it was saved."""
+
+import io
+import json
+import os
+import pickle
+import shutil
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mpu_cli import bundle
+from mpu_cli.bundle.manifest import MOST_BYTES
+from tests.bundle.models import (
+    D,
+    Q,
+    edit,
+    level_arrays,
+    make_model,
+    make_model_in_strata,
+    make_sparse_model,
+    npy,
+    npz,
+    put_bundle,
+)
+
+Damage = Callable[[Path], object]
+NUMBERS = {
+    **{"levels": 2, "scale": 0.3, "frequencies": None, "calibrations": [None, None], "top": None, "compact": False},
+    "entries": [None, None],
+}
+MEGABYTE = 1 << 20
+
+
+def _numbers(**changes) -> dict:
+    return {"predictor": NUMBERS | changes}
+
+
+def _calibration(predicted=(0.0, 1.0), actual=(0.0, 1.0)) -> dict:
+    return _numbers(calibrations=[None, {"predicted": list(predicted), "actual": list(actual)}])
+
+
+# Manifests that say something else; values of other types are for `test_any_value_in_the_manifest`.
+VALUES = {
+    "another kind": {"kind": "forest"},
+    "kind of other parts": {"kind": "kernel", "predictor": {"gamma": 1, "support": 3, "entries": 3}},
+    "other format": {"format": "another model"},
+    "a newer format": {"format_version": 99, "labels": ...},
+    "version zero": {"format_version": 0},
+    "version a truth": {"format_version": True},
+    "scale infinite": _numbers(scale=float("inf")),
+    "scale not a number": _numbers(scale=float("nan")),
+    "scale negative": _numbers(scale=-0.3),
+    "scale beyond float32": _numbers(scale=1e300),
+    "scale beyond float64": _numbers(scale=10**400),
+    "calibrations of other levels": _numbers(calibrations=[None]),
+    "calibration without names": _numbers(calibrations=[{}, None]),
+    "calibration of nothing": _calibration((), ()),
+    "calibration ragged": _calibration((0.0, 1.0), (0.0,)),
+    "calibration not ascending": _calibration(actual=(1.0, 0.0)),
+    "calibration of predictions not ascending": _calibration((1.0, 0.0)),
+    "calibration not a number": _calibration((0.0, float("nan"))),
+    "calibration huge": _calibration((0.0, 1e300)),
+    "calibration beyond float64": _calibration((0, 10**400)),
+    "frequency zero": _numbers(frequencies=[0, 1, 1]),
+    "frequency zero in float32": _numbers(frequencies=[1e-300, 1, 1]),
+    "frequency above one": _numbers(frequencies=[1.5, 1, 1]),
+    "fewer frequencies": _numbers(frequencies=[1, 1]),
+    "frequencies in a file without": _numbers(frequencies="level0"),
+    "frequencies where the largest are kept": _numbers(frequencies=[0.5, 1, 1], top={"most": 2, "least": 0.1}),
+    "fewer levels": _numbers(levels=1),
+    "more levels": _numbers(levels=10**12),
+    "features negative": {"features": -4},
+    "features beyond the file format": {"features": 2**31},
+    "features huge": {"features": 10**4000},
+    "features that ask for much memory": {"features": 10**12},
+    "as many features as can be": {"features": 2**31 - 1, "features_known": 2**31 - 1},
+    "no files": {"files": []},
+    "file above": {"files": [{"file": "../level0-0123456789abcdef.npz", "sha256": "0"}]},
+    "file elsewhere": {"files": [{"file": "/etc/passwd", "sha256": "0"}]},
+    "file of another name": {"files": [{"file": "manifest.json", "sha256": "0"}]},
+    "file with a newline": {"files": [{"file": "level0-0123456789abcdef.npz\n", "sha256": "0"}]},
+    "file without checksum": {"files": [{"file": "level0-0123456789abcdef.npz"}]},
+    "file name of half a character": {"files": [{"file": "\ud800", "sha256": "0"}]},
+    "no labels": {"labels": 0},
+    "more labels": {"labels": 4},
+    "labels negative": {"labels": -3},
+    "labels beyond the file format": {"labels": 2**31},
+    "as many labels as can be": {"labels": 2**31 - 1},
+    "known features more": {"features_known": 3},
+    "known features more than features": {"features_known": 5},
+    "top of none": _numbers(top={"most": 0, "least": 0.1}),
+    "top huge": _numbers(top={"most": 10**30, "least": 0.1}),
+    "top from zero": _numbers(top={"most": 2, "least": 0}),
+    "top from one": _numbers(top={"most": 2, "least": 1}),
+    "top from not a number": _numbers(top={"most": 2, "least": float("nan")}),
+    "compact where all features have weights": _numbers(compact=True),
+    "entries of fewer levels": _numbers(entries=[None]),
+    "entries of weights without": _numbers(entries=[3, None]),
+    "entries negative": _numbers(entries=[None, -3]),
+    **{
+        f"{key} missing": {key: ...}
+        for key in ("features", "labels", "files", "method", "kind", "predictor", "options")
+    },
+    **{f"{key} missing": {key: ...} for key in ("features", "features_known", "labels", "files", "format_version")},
+    **{f"{key} missing": {key: ...} for key in ("method", "kind", "predictor", "options")},
+    **{f"{key} missing": {"predictor": {k: v for k, v in NUMBERS.items() if k != key}} for key in NUMBERS},
+}
+TEXTS = {
+    "empty": b"",
+    "no JSON": b"not json",
+    "no UTF-8": b"\xff\xfe",
+    "a byte order mark": b"\xef\xbb\xbf{}",
+    "a list": b"[]",
+    "a number": b"3",
+    "null": b"null",
+    "no fields": b"{}",
+    "nested": b"[" * 100_000,
+    "digits": b'{"format": "mpu model", "format_version": ' + b"9" * 5000 + b"}",
+}
+
+
+def _changed(name: str, value, model: bundle.TrainedModel | None = None) -> bytes:
+    arrays = level_arrays(0, model)
+    return npz(**arrays | {name: np.array(value, arrays[name].dtype)})
+
+
+def _archive(members: list[tuple[str, bytes]], compression=zipfile.ZIP_STORED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a name may be there twice
+        for name, data in members:
+            file.writestr(name, data)
+    return out.getvalue()
+
+
+def _members(**changes: bytes) -> list[tuple[str, bytes]]:
+    return [(f"{name}.npy", changes.get(name, npy(array))) for name, array in level_arrays(0).items()]
+
+
+def _header(text: str | None = None, **changes) -> bytes:
+    """Return the header of an array of weights, with nothing after it."""
+    text = str({"descr": "<f4", "fortran_order": False, "shape": (D, Q)} | changes) if text is None else text
+    text = text.ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def _files() -> Iterator[tuple[str, bytes]]:
+    """Yield files of level 0 whose checksums are right."""
+    whole = level_arrays(0)
+    for name in whole:
+        yield f"{name} missing", npz(**{other: array for other, array in whole.items() if other != name})
+        yield f"{name} too long", npz(**whole | {name: np.concatenate([whole[name], whole[name][:1]])})
+        yield f"{name} of single bytes", npz(**whole | {name: whole[name].astype(np.int8)})
+        other_order = whole[name].astype(whole[name].dtype.newbyteorder())
+        yield f"{name} in another byte order", npz(**whole | {name: other_order})
+    yield "an array more", npz(**whole, more=np.zeros(1))
+    yield "weights of another shape", npz(**whole | {"weights": whole["weights"].T})
+    yield "weights not a number", _changed("weights", np.full_like(whole["weights"], np.nan))
+    yield "bias infinite", _changed("bias", [np.inf, 0, 0])
+    for c in ([np.nan, 1, 1], [0, 1, 1], [1.5, 1, 1]):
+        yield f"c of {c}", _changed("c", c)
+    for thresholds in ([np.nan, 1, 1], [-0.5, 0.5, 0.5], [0.5, 0.5, 1.5]):
+        yield f"thresholds of {thresholds}", _changed("thresholds", thresholds)
+    for labels in ([7, 0, 9], [0, 7, 7], [-1, 7, 9], [0, 7, 2**31 - 1], [0, 2**63 - 1, -(2**63)]):
+        yield f"labels of {labels}", _changed("labels", labels)
+    for known in ([2, 1], [1, 1], [-1, 2], [1, 4], [2**31 - 1, -(2**31)]):
+        yield f"known of {known}", _changed("known", known)
+    yield "objects", npz(**whole | {"bias": np.array([1, "two", None], object)})
+    yield "a pickle", pickle.dumps(whole)
+    yield "one array", npy(whole["weights"])
+    yield "an empty file", b""
+    yield "a file cut short", npz(**whole)[:-30]
+    yield "a text", b"1 1:1" * 50
+    yield "a file with more after it", npz(**whole) + bytes(MEGABYTE)
+    for compression in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        yield f"compressed by {compression}", _archive(_members(), compression)
+        yield f"a bomb by {compression}", _archive(_members(weights=_header() + bytes(64 * MEGABYTE)), compression)
+    yield "a name twice", _archive([*_members()[:-1], _members()[0]])
+    yield "a name with a path", _archive([*_members()[:-1], ("../known.npy", _members()[-1][1])])
+    yield "countless members", _archive([(f"{i:0100}", b"") for i in range(8_000)])
+    for shape in ((10**6, 10**6), (10**30, 1), (-D, -Q)):
+        yield f"an array of shape {shape}", _archive(_members(weights=_header(shape=shape)))
+    yield "an array that ends too early", _archive(_members(weights=_header()))
+    yield "an array that goes on", _archive(_members(weights=npy(whole["weights"]) + b"more"))
+    yield "a header of objects", _archive(_members(weights=_header(descr="|O")))
+    for text in ("__import__('os').abort()", "(" * 100, "-" * 9000 + "1", "1" + "+1" * 4000):
+        yield f"a header of {text[:24]}", _archive(_members(weights=_header(text)))
+
+
+# Weights in a sparse matrix: level 1, of shape (2 + Q, Q), with these columns in its rows.
+WEIGHTS = {"data": [1.0] * 6, "indices": [0, 2, 0, 1, 2, 1], "indptr": [0, 2, 5, 5, 6, 6]}
+TYPES = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
+SPARSE = {
+    "a label beyond": {"indices": [0, Q, 0, 1, 2, 1]},
+    "a label below": {"indices": [-1, 2, 0, 1, 2, 1]},
+    "labels of a row out of order": {"indices": [2, 0, 0, 1, 2, 1]},
+    "a label twice in a row": {"indices": [0, 2, 0, 1, 1, 1]},
+    "rows out of order": {"indptr": [0, 5, 2, 5, 6, 6]},
+    "rows from one on": {"indptr": [1, 2, 5, 5, 6, 6]},
+    "rows below": {"indptr": [0, -1, 5, 5, 6, 6]},
+    "rows beyond the entries": {"indptr": [0, 2, 5, 5, 6, 7]},
+    "rows that 32 bits bring back": {"indptr": [0, 2**32 + 2, 5, 5, 6, 6]},
+    "rows that 32 bits bring back from below": {"indptr": [0, 2 - 2**32, 5, 5, 6, 6]},
+    "rows from one on, of 32 bits": {"indptr": [2**32, 2, 5, 5, 6, 6]},
+    "entries of no row": {"indptr": [0, 2, 5, 5, 5, 5]},
+    "a row more": {"indptr": [0, 2, 5, 5, 6, 6, 6]},
+    "values too few": {"data": [1.0] * 5},
+    "values too many": {"data": [1.0] * 7},
+    "labels too few": {"indices": [0, 2, 0, 1, 2]},
+    "not a number": {"data": [1.0] * 5 + [np.nan]},
+}
+
+
+def put_sparse(path: Path, entries: object = 6, types: dict | None = None, **changes) -> None:
+    """Put other sparse weights in place of those of level 1."""
+    of_type = TYPES | (types or {})
+    arrays = {name: np.array(value, of_type[name]) for name, value in (WEIGHTS | changes).items()}
+    put_bundle(path, 1, npz(**arrays, bias=level_arrays(1, make_sparse_model())["bias"]))
+    _change_numbers(path, lambda numbers: numbers | {"entries": [numbers["entries"][0], entries]})
+
+
+def _change_numbers(path: Path, change: Callable[[dict], dict]) -> None:
+    edit(path, predictor=change(json.loads((path / "manifest.json").read_text())["predictor"]))
+
+
+def _without_a_map(numbers: dict) -> dict:
+    numbers["calibrations"][-1][3] = None
+    return numbers
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def _of_another(name: str) -> Damage:
+    """Return what puts a file of another model in place of one."""
+
+    def put(path: Path) -> None:
+        other = path.with_name("other.mpu")
+        bundle.save(make_model(1), other)
+        shutil.copy(next(other.glob(name)), next(path.glob(name)))
+
+    return put
+
+
+def _link(path: Path, target: Path | str) -> None:
+    if isinstance(target, Path):
+        target.write_bytes(path.read_bytes())
+    path.unlink()
+    path.symlink_to(target)
+
+
+SPECIAL = {
+    "missing": lambda path: path.unlink(),
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "a directory": lambda path: (path.unlink(), path.mkdir()),
+    "a link to a device": lambda path: _link(path, "/dev/zero"),
+    "a link to the same content": lambda path: _link(path, path.parent.parent / "elsewhere"),
+    "a dangling link": lambda path: _link(path, "nowhere"),
+    "with a bit changed": _flip,
+}
+
+
+def _in_strata(strata: list[int]) -> Damage:
+    return lambda path: put_bundle(path, 0, _changed("strata", strata, make_model_in_strata()))
+
+
+def _twice(path: Path) -> None:
+    text = (path / "manifest.json").read_text()
+    (path / "manifest.json").write_text(text.replace('"labels"', '"features": 4,\n "labels"'))
+
+
+def _by_hand(path: Path) -> None:
+    text = (path / "manifest.json").read_text()
+    (path / "manifest.json").write_text(text.replace('"scale": 0.3,', '"scale": 0.4,'))
+
+
+_OF_DENSE: dict[str, Damage] = {
+    **{name: lambda path, changes=changes: edit(path, **changes) for name, changes in VALUES.items()},
+    **{
+        f"a manifest, {name}": lambda path, text=text: (path / "manifest.json").write_bytes(text)
+        for name, text in TEXTS.items()
+    },
+    **{f"level 0, {name}": lambda path, data=data: put_bundle(path, 0, data) for name, data in _files()},
+    **{
+        f"{file}, {name}": lambda path, file=file, change=change: change(next(path.glob(file)))
+        for file in ("manifest.json", "level0-*", "level1-*")
+        for name, change in SPECIAL.items()
+    },
+    "no directory": shutil.rmtree,
+    "an empty directory": lambda path: (shutil.rmtree(path), path.mkdir()),
+    "a file": lambda path: (shutil.rmtree(path), path.write_text("1 1:1\n")),
+    "levels in the wrong order": lambda path: edit(
+        path, files=json.loads((path / "manifest.json").read_text())["files"][::-1]
+    ),
+    "a file of another model": _of_another("level0-*"),
+    "a manifest of another model": _of_another("manifest.json"),
+    "a manifest changed by hand": _by_hand,
+    "a key twice": _twice,
+    "a huge manifest": lambda path: os.truncate(path / "manifest.json", MOST_BYTES + 1),
+}
+_OF_SPARSE: dict[str, Damage] = {
+    **{name: lambda path, changes=changes: put_sparse(path, **changes) for name, changes in SPARSE.items()},
+    **{
+        f"{name} as {kind.__name__}": lambda path, types={name: kind}: put_sparse(path, types=types)
+        for name, kind in (("data", np.float64), ("indices", np.int64), ("indptr", np.int32))
+    },
+    **{
+        f"{entries} entries": lambda path, entries=entries: put_sparse(path, entries)
+        for entries in (5, 7, 0, None, 2**40, 10**12, -6, 6.0)
+    },
+    "dense weights": lambda path: put_bundle(
+        path, 1, npz(weights=np.ones((2 + Q, Q), np.float32), bias=np.zeros(Q, np.float32))
+    ),
+    "weights of known features for those of all": lambda path: _change_numbers(path, lambda n: n | {"compact": False}),
+}
+_OF_STRATA: dict[str, Damage] = {
+    **{f"strata {strata}": _in_strata(strata) for strata in ([-1, 0, 2], [0, 5, 2])},
+    "a stratum without a map": lambda path: _change_numbers(path, _without_a_map),
+}
+DAMAGES: dict[str, tuple[Callable[[], bundle.TrainedModel], Damage]] = {
+    **{name: (make_model, damage) for name, damage in _OF_DENSE.items()},
+    **{f"sparse, {name}": (make_sparse_model, damage) for name, damage in _OF_SPARSE.items()},
+    **{f"in strata, {name}": (make_model_in_strata, damage) for name, damage in _OF_STRATA.items()},
+}
