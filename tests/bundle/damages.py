@@ -101,10 +101,6 @@ VALUES = {
     "entries of fewer levels": _numbers(entries=[None]),
     "entries of weights without": _numbers(entries=[3, None]),
     "entries negative": _numbers(entries=[None, -3]),
-    **{
-        f"{key} missing": {key: ...}
-        for key in ("features", "labels", "files", "method", "kind", "predictor", "options")
-    },
     **{f"{key} missing": {key: ...} for key in ("features", "features_known", "labels", "files", "format_version")},
     **{f"{key} missing": {key: ...} for key in ("method", "kind", "predictor", "options")},
     **{f"{key} missing": {"predictor": {k: v for k, v in NUMBERS.items() if k != key}} for key in NUMBERS},
