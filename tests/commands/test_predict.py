@@ -17,7 +17,6 @@ from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.core.suggest.suggestions import Cells
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests.golden import refused
 
@@ -143,20 +142,6 @@ def test_the_most_probable_labels_at_or_over_thresholds_of_their_own(tmp_path, s
         assert set((tmp_path / "out").read_text().splitlines()) == {expected}
 
 
-def test_a_threshold_given_takes_the_place_of_the_models(predicted, source):
-    threshold = float(np.sort(probabilities(source).ravel())[100])  # one of the probabilities: it is included
-    lines, _ = predicted(threshold=threshold)
-    assert lines == as_labels(map(np.flatnonzero, probabilities(source) >= np.float32(threshold)))
-
-
-def test_threshold_zero_gives_every_label(predicted):
-    assert predicted(threshold=0)[0] == ["2,7,11,40"] * 40
-
-
-def test_threshold_one_gives_none(predicted):
-    assert predicted(threshold=1)[0] == [""] * 40
-
-
 def test_scores_read_back_to_the_probabilities(predicted, source):
     lines, counts = predicted(form="scores")
     read_back = np.zeros((40, 4), np.float32)
@@ -167,11 +152,6 @@ def test_scores_read_back_to_the_probabilities(predicted, source):
             row[np.searchsorted(IDS, int(label))] = np.float32(p)
     np.testing.assert_array_equal(read_back, probabilities(source))
     assert counts.labels == 160
-
-
-def test_top_k_scores_are_the_first_of_all(predicted):
-    everything, two = predicted(form="scores")[0], predicted(form="scores", top_k=2)[0]
-    assert [entries(line) for line in two] == [entries(line)[:2] for line in everything]
 
 
 def test_top_k_labels_are_the_most_probable_of_those_over_the_thresholds(predicted, source):
@@ -220,18 +200,6 @@ def test_small_blocks_do_not_show(predicted, source, monkeypatch):
     assert predicted(run=Run(jobs=1)) == predicted(run=Run(jobs=3)) == whole
 
 
-def test_line_i_is_instance_i_also_after_comments_and_empty_lines(tmp_path):
-    source, target = tmp_path / "new.svm", tmp_path / "out.txt"
-    source.write_text("# a comment\n1 1:2\n\n# another\n 4:-1 # no labels\n3\n2 5:1\n")
-    counts = predict(make_model(), source, target, Output(form="scores"))
-    plain = tmp_path / "plain.svm"
-    plain.write_text(" 1:2\n \n 4:-1\n \n 5:1\n")
-    again = tmp_path / "again.txt"
-    predict(make_model(), plain, again, Output(form="scores"))
-    assert counts.instances == 5
-    assert target.read_text() == again.read_text()
-
-
 def test_entries_of_unknown_features_are_counted_and_do_not_matter(tmp_path):
     source, target, beyond = tmp_path / "new.svm", tmp_path / "out.txt", tmp_path / "beyond.svm"
     source.write_text(" 1:2 4:1\n 2:1\n")
@@ -244,34 +212,11 @@ def test_entries_of_unknown_features_are_counted_and_do_not_matter(tmp_path):
     assert target.read_text() == lines
 
 
-def test_implicit_values(tmp_path):
-    source, target = tmp_path / "new.svm", tmp_path / "out.txt"
-    source.write_text(" 1 4\n")
-    with refused(InputError):
-        predict(make_model(), source, target)
-    predict(make_model(), source, target, Output(form="scores"), reading=Reading(implicit_values=True))
-    implicit = target.read_text()
-    source.write_text(" 1:1 4:1\n")
-    predict(make_model(), source, target, Output(form="scores"))
-    assert target.read_text() == implicit
-
-
 def test_the_output_may_be_the_input(tmp_path, source):
     elsewhere = tmp_path / "out.txt"
     predict(make_model(), source, elsewhere)
     predict(make_model(), source, source)
     assert source.read_text() == elsewhere.read_text()
-
-
-def test_bad_data_leave_what_was_there(tmp_path, source):
-    target = tmp_path / "out.txt"
-    target.write_text("old")
-    with source.open("a") as file:
-        file.write("1 1:x\n")
-    with refused(InputError, "new.svm:41"):
-        predict(make_model(), source, target)
-    assert target.read_text() == "old"
-    assert {entry.name for entry in tmp_path.iterdir()} == {"new.svm", "out.txt"}
 
 
 def test_values_too_large_to_compute_with_are_an_error(tmp_path):

@@ -8,7 +8,6 @@ from mpu_cli import methods
 from mpu_cli.commands import suggest
 from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.suggest.suggestions import Choice
 from mpu_cli.errors import InputError
@@ -57,39 +56,11 @@ def find(data, choice=FIFTY, verified=None, implications=None, jobs=1):
     return suggest.find(evidence, problem, IDS, choice, implications, run)
 
 
-def test_what_is_listed_is_missing_and_mostly_right(data):
-    *_, labels, truth = data
-    removed = truth & ~labels.toarray()
-    found = find(data, Choice(top=int(removed.sum())))
-    hits = removed[found.listed.rows, found.listed.columns]
-    assert not labels.toarray()[found.listed.rows, found.listed.columns].any()
-    assert hits.mean() > 2 * removed.mean()
-    assert found.listed.probabilities.mean() == pytest.approx(hits.mean(), abs=0.1)
-    assert found.of_all.low <= removed.sum() <= found.of_all.high
-    assert found.right.low <= hits.sum() <= found.right.high
-
-
 def test_a_choice_of_nothing_is_one_of_what_raises_expected_f1(data):
     found = find(data, Choice())
     assert 0 < found.filling_in.size <= len(found.listed)
     assert found.filling_in.f1_after > found.filling_in.f1_before
     assert (found.listed.probabilities[: found.filling_in.size] >= found.filling_in.f1_after / 2 - 1e-6).all()
-
-
-def test_checked_cells_are_not_listed_again(data):
-    first = find(data)
-    checked = first.listed[:20]
-    half = [cells[::2].tolist() for cells in (checked.rows, checked.columns)]
-    rest = [cells[1::2].tolist() for cells in (checked.rows, checked.columns)]
-    whole = int(first.listed.rows[30])
-    verified = VerifiedLabels.of((N, Q), true=half, false=rest, complete=[whole])
-    again = find(data, verified=verified)
-    seen = set(zip(checked.rows.tolist(), checked.columns.tolist(), strict=True))
-    listed = set(zip(again.listed.rows.tolist(), again.listed.columns.tolist(), strict=True))
-    assert not seen & listed
-    assert whole not in again.listed.rows
-    assert list(zip(*again.confirmed.nonzero(), strict=True)) == sorted(zip(*half, strict=True))
-    assert not {*zip(*half, strict=True)} & {*zip(again.suspects().rows, again.suspects().columns, strict=True)}
 
 
 def test_the_list_is_a_review_file_of_these_data(data, tmp_path):
@@ -169,20 +140,6 @@ def test_implied_labels_are_left_out_or_filled_in(data, tmp_path):
         label_sets(path.read_bytes()), label_sets((tmp_path / "out.svm").read_bytes()), strict=True
     ):
         assert after == before | ({30, 900} if 5 in before else set()) | ({900} if 30 in before else set())
-
-
-def test_data_that_cannot_be_read_twice_are_refused(data):
-    with refused(InputError):
-        suggest.write_filled("-", "out.svm", find(data))
-
-
-def test_data_that_have_changed_leave_nothing_half_written(data, tmp_path):
-    found = find(data)
-    shorter = tmp_path / "in.svm"
-    shorter.write_bytes(b"".join(data[0].read_bytes().splitlines(keepends=True)[:100]))
-    with refused(InputError):
-        suggest.write_filled(shorter, tmp_path / "out.svm", found)
-    assert not (tmp_path / "out.svm").exists()
 
 
 def test_the_same_whatever_jobs(data):
