@@ -13,7 +13,16 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import FEW_LABELS, Block, DensePredictions, HeldOut, Top, collector
+from mpu_cli.core.data.predictions import (
+    FEW_LABELS,
+    Block,
+    DensePredictions,
+    HeldOut,
+    Predictions,
+    Top,
+    TopPredictions,
+    collector,
+)
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.sgd import Settings, TrainingSet
@@ -21,8 +30,8 @@ from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.validation import (
     Chain,
     Fold,
+    out_of_fold,
     predict,
-    predict_folds,
     predict_top,
     predict_top_of_folds,
     split,
@@ -211,13 +220,15 @@ def predict_out_of_fold(
 
     `features_of` gives the features of all n instances for each fold, by its number. `tick` is called once per fold.
     """
-    predictions = collector(task.labels.shape, task.top)
     folds = (replace(task, features=features_of(number)).without(rows) for number, rows in enumerate(fold_rows))
+    shape, held_out, how = task.labels.shape, rows_of(fold_rows, len(task)), (task.frequency, task.settings)
+    probabilities: Predictions
     if task.top is None:
-        predict_folds(folds, predictions, task.frequency, task.settings, task.run, tick)
+        probabilities = out_of_fold(folds, shape, *how, task.run, tick)
     else:
-        predict_top_of_folds(folds, predictions, task.frequency, task.settings, task.top, task.prune, task.run, tick)
-    probabilities, held_out = predictions.result(), rows_of(fold_rows, len(task))
+        predictions = TopPredictions(task.top, shape)
+        predict_top_of_folds(folds, predictions, *how, task.top, task.prune, task.run, tick)
+        probabilities = predictions.result()
     return HeldOut(held_out, probabilities if isinstance(held_out, slice) else probabilities[held_out])
 
 

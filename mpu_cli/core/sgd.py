@@ -1,6 +1,6 @@
 """Level models: PU-SGD for every label at once (Kong et al. 2014, Section 2.1)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -157,43 +157,23 @@ def train_linear(
     absolute value, are dropped, and the others are in a sparse matrix: each block of labels is pruned before the next
     is learned, so that there are never D x q of them.
     """
-    begin = data.cold_start(frequency) if start is None else start
+    begin, q = data.cold_start(frequency) if start is None else start, data.labels.shape[1]
+    weights, bias = np.empty((data.width, q if prune is None else 0), np.float32), np.empty(q, np.float32)
 
-    def learn(block: Block) -> LinearModel:
-        return train_block(data, block, frequency, settings, begin.block(block))
-
-    rest = [] if prune is None else of_others(data, data.blocks(), frequency, settings, prune)
-    return by_blocks(data, learn, prune, rest)
-
-
-def by_blocks(
-    data: TrainingSet,
-    learn: Callable[[Block], LinearModel],
-    prune: float | None,
-    rest: Sequence[tuple[LinearModel, np.ndarray]] = (),
-) -> LinearModel:
-    """Learn labels, a block after another in threads, and put their models together; arguments as above.
-
-    `rest` has sparse models of labels that are not learned.
-    """
-    q = data.labels.shape[1]
-    bias = np.empty(q, np.float32)
-    weights = np.empty((data.width, q if prune is None else 0), np.float32)
-
-    def keep(block: Block) -> LinearModel | None:
-        learned = learn(block)
+    def learn(block: Block) -> LinearModel | None:
+        model = train_block(data, block, frequency, settings, begin.block(block))
         if prune is not None:
-            return sparse_model(data, learned, prune)
-        bias[block] = learned.bias
-        weights[:, block] = learned.weights
+            return sparse_model(data, model, prune)
+        weights[:, block], bias[block] = model.weights, model.bias
         return None
 
     blocks = data.blocks()
-    models = list(parallel.run(keep, ((block,) for block in blocks), data.run.jobs))
+    models = list(parallel.run(learn, ((block,) for block in blocks), data.run.jobs))
     if prune is None:
         return LinearModel(weights, bias)
     learned = [(model, np.arange(q)[block]) for model, block in zip(models, blocks, strict=True) if model is not None]
-    return LinearModel.of_blocks(*zip(*learned, *rest, strict=True))
+    others = of_others(data, blocks, frequency, settings, prune)
+    return LinearModel.of_blocks(*zip(*learned, *others, strict=True))
 
 
 def sparse_model(data: TrainingSet, model: LinearModel, prune: float) -> LinearModel:

@@ -16,7 +16,6 @@ Plans are strategies of held-out predictions:
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -115,52 +114,29 @@ def out_of_fold(
     tick: Callable[[], None] = lambda: None,
     into: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Predict every instance by a model that has not seen it, as `predict_folds`: float32, shape (n, q).
-
-    Probabilities go into `into`, which keeps its rows of instances that no fold holds out, or into a new array.
-    """
-    probabilities = np.empty(shape, np.float32) if into is None else into
-    predict_folds(folds, DensePredictions(probabilities), frequency, settings, run, tick)
-    return probabilities
-
-
-class _Unit(NamedTuple):
-    """A block of labels to learn and to predict for a fold, and whether it is the last one of that."""
-
-    fold: Fold
-    block: Block
-    start: LinearModel
-    is_last: bool
-
-
-def predict_folds(
-    folds: Iterable[Fold],
-    predictions: Collector,
-    frequency: LabelFrequency,
-    settings: sgd.Settings,
-    run: Run = DEFAULT_RUN,
-    tick: Callable[[], None] = lambda: None,
-) -> None:
-    """Predict instances by models that have not seen them; those that no fold holds out are not touched.
+    """Predict every instance by a model that has not seen it: float32, shape (n, q).
 
     Folds are a list where they serve several times, and a generator where they should be made one at a time. The
-    threads of the run work on folds and label blocks. `tick` is called once per fold, in their order.
+    threads of the run work on folds and label blocks. `tick` is called once per fold, in their order. Probabilities go
+    into `into`, which keeps its rows of instances that no fold holds out, or into a new array.
     """
+    predictions = DensePredictions(np.empty(shape, np.float32) if into is None else into)
 
     def predict_block(fold: Fold, block: Block, start: LinearModel, is_last: bool) -> bool:
         model = sgd.train_block(fold.training, block, frequency, settings, start.block(block))
         predict(model, fold.features, fold.rows, block, predictions, run)
         return is_last
 
-    def units() -> Iterator[_Unit]:
+    def units() -> Iterator[tuple[Fold, Block, LinearModel, bool]]:
         for fold in folds:
             start, blocks = fold.training.cold_start(frequency), fold.training.blocks()
-            yield from (_Unit(fold, block, start, block is blocks[-1]) for block in blocks)
+            yield from ((fold, block, start, block is blocks[-1]) for block in blocks)
 
     with closing(parallel.run(predict_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
         for is_last in finished:
             if is_last:
                 tick()
+    return predictions.array
 
 
 def predict_top_of_folds(
@@ -173,7 +149,7 @@ def predict_top_of_folds(
     run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Predict the most probable of many labels as `predict_folds` does, by the sparse weights of all together."""
+    """Predict the most probable of many labels as `out_of_fold` does, by the sparse weights of all together."""
     for fold in folds:
         model = sgd.train_linear(fold.training, frequency, settings, prune=prune)
         predict_top(model, fold.features, fold.rows, predictions, top, run)

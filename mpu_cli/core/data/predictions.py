@@ -53,13 +53,6 @@ class SourceModels:
         """Return the same, from the instances that each model has learned from, and their positive labels."""
         return cls.of(predicted, [count_positives(positives[rows]) for rows in learned])
 
-    @classmethod
-    def joined(cls, made_by: "Sequence[SourceModels]") -> "SourceModels | None":
-        """Return the same models of instances of some parts, one after another; None of none."""
-        if not made_by:
-            return None
-        return cls(np.concatenate([of_part.of_instances for of_part in made_by]), made_by[0].annotations)
-
     @cached_property
     def strata(self) -> np.ndarray:
         """The stratum of each label, for each model: int8, shape (models, q)."""

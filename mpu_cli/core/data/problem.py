@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.data.features import Columns, Features, with_width
-from mpu_cli.core.data.verified_labels import VerifiedLabels, joined_verified, widened
+from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class LabelInformation:
 
     def with_second(self, n: int, m: int, q: int) -> Self:
         """Return the same with m more instances, after n, whose label sets are complete."""
-        of_both = self.verified or VerifiedLabels.of((n, q)), VerifiedLabels.of((m, q), complete=np.arange(m))
-        return replace(self, verified=joined_verified(of_both), second=np.arange(n, n + m))
+        first, second = self.verified or VerifiedLabels.of((n, q)), VerifiedLabels.of((m, q), complete=np.arange(m))
+        return replace(self, verified=first.followed_by(second), second=np.arange(n, n + m))
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,11 @@ class VerifiedLabels:
         known = csr_array((np.full(len(rows), Verdict.IMPLIED, np.int8), (rows, columns)), shape=self.cells.shape)
         return VerifiedLabels(csr_array(self.cells + known), self.instances)
 
+    def followed_by(self, others: "VerifiedLabels") -> "VerifiedLabels":
+        """Return these, then those of other instances."""
+        cells = csr_array(vstack([self.cells, others.cells], format="csr"))
+        return VerifiedLabels(cells, np.concatenate([self.instances, others.instances]))
+
     def with_filled_in(self, filled: csr_array) -> "VerifiedLabels":
         """Return the same where labels that were filled in (bool, n x q) are true, unless people say otherwise."""
         rows, columns = filled.nonzero()
@@ -259,15 +264,6 @@ class VerifiedLabels:
         """
         cells = self.cells.toarray()
         return np.where(cells, cells, self.instances[:, None])
-
-
-def joined_verified(of_parts: Sequence[VerifiedLabels | None]) -> VerifiedLabels | None:
-    """Return the verified labels of several parts, one after another; None where no part has any."""
-    verified = [of_part for of_part in of_parts if of_part is not None]
-    if len(verified) < 2:
-        return verified[0] if verified else None
-    cells = csr_array(vstack([of_part.cells for of_part in verified], format="csr"))
-    return VerifiedLabels(cells, np.concatenate([of_part.instances for of_part in verified]))
 
 
 def widened(matrix: csr_array, ids: np.ndarray, every: np.ndarray) -> csr_array:

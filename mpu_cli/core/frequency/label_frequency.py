@@ -209,16 +209,9 @@ class LabelCounts:
     by_chance: np.ndarray
     certain: np.ndarray
 
-    def __add__(self, other: "LabelCounts") -> "LabelCounts":
-        return LabelCounts(self.cells + other.cells, self.by_chance + other.by_chance, self.certain + other.certain)
-
     def true_labels(self, rates: np.ndarray) -> np.ndarray:
         """Estimate how many instances have each label: float64, shape (q,)."""
         return self.by_chance / rates + self.certain
-
-    def block(self, labels: slice | np.ndarray) -> "LabelCounts":
-        """Return the counts of a subset of the labels."""
-        return LabelCounts(self.cells[labels], self.by_chance[labels], self.certain[labels])
 
     def shares(self, rates: np.ndarray) -> np.ndarray:
         """Estimate the share of each label in its cells: float64, shape (q,)."""

@@ -37,9 +37,6 @@ class BinnedCells:
     true: np.ndarray
     annotations: np.ndarray  # int, shape (strata,)
 
-    def __add__(self, other: "BinnedCells") -> "BinnedCells":
-        return BinnedCells(self.cells + other.cells, self.true + other.true, self.annotations + other.annotations)
-
     def __getitem__(self, strata: slice) -> "BinnedCells":
         return BinnedCells(self.cells[strata], self.true[strata], self.annotations[strata])
 
