@@ -22,7 +22,7 @@ from mpu_cli.cluster.dask_executor import DaskExecutor, Handle
 from mpu_cli.cluster.reading import SHARDS, Facts, PartRows, facts_of, labels_at, place, read_unchanged, state_of
 from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
-from mpu_cli.core.data.predictions import FEW_LABELS, DensePredictions, HeldOut
+from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.instances import Instances
@@ -152,11 +152,11 @@ def _predict(part: PartRows, models: list[list[LinearModel]], run: Run) -> HeldO
     """Predict the instances of the first shards, each by the blocks of a model that has not seen it."""
     shards = [part.shard(number) for number in range(len(models))]
     rows = np.sort(np.concatenate(shards))
-    predictions = DensePredictions(np.empty((len(rows), part.labels.shape[1]), np.float32))
+    predictions = np.empty((len(rows), part.labels.shape[1]), np.float32)
     for of_shard, blocks in zip(shards, models, strict=True):
         places = np.searchsorted(rows, of_shard)
         predict(_joined(blocks), part.features, of_shard, slice(None), predictions, run, places=places)
-    return HeldOut(rows, predictions.array)
+    return HeldOut(rows, predictions)
 
 
 def _drawn(part: PartRows, held_out: HeldOut, share: float) -> tuple[np.ndarray, csr_array]:

@@ -5,24 +5,13 @@ For a level above that is validated itself, predictions are by nested cross-vali
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import (
-    FEW_LABELS,
-    Block,
-    DensePredictions,
-    HeldOut,
-    Predictions,
-    Top,
-    TopPredictions,
-    collector,
-)
+from mpu_cli.core.data.predictions import FEW_LABELS, Block, HeldOut, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.sgd import Settings, TrainingSet
@@ -77,10 +66,6 @@ class Learned:
     held_out: HeldOut  # what its chains have predicted; of no instances where they predict none
 
 
-# A block, and its model where that is not kept yet.
-_Part: TypeAlias = tuple[Block, LinearModel | None]
-
-
 def learn(
     task: LearningTask,
     chains: Sequence[Chain],
@@ -89,119 +74,88 @@ def learn(
 ) -> Learned:
     """Learn models of the instances of each chain, rows in ascending order, and take the mean of them.
 
+    `chains`: one where labels are many.
     `larger_steps` multiplies the step size. `tick` is called once per chain and block of labels.
     """
-    passing, learned = _InPassing(task, chains), _Blocks(task, len(chains))
-    settings = replace(task.settings, step=larger_steps * task.settings.step)
-    blocks = task.blocks()
-    others: list[tuple[LinearModel, np.ndarray]] = []  # with sparse weights, models of labels that are in no block
+    task = replace(task, settings=replace(task.settings, step=larger_steps * task.settings.step))
+    if task.top is None or task.prune is None:
+        return _learn_few(task, chains, tick)
+    (chain,) = chains
+    return _learn_many(task, chain, task.top, task.prune, tick)
 
-    def learn_block(sets: list[TrainingSet], predicted: np.ndarray | None, begin: LinearModel, block: Block) -> _Part:
-        look = None if predicted is None else partial(passing.look, sets, predicted)
-        model = through(sets, block, task.frequency, settings, begin.block(block), look)
+
+def _learn_few(task: LearningTask, chains: Sequence[Chain], tick: Callable[[], None]) -> Learned:
+    """Learn dense weights, and predict block by block, in passing."""
+    q, blocks = task.labels.shape[1], task.blocks()
+    rows = rows_of([chain.predicted for chain in chains if chain.predicted is not None], len(task))
+    predictions = np.empty((len(task) if isinstance(rows, slice) else len(rows), q), np.float32)
+    weights, bias = np.zeros((task.features.width, q), np.float32), np.zeros(q, np.float32)
+
+    def learn_block(
+        sets: list[TrainingSet], predicted: np.ndarray | None, start: LinearModel, block: Block
+    ) -> tuple[Block, LinearModel]:
+        first, *others = through(sets, block, task.frequency, task.settings, start.block(block))
+        if predicted is not None:
+            places = predicted if isinstance(rows, slice) else np.searchsorted(rows, predicted)
+            predict(first, task.features, predicted, block, predictions, task.run, places)
         tick()
-        return block, learned.take(sets[0], block, model)
+        return block, (others or [first])[-1]
 
     def units() -> Iterator[tuple[list[TrainingSet], np.ndarray | None, LinearModel, Block]]:
         for chain in chains:
             sets = [task.training_set(rows) for rows in chain.learned]
-            begin = sets[0].cold_start(task.frequency)
-            if task.prune is not None:
-                others.extend(sgd.of_others(sets[0], blocks, task.frequency, settings, task.prune))
-            yield from ((sets, chain.predicted, begin, block) for block in blocks)
+            start = sets[0].cold_start(task.frequency)
+            yield from ((sets, chain.predicted, start, block) for block in blocks)
 
-    for part in parallel.run(learn_block, units(), task.run.jobs):
-        learned.add(*part)
-    held_out = passing.held_out(others)
-    return Learned(learned.joined(others), held_out)
-
-
-class _Blocks:
-    """Models of blocks of labels, put together: in place, as a mean over chains, or with sparse weights."""
-
-    def __init__(self, task: LearningTask, n_chains: int) -> None:
-        self.prune, self.n_chains, q = task.prune, n_chains, task.labels.shape[1]
-        self.weights = np.empty((task.features.width, q if task.prune is None else 0), np.float32)
-        self.bias = np.zeros(q, np.float32)
-        self.sparse: list[tuple[LinearModel, np.ndarray]] = []
-        if n_chains > 1:
-            self.weights[:] = 0
-
-    def take(self, data: TrainingSet, block: Block, model: LinearModel) -> LinearModel | None:
-        """Keep a model in the thread that has learned it, or return what `add` keeps."""
-        if self.prune is not None:
-            return sgd.sparse_model(data, model, self.prune)
-        if self.n_chains > 1:
-            return model
-        self.weights[:, block], self.bias[block] = model.weights, model.bias
-        return None
-
-    def add(self, block: Block, model: LinearModel | None) -> None:
-        """Keep what `take` returned; in one thread, since sums depend on the order."""
-        if self.prune is not None and model is not None:
-            self.sparse.append((model, np.arange(len(self.bias))[block]))
-        elif model is not None:
-            self.weights[:, block] += model.weights / self.n_chains
-            self.bias[block] += model.bias / self.n_chains
-
-    def joined(self, others: list[tuple[LinearModel, np.ndarray]]) -> LinearModel:
-        """Return the model of all labels."""
-        if self.prune is not None:
-            return LinearModel.of_blocks(*zip(*self.sparse, *others, strict=True))
-        return LinearModel(self.weights, self.bias)
-
-
-class _InPassing:
-    """What chains predict in passing, block by block; with sparse weights of many labels, at the end."""
-
-    def __init__(self, task: LearningTask, chains: Sequence[Chain]) -> None:
-        self.task, self.q = task, task.labels.shape[1]
-        self.rows = rows_of([chain.predicted for chain in chains if chain.predicted is not None], len(task))
-        self.n = len(task) if isinstance(self.rows, slice) else len(self.rows)
-        self.predictions = collector((self.n, self.q), task.top)
-        self.begun: list[tuple[LinearModel, np.ndarray]] = []
-
-    def look(self, sets: list[TrainingSet], rows: np.ndarray, block: Block, model: LinearModel) -> None:
-        """Predict instances by the model of a block, or keep it for the end."""
-        task = self.task
-        if task.top is not None and task.prune is not None:
-            self.begun.append((sgd.sparse_model(sets[0], model, task.prune), np.arange(self.q)[block]))
+    for block, model in parallel.run(learn_block, units(), task.run.jobs):
+        if len(chains) == 1:
+            weights[:, block], bias[block] = model.weights, model.bias
         else:
-            places = rows if isinstance(self.rows, slice) else np.searchsorted(self.rows, rows)
-            predict(model, task.features, rows, block, self.predictions, task.run, places)
+            weights[:, block] += model.weights / len(chains)
+            bias[block] += model.bias / len(chains)
+    return Learned(LinearModel(weights, bias), HeldOut(rows, predictions))
 
-    def held_out(self, others: list[tuple[LinearModel, np.ndarray]]) -> HeldOut:
-        """Return all predictions."""
-        task = self.task
-        if self.begun and task.top is not None:
-            whole = LinearModel.of_blocks(*zip(*self.begun, *others, strict=True))
-            rows = np.arange(len(task))[self.rows]
-            predict_top(whole, task.features, rows, self.predictions, task.top, task.run, np.arange(self.n))
-        return HeldOut(self.rows, self.predictions.result())
+
+def _learn_many(task: LearningTask, chain: Chain, top: Top, prune: float, tick: Callable[[], None]) -> Learned:
+    """Learn sparse weights, and predict by those of all labels together."""
+    sets, blocks = [task.training_set(rows) for rows in chain.learned], task.blocks()
+    start = sets[0].cold_start(task.frequency)
+    others = sgd.of_others(sets[0], blocks, task.frequency, task.settings, prune)  # labels that are in no block
+
+    def learn_block(block: Block) -> list[LinearModel]:
+        models = through(sets, block, task.frequency, task.settings, start.block(block))
+        tick()
+        return [sgd.sparse_model(sets[0], model, prune) for model in models]
+
+    of_blocks = list(parallel.run(learn_block, ((block,) for block in blocks), task.run.jobs))
+    labels = [np.arange(task.labels.shape[1])[block] for block in blocks]
+
+    def after(place: int) -> LinearModel:
+        of_set = [(models[place], of_block) for models, of_block in zip(of_blocks, labels, strict=True)]
+        return LinearModel.of_blocks(*zip(*of_set, *others, strict=True))
+
+    if chain.predicted is None:
+        return Learned(after(-1), HeldOut(np.empty(0, int), csr_array((0, task.labels.shape[1]), dtype=np.float32)))
+    # One of the models is in memory at a time.
+    predictions = predict_top(after(0), task.features, chain.predicted, top, task.run)
+    return Learned(after(-1), HeldOut(chain.predicted, predictions))
 
 
 def through(
-    sets: Sequence[TrainingSet],
-    block: Block,
-    frequency: LabelFrequency,
-    settings: Settings,
-    start: LinearModel,
-    look: Callable[[Block, LinearModel], None] | None = None,
-) -> LinearModel:
+    sets: Sequence[TrainingSet], block: Block, frequency: LabelFrequency, settings: Settings, start: LinearModel
+) -> list[LinearModel]:
     """Learn a block of labels from instances after others, each in one pass if there are several.
 
-    `look` is shown the model that has learned from the first of them.
+    Returns: the model after each of them.
     """
-    n, seen, model = sum(data.size for data in sets), 0, start
-    for number, data in enumerate(sets):
+    n, seen, models = sum(data.size for data in sets), 0, [start]
+    for data in sets:
         of_set = settings
         if len(sets) > 1:  # lambda is that for n instances
             of_set = replace(settings, epochs=1, cost=settings.cost * n / data.size)
-        model = sgd.train_block(data, block, frequency, of_set, model, seen)
-        if look is not None and not number:
-            look(block, model)
+        models.append(sgd.train_block(data, block, frequency, of_set, models[-1], seen))
         seen += data.size
-    return model
+    return models[1:]
 
 
 def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
@@ -220,15 +174,12 @@ def predict_out_of_fold(
 
     `features_of` gives the features of all n instances for each fold, by its number. `tick` is called once per fold.
     """
+    held_out = rows_of(fold_rows, len(task))
     folds = (replace(task, features=features_of(number)).without(rows) for number, rows in enumerate(fold_rows))
-    shape, held_out, how = task.labels.shape, rows_of(fold_rows, len(task)), (task.frequency, task.settings)
-    probabilities: Predictions
-    if task.top is None:
-        probabilities = out_of_fold(folds, shape, *how, task.run, tick)
-    else:
-        predictions = TopPredictions(task.top, shape)
-        predict_top_of_folds(folds, predictions, *how, task.top, task.prune, task.run, tick)
-        probabilities = predictions.result()
+    if task.top is not None:
+        arguments = task.frequency, task.settings, task.top, task.prune, task.run, tick
+        return HeldOut(held_out, predict_top_of_folds(folds, *arguments))
+    probabilities = out_of_fold(folds, task.labels.shape, task.frequency, task.settings, task.run, tick)
     return HeldOut(held_out, probabilities if isinstance(held_out, slice) else probabilities[held_out])
 
 
@@ -273,8 +224,7 @@ def predict_nested(
             model = sgd.train_block(training, block, task.frequency, task.settings, start.block(block))
             for without, of in ((i, j), (j, i)):
                 if without < outer:
-                    into = DensePredictions(predictions[without])
-                    predict(model, task.features, fold_rows[of], block, into, run)
+                    predict(model, task.features, fold_rows[of], block, predictions[without], run)
 
     for _ in parallel.run(predict_pair, pairs_of(len(fold_rows), outer), run.jobs):
         tick()

@@ -18,11 +18,11 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core import sgd
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Block, Collector, DensePredictions, SourceModels, Top
+from mpu_cli.core.data.predictions import Block, SourceModels, Top
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.stacking import LinearModel
@@ -120,11 +120,11 @@ def out_of_fold(
     threads of the run work on folds and label blocks. `tick` is called once per fold, in their order. Probabilities go
     into `into`, which keeps its rows of instances that no fold holds out, or into a new array.
     """
-    predictions = DensePredictions(np.empty(shape, np.float32) if into is None else into)
+    probabilities = np.empty(shape, np.float32) if into is None else into
 
     def predict_block(fold: Fold, block: Block, start: LinearModel, is_last: bool) -> bool:
         model = sgd.train_block(fold.training, block, frequency, settings, start.block(block))
-        predict(model, fold.features, fold.rows, block, predictions, run)
+        predict(model, fold.features, fold.rows, block, probabilities, run)
         return is_last
 
     def units() -> Iterator[tuple[Fold, Block, LinearModel, bool]]:
@@ -136,44 +136,40 @@ def out_of_fold(
         for is_last in finished:
             if is_last:
                 tick()
-    return predictions.array
+    return probabilities
 
 
 def predict_top_of_folds(
     folds: Iterable[Fold],
-    predictions: Collector,
     frequency: LabelFrequency,
     settings: sgd.Settings,
     top: Top,
     prune: float | None,
     run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
-) -> None:
-    """Predict the most probable of many labels as `out_of_fold` does, by the sparse weights of all together."""
+) -> csr_array:
+    """Predict the most probable of many labels as `out_of_fold` does, by the sparse weights of all together.
+
+    Returns: the predictions of the instances that folds hold out, ascending.
+    """
+    rows, predictions = [], []
     for fold in folds:
         model = sgd.train_linear(fold.training, frequency, settings, prune=prune)
-        predict_top(model, fold.features, fold.rows, predictions, top, run)
+        rows.append(fold.rows)
+        predictions.append(predict_top(model, fold.features, fold.rows, top, run))
         tick()
+    return csr_array(vstack(predictions, format="csr")[np.argsort(np.concatenate(rows))])
 
 
-def predict_top(
-    model: LinearModel,
-    features: Features,
-    rows: np.ndarray,
-    predictions: Collector,
-    top: Top,
-    run: Run,
-    places: np.ndarray | None = None,
-) -> None:
-    """Predict the most probable of many labels of some of the instances; arguments as for `predict`."""
-    places = rows if places is None else places
+def predict_top(model: LinearModel, features: Features, rows: np.ndarray, top: Top, run: Run) -> csr_array:
+    """Predict the most probable of many labels of some of the instances: float32, shape (r, q)."""
 
-    def predict_rows(part: slice) -> tuple[np.ndarray, csr_array]:
-        return places[part], model.top(features[rows[part]], top, run)
+    def predict_rows(start: int) -> csr_array:
+        return model.top(features[rows[start : start + _TOP_ROWS]], top, run)
 
-    parts = ((slice(start, start + _TOP_ROWS),) for start in range(0, len(rows), _TOP_ROWS))
-    for part, top_of_part in parallel.run(predict_rows, parts, run.jobs):
-        predictions.put_rows(part, top_of_part)
+    starts = ((start,) for start in range(0, len(rows), _TOP_ROWS))
+    none = csr_array((0, len(model.bias)), dtype=np.float32)
+    return csr_array(vstack([none, *parallel.run(predict_rows, starts, run.jobs)], format="csr"))
 
 
 def predict(
@@ -181,19 +177,20 @@ def predict(
     features: Features,
     rows: np.ndarray,
     block: Block,
-    predictions: Collector,
+    into: np.ndarray,
     run: Run = DEFAULT_RUN,
     places: np.ndarray | None = None,
 ) -> None:
     """Predict these of all instances by the model of a block of labels.
 
-    They go into the rows `places` of the predictions; default: the same. OverflowingError where the numbers may leave
-    their range.
+    Probabilities go into the rows `places` of `into`, float32, n x q; default: the same rows. OverflowingError where
+    the numbers may leave their range.
     """
     places = rows if places is None else places
     for start in range(0, len(rows), _ROWS):  # all together would be a copy of much of the data
         part = slice(start, start + _ROWS)
-        predictions.put(places[part], block, model.probabilities(features[rows[part]], run))
+        cells = (places[part], block) if isinstance(block, slice) else (places[part, None], block)
+        into[cells] = model.probabilities(features[rows[part]], run)
 
 
 # A half makes half of the steps.

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import negative_sampling
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Top, TopPredictions
+from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -64,8 +64,7 @@ def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
     in_folds, in_passing = [], []
     for negatives in (None, of_all_instances(N)):
         fold = split(features, labels, held_out, Run(), SideInformation(negatives=negatives))
-        predict_top_of_folds([fold], collected := TopPredictions(Top(), labels.shape), frequency, SETTINGS, Top(), 0.1)
-        in_folds.append(collected.result().toarray())
+        in_folds.append(predict_top_of_folds([fold], frequency, SETTINGS, Top(), 0.1).toarray())
         side, others = SideInformation(negatives=negatives), np.setdiff1d(np.arange(N), held_out)
         task = LearningTask(features, labels, frequency, SETTINGS, Run(), side, Top(), 0.1)
         in_passing.append(learn(task, [Chain((others, held_out), held_out)]).held_out.probabilities.toarray())

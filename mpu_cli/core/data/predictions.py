@@ -11,8 +11,7 @@ is estimated in each stratum (docs/method.md, "Strata of labels").
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from threading import Lock
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -150,83 +149,6 @@ class Top:
         rows, columns = np.nonzero(kept)
         indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
         return csr_array((predictions[rows, columns], columns, indptr), shape=predictions.shape)
-
-
-class Collector(Protocol):
-    """Takes predictions of n instances and q labels that come a block of labels at a time, from several threads."""
-
-    def put(self, rows: np.ndarray, block: Block, probabilities: np.ndarray) -> None:
-        """Take the predictions of a subset of the instances (r) and a block of labels (k): float32, shape (r, k)."""
-
-    def put_rows(self, rows: np.ndarray, predictions: Predictions) -> None:
-        """Take all predictions of a subset of the instances (r): float32, shape (r, q)."""
-
-    def result(self) -> Predictions:
-        """Return all of them: float32, shape (n, q)."""
-
-
-def collector(shape: tuple[int, int], top: Top | None) -> Collector:
-    """Make one: for the largest predictions, or for all of them."""
-    return DensePredictions(np.empty(shape, np.float32)) if top is None else TopPredictions(top, shape)
-
-
-@dataclass
-class DensePredictions:
-    """Collects all predictions in an array of shape (n, q); methods as in `Collector`."""
-
-    array: np.ndarray
-
-    def put(self, rows: np.ndarray, block: Block, probabilities: np.ndarray) -> None:  # noqa: D102
-        self.array[rows if isinstance(block, slice) else rows[:, None], block] = probabilities
-
-    def put_rows(self, rows: np.ndarray, predictions: Predictions) -> None:  # noqa: D102
-        self.array[rows] = predictions
-
-    def result(self) -> np.ndarray:  # noqa: D102
-        return self.array
-
-
-class TopPredictions:
-    """Collects the largest predictions of each instance; methods as in `Collector`."""
-
-    def __init__(self, top: Top, shape: tuple[int, int]) -> None:
-        self._top, self._shape = top, shape
-        self._cells = [(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))]
-        self._waiting = 0
-        self._least = np.full(shape[0], top.least, np.float32)  # what a prediction of each instance must reach
-        self._lock = Lock()
-
-    def put(self, rows: np.ndarray, block: Block, probabilities: np.ndarray) -> None:  # noqa: D102
-        i, k = np.nonzero(probabilities >= self._least[rows][:, None])
-        labels = np.arange(self._shape[1], dtype=np.int32)[block]
-        self._add(rows[i], labels[k], probabilities[i, k])
-
-    def put_rows(self, rows: np.ndarray, predictions: Predictions) -> None:  # noqa: D102
-        kept = csr_array(predictions)
-        self._add(np.repeat(rows, np.diff(kept.indptr)), kept.indices, kept.data)
-
-    def result(self) -> csr_array:  # noqa: D102
-        with self._lock:
-            return self._merged()
-
-    def _add(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
-        with self._lock:
-            self._cells.append((rows, columns, values))
-            self._waiting += len(rows)
-            if self._waiting > _WAITING * self._shape[0]:
-                self._merged()
-
-    def _merged(self) -> csr_array:
-        """Keep the largest predictions so far; later ones may still be larger."""
-        of_rows, columns, values = (np.concatenate(part) for part in zip(*self._cells, strict=True))
-        merged = self._top.of_rows(of_rows, columns, values, self._shape)
-        rows = np.repeat(np.arange(self._shape[0]), np.diff(merged.indptr))
-        self._cells, self._waiting = [(rows, merged.indices, merged.data)], 0
-        full = np.flatnonzero(np.diff(merged.indptr) == self._top.most)
-        if len(full):
-            starts = merged.indptr[full]
-            self._least[full] = merged.data[starts[:, None] + np.arange(self._top.most)].min(axis=1)
-        return merged
 
 
 def all_reaching(predict: Callable[[int | None], Predictions], thresholds: np.ndarray) -> Predictions:

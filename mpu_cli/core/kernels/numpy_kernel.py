@@ -9,11 +9,11 @@ nearer. The order depends on the number of instances only, not on where they are
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 from scipy.special import logit
 
 from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Top, TopPredictions
+from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.data.weights import WeightRows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import Function
@@ -203,11 +203,12 @@ def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: To
     """
     n, q = matrix.shape[0], len(bias)
     in_scores = Top(top.most, float(logit(top.least)))
-    collected = TopPredictions(in_scores, (n, q))
+    parts = [csr_array((0, q), dtype=np.float32)]
     for start in range(0, n, size := max(1, _SCORES // q)):
         scores = weights.product(matrix[start : start + size]) + bias
-        collected.put(np.arange(start, start + len(scores)), slice(0, q), scores)
-    return collected.result()
+        rows, labels = np.nonzero(scores >= np.float32(in_scores.least))
+        parts.append(in_scores.of_rows(rows, labels, scores[rows, labels], scores.shape))
+    return csr_array(vstack(parts, format="csr"))
 
 
 # 2 C times the weight of a cell, at most: what is larger would not be a number in 32 bits.

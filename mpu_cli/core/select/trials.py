@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
-from mpu_cli.core.data.predictions import DensePredictions, count_positives
+from mpu_cli.core.data.predictions import count_positives
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.calibration import BinnedCells, calibrate_strata
@@ -150,7 +150,7 @@ def choose_pruning(trial: Trial, settings: sgd.Settings, run: Run = DEFAULT_RUN)
         training = fold.training
         model = sgd.train_block(training, block, frequency, settings, training.cold_start(frequency).block(block))
         for cut, into in zip(cuts, probabilities, strict=True):
-            predict(model.pruned(float(cut)), fold.features, fold.rows, block, DensePredictions(into), run)
+            predict(model.pruned(float(cut)), fold.features, fold.rows, block, into, run)
 
     tasks = ((fold, block) for fold in folds for block in fold.training.blocks())
     for _ in parallel.run(try_block, tasks, run.jobs):
