@@ -35,14 +35,13 @@ _INSTANCES = 20_000
 class Row(NamedTuple):
     """What was found in one removal, of the labels with at least 50 annotations, and of the others.
 
-    covered, covered_few : shares of the labels whose interval has the truth; bootstrap: of the interval of the best bin
+    covered, covered_few : shares of the labels whose interval has the truth
     width, error : mean width of intervals, and mean error of log c
     missing, pooled : labels that are missing by c of each label, and by c of all, over those that are
     """
 
     covered: float
     covered_few: float
-    bootstrap: float
     width: float
     error: float
     error_of_pooled: float
@@ -57,21 +56,18 @@ def measure(true: csr_array, X: csr_array, way: str, kept: float, seed: int, job
     dense, labels = dense[:, some], csr_array(annotated[:, some])
     sample = Sample(Rows(Features.of(X), labels), _INSTANCES, None, Run(seed=seed, jobs=jobs))
     probabilities = sample.naive_probabilities()
-    of_all = estimators.estimate(probabilities, labels, "bbe", estimators.REPLICATES, seed)
+    of_all = estimators.estimate(probabilities, labels, "bbe")
     single = estimate_singly(probabilities, labels, "bbe", of_all)
-    alone = estimators.estimate_per_label(probabilities, labels, "bbe", estimators.REPLICATES, seed)
     counts = np.asarray(labels.sum(axis=0)).ravel()
     truth = counts / dense.sum(axis=0)
     covered = (single.intervals[:, 0] <= truth) & (truth <= single.intervals[:, 1])
     many = ~single.pooled
-    low, high = np.transpose([one.interval for one in alone if one is not None])
     lost = dense.sum() - labels.nnz
     each = counts * (1 / single.c - 1)
     assert np.isclose(missing(counts, single.c, of_all.c).sum(), labels.nnz * (1 / of_all.c - 1))
     return Row(
         covered[many].mean(),
         covered[~many].mean() if not many.all() else np.nan,
-        ((low <= truth[many]) & (truth[many] <= high)).mean(),
         np.ptp(single.intervals[many], axis=1).mean(),
         np.abs(np.log(single.c / truth))[many].mean(),
         np.abs(np.log(of_all.c / truth))[many].mean(),

@@ -170,7 +170,8 @@ def estimate_frequency(
     instances = choose_features(annotations.problem(matrix), options, run).instances
     drawn = Sample(instances, options.sample, options.folds or usual_folds(len(instances), q), run, labels)
     probabilities = drawn.naive_probabilities() if scores is None else drawn.part_of(scores)
-    estimate = estimators.estimate(probabilities, drawn.labels, method, estimators.REPLICATES, run.seed, drawn.verified)
+    how = estimators.REPLICATES, run.seed, drawn.verified, drawn.fold_of_instances
+    estimate = estimators.estimate(probabilities, drawn.labels, method, *how)
     _warn(
         [
             *([estimate.caution] if estimate.caution else []),

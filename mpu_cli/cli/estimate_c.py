@@ -14,7 +14,7 @@ from mpu_cli.cli.options import (
     scores_option,
     training_files,
 )
-from mpu_cli.cli.printing import QUESTIONS, give, json_option, print_groups, print_table
+from mpu_cli.cli.printing import QUESTIONS, WIDE, give, json_option, print_groups, print_table
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.errors import counted
 
@@ -89,8 +89,9 @@ def estimate_c(
     annotated with the same chance. Where chances differ, it gives the frequency of the labels annotated best, and more
     labels are missing than it says; incomplete labels alone cannot show this. The best-bin method needs at least one
     label that the features predict well. If there is none, it also uses labels that are mostly annotated together,
-    and usually prints a warning: c may then be too low, or, if it is close to 1, unknown. The 90 % interval is a
-    bootstrap over instances: it covers their sampling, and no other error.
+    and usually prints a warning: c may then be too low, or, if it is close to 1, unknown. The 90 % interval is what
+    annotations allow under this assumption: its lower end is found on other instances than bins are chosen on, and its
+    upper end allows for labels that the features do not determine. Of e1, e2 and e3 it is a bootstrap over instances.
 
     The estimates of single labels (--per-label) are much less certain than c. They show which labels may be missing
     more often than others. The more labels agree on one frequency, the nearer they are to c. Their 90 % intervals
@@ -154,8 +155,9 @@ def _print_frequency(report: "FrequencyReport", c: float, missing: float, interv
     by_people = [counted(report.answers, "answer") + f", {report.yes:,} of them yes"] if report.answers else []
     if report.complete_instances is not None:
         by_people.append(f"{counted(report.complete_instances, 'instance')} with complete label sets")
-    covers = "" if by_people else "; covers only the sampling of instances"
-    click.echo(f"label frequency c  {c:.3f}   (90 % interval {low:.3f} to {high:.3f}{covers})")
+    if not by_people and high - low > WIDE:
+        click.echo(f"first of all       answer 40 questions, since annotations alone leave c open: {QUESTIONS}")
+    click.echo(f"label frequency c  {c:.3f}   (90 % interval {low:.3f} to {high:.3f})")
     at_least = " or more" * (report.assumption is not None and report.predictable)
     click.echo(f"missing labels     {1 - c:.1%}, about {missing:,.0f}{at_least}")
     if not by_people:

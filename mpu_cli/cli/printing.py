@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 QUESTIONS = "mpu suggest FILE --questions 40"
+# An interval of c by annotations alone that is wider leaves too much open: reports begin with what to do.
+WIDE = 0.2
 
 json_option = option("--json", bool, "Print the report as one JSON object.", name="as_json")
 
@@ -97,7 +99,11 @@ def print_report(report: "TrainingReport") -> None:
         del rest["c"], rest["c_estimated"]
     elif "c" in rest:
         is_known, is_estimated = rest.pop("c_known", True), rest.pop("c_estimated")
-        lines["c"] = frequency(rest.pop("c"), is_estimated, rest.pop("c_interval", None) or None, is_known)
+        interval = rest.pop("c_interval", None) or None
+        if is_known and interval is not None and interval[1] - interval[0] > WIDE:
+            todo = f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}"
+            lines = {"first of all": todo, **lines}
+        lines["c"] = frequency(rest.pop("c"), is_estimated, interval, is_known)
     if "levels" in rest:
         lines["levels"], by_level = str(rest.pop("levels")), rest["expected_micro_f1_by_level"]
         if len(by_level) > 1:

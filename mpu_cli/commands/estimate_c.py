@@ -74,8 +74,8 @@ class FrequencyReport:
     """The label frequency of a file."""
 
     # `c`, `missing_rate`, `missing`, `interval`: The label frequency, 1 - c, how many labels are missing by c and the
-    # number of annotations, and a 90 % interval of c: bootstrap, or credible where c comes from people. None where c
-    # is unknown, since (nearly) every annotated instance has exactly one label.
+    # number of annotations, and a 90 % interval of c: what annotations allow, or credible where c comes from people.
+    # None where c is unknown, since (nearly) every annotated instance has exactly one label.
     c: float | None = None
     missing_rate: float | None = None
     missing: float | None = None
@@ -235,10 +235,10 @@ class _Drawn:
                 pooling = np.flatnonzero(np.isin(np.arange(len(self.data.ids))[sample.columns], self.pool.columns))
             verified = sample.verified and sample.verified.block(pooling)
             scores, labels = probabilities[:, pooling], sample.labels[:, pooling]
-            bootstrap = estimators.REPLICATES, run.seed, verified
-            pooled = estimators.estimate(scores, labels, method, *bootstrap)
+            how = estimators.REPLICATES, run.seed, verified, sample.fold_of_instances
+            pooled = estimators.estimate(scores, labels, method, *how)
             if sample.groups is not None:
-                groups = estimate_groups(scores, labels, sample.groups, pooled, *bootstrap)
+                groups = estimate_groups(scores, labels, sample.groups, pooled, *how)
                 pooled = groups.combined(pooled, self.population.group_annotations())
         if not singly:
             return _Estimated(pooled, None, groups)

@@ -68,7 +68,7 @@ class HistoryLine:
     annotations: int
     c: float | None  # The mean over labels, where each has its own; None where the method has none.
     c_estimated: bool | None
-    c_interval: Sequence[float] | None  # Empty if there is none. Of 90 %, of sampling alone.
+    c_interval: Sequence[float] | None  # Empty if there is none. Of 90 %.
     expected_micro_f1: float | None  # On complete labels: out of fold, corrected for c.
     expected_micro_f1_interval: Sequence[float] | None  # Of 90 %, by the sampling of instances and the interval of c.
     seconds: float  # Of all steps.

@@ -78,7 +78,7 @@ def tune(name: str, options: Any, training: Dataset, run: Run) -> tuple[float, f
     """
     labels, _ = training.occurring_labels()
     sample = Sample(Rows(Features.of(training.features), labels), Validation.sample, Validation.folds, run)
-    c = estimate(sample.naive_probabilities(), sample.labels).c
+    c = estimate(sample.naive_probabilities(), sample.labels, folds=sample.fold_of_instances).c
     held_out = deal(len(training), _PARTS, run.seed)[0]
     rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)
     predictions = fit_and_predict(name, options, training[rest], training[held_out], run)

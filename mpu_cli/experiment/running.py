@@ -13,7 +13,7 @@ import numpy as np
 
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Rows
-from mpu_cli.core.frequency.estimators import REPLICATES, estimate
+from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.options import Validation
 from mpu_cli.core.select.sample import Sample
 from mpu_cli.errors import BusyError, MpuError
@@ -60,8 +60,8 @@ def incompleteness(data: Dataset, run: Run) -> float | None:
     """
     sample = Sample(Rows(Features.of(data.features), data.labels), Validation.sample, Validation.folds, run)
     with run.step(Step.ESTIMATE_C, sample.m) as tick:
-        estimated = estimate(sample.naive_probabilities(tick), sample.labels, replicates=REPLICATES, seed=run.seed)
-    assert estimated.interval is not None  # since there are replicates
+        estimated = estimate(sample.naive_probabilities(tick), sample.labels, folds=sample.fold_of_instances)
+    assert estimated.interval is not None  # of this method
     return estimated.c if estimated.predictable and estimated.interval[1] < _COMPLETE else None
 
 

@@ -27,10 +27,15 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.problem import InstanceGroups
 from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
+from mpu_cli.core.frequency.best_bins import IMPURITY, share_of_best_bins
 from mpu_cli.errors import DataError
 
 # How many standard errors the share of a bin must be certain by: many, since a bin is the best of about n q of them.
 _Z = 6.0
+# Folds that bins are chosen on, and their shares taken.
+_FOLDS = 5
+# A wider interval makes an estimate unreliable.
+_WIDEST = 0.5
 # Bootstrap replicates for the intervals that are reported.
 REPLICATES = 200
 # A bin with fewer annotated instances is luck.
@@ -67,7 +72,7 @@ class FrequencyEstimate:
     c : float
         In (0, 1].
     interval : tuple of two floats, or None
-        Bootstrap 90 % interval: of the sampling of instances, not of the choice of bins or the bias of the method.
+        90 % interval: of bbe, what annotations allow (`best_bins`); else a bootstrap of the sampling of instances.
     labels : ndarray of int
         The columns that the estimate rests on.
     predictable : bool
@@ -132,6 +137,7 @@ class _Statistic:
     labels: np.ndarray
     c: Callable[[np.ndarray], float]
     lowest: float | None = None  # lower bound of c, with regard to chance; None: not known
+    by_partners: bool = False  # whether it rests on labels that go together
 
 
 @dataclass(frozen=True)
@@ -184,6 +190,7 @@ def estimate(
     replicates: int = 0,
     seed: int = 0,
     verified: VerifiedLabels | None = None,
+    folds: np.ndarray | None = None,
 ) -> FrequencyEstimate:
     """Estimate one label frequency for all labels.
 
@@ -200,6 +207,8 @@ def estimate(
         Seed of the bootstrap.
     verified : VerifiedLabels, optional
         Of these instances and labels.
+    folds : ndarray of int, shape (n,), optional
+        The fold of each instance, for the interval of bbe. Default: they are dealt.
 
     Returns
     -------
@@ -232,8 +241,17 @@ def estimate(
     cells = cells.of_labels(telling)
     statistic = METHODS[method](cells)
     c = statistic.c(np.ones(n))
-    interval = None
-    if replicates:
+    interval, predictable = None, _is_predictable(statistic, cells)
+    if method == "bbe":
+        if folds is None:
+            folds = np.random.default_rng(seed).permutation(n) % _FOLDS
+        low, high = share_of_best_bins(cells.probabilities, cells.annotated, cells.counted, folds)
+        # The share of bins that are chosen by their scores is too large where chance has chosen them.
+        c = max(c, low) if statistic.by_partners else float(np.clip(c, low, high))
+        highest = IMPURITY * max(c, high)
+        interval = _frequency(low), _frequency(highest)
+        predictable = predictable and interval[1] - interval[0] <= _WIDEST
+    elif replicates:
         rng = np.random.default_rng(seed)
         values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
         low, high = np.quantile(values, [0.05, 0.95])
@@ -243,7 +261,7 @@ def estimate(
         _frequency(c),
         interval,
         telling[statistic.labels],
-        _is_predictable(statistic, cells),
+        predictable,
         _one_label_each(labels[:, telling]),
         tuple(left_out.tolist()),
     )
@@ -253,11 +271,9 @@ def estimate_per_label(
     probabilities: np.ndarray,
     labels: csr_array,
     method: str = "bbe",
-    replicates: int = 0,
-    seed: int = 0,
     verified: VerifiedLabels | None = None,
 ) -> list[FrequencyEstimate | None]:
-    """Estimate a label frequency for each label; None where it has fewer than 50 annotations.
+    """Estimate a label frequency for each label, without an interval; None where it has fewer than 50 annotations.
 
     Parameters as for `estimate`.
     """
@@ -267,7 +283,10 @@ def estimate_per_label(
     def of_label(k: int) -> FrequencyEstimate:
         block = slice(k, k + 1)
         verified_of_it = verified and verified.block(block)
-        return estimate(probabilities[:, block], labels[:, block], method, replicates, seed, verified_of_it)
+        cells = Cells.of(probabilities[:, block], labels[:, block], verified_of_it)
+        statistic = METHODS[method](cells)
+        c = _frequency(statistic.c(np.ones(len(probabilities))))
+        return FrequencyEstimate(c, None, statistic.labels, _is_predictable(statistic, cells))
 
     return [of_label(k) if enough else None for k, enough in enumerate(annotations >= FEWEST_ANNOTATIONS)]
 
@@ -316,7 +335,9 @@ def _best_bin(cells: Cells) -> _Statistic:
     if _is_predictable(by_score, cells):
         return by_score
     partners = _best_by_partner(cells)
-    return _pooled(cells, [max(one, partners.get(one.label, one), key=_bound) for one in bins])
+    return replace(
+        _pooled(cells, [max(one, partners.get(one.label, one), key=_bound) for one in bins]), by_partners=True
+    )
 
 
 def _pooled(cells: Cells, bins: list[_Bin]) -> _Statistic:
@@ -478,10 +499,11 @@ def estimate_groups(
     replicates: int,
     seed: int,
     verified: VerifiedLabels | None = None,
+    folds: np.ndarray | None = None,
 ) -> GroupFrequencies:
     """Estimate a label frequency for each group.
 
-    `probabilities`, `labels`, `replicates`, `seed`, `verified`: as for `estimators.estimate`.
+    `probabilities`, `labels`, `replicates`, `seed`, `verified`, `folds`: as for `estimators.estimate`.
     `groups`: of these instances.
     `of_all`: of all instances.
     """
@@ -492,7 +514,8 @@ def estimate_groups(
     def of_some(which: np.ndarray) -> FrequencyEstimate:
         rows = np.flatnonzero(np.isin(groups.of_instances, which))
         verified_of_them = verified and verified.rows(rows)
-        return estimate(probabilities[rows], labels[rows], "bbe", replicates, seed, verified_of_them)
+        folds_of_them = None if folds is None else folds[rows]
+        return estimate(probabilities[rows], labels[rows], "bbe", replicates, seed, verified_of_them, folds_of_them)
 
     small = np.flatnonzero(~large)
     rest = of_some(small) if annotations[small].sum() >= FEWEST_OF_GROUP else of_all

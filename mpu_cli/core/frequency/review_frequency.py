@@ -72,7 +72,8 @@ class ReviewedFrequency:
         low, high = self.limits
         if by_annotations is None or not by_annotations.predictable or by_annotations.one_label_each:
             return None
-        if low <= by_annotations.c <= high:
+        least, most = by_annotations.interval or (by_annotations.c, by_annotations.c)
+        if low <= most and least <= high:
             return None
         return (
             f"annotations alone give c = {by_annotations.c:.3f}, and {self.basis} give {self.c:.3f} "

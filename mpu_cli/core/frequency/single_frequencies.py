@@ -93,7 +93,7 @@ def estimate_singly(
     """
     cells = Cells.of(probabilities, labels, verified)
     agreeing = agreement(cells)
-    alone = estimate_per_label(probabilities, labels, method, verified=verified)
+    alone = estimate_per_label(probabilities, labels, method, verified)
     own = np.array([of_all.c if one is None else one.c for one in alone])
     c = own ** (1 - agreeing) * of_all.c**agreeing
 

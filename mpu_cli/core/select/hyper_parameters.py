@@ -238,14 +238,14 @@ def estimate_frequency(
     estimated = reviewed = groups = None
     if not population.is_reviewed or tells(sample.labels, sample.verified):
         probabilities = sample.naive_probabilities(tick) if scores is None else sample.part_of(scores)
-        of_sample = estimate(probabilities, sample.labels, "bbe", REPLICATES, run.seed, sample.verified)
+        how = REPLICATES, run.seed, sample.verified, sample.fold_of_instances
+        of_sample = estimate(probabilities, sample.labels, "bbe", *how)
         estimated = sample.of_all_labels(of_sample)
         if population.answers is not None:
             answered = sample.answered(probabilities, population.answers)
             reviewed = population.reviewed_frequency(of_sample.c, answered)
         if sample.groups is not None:
-            evidence = probabilities, sample.labels, sample.groups, of_sample, REPLICATES, run.seed, sample.verified
-            groups = estimate_groups(*evidence)
+            groups = estimate_groups(probabilities, sample.labels, sample.groups, of_sample, *how)
             estimated = groups.combined(estimated, population.group_annotations())
     if reviewed is None:
         reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)

@@ -149,6 +149,14 @@ class Sample:
         return len(self._fold_rows)
 
     @cached_property
+    def fold_of_instances(self) -> np.ndarray:
+        """The number of the fold of each instance: int, shape (n,)."""
+        numbers = np.empty(self.labels.shape[0], int)
+        for number, rows in enumerate(self._fold_rows):
+            numbers[rows] = number
+        return numbers
+
+    @cached_property
     def folds(self) -> list[Fold]:
         """The folds, made once for all settings tried on them."""
         return [split(self.features, self.labels, rows, self._run, self._side_information) for rows in self._fold_rows]
@@ -247,5 +255,7 @@ def draw_questions(
     answered = sample.answered(probabilities, Answers.none() if problem.answers is None else problem.answers)
     truth = None
     if len(answered.answers):
-        truth = answered.fit(estimate(probabilities, sample.labels, verified=sample.verified).c).truth
+        truth = answered.fit(
+            estimate(probabilities, sample.labels, verified=sample.verified, folds=sample.fold_of_instances).c
+        ).truth
     return answered.of_all(draw_cells(answered.cells, n, run.seed, truth))

@@ -35,7 +35,7 @@ def test_best_bin_finds_c_of_separable_labels(c, q, seed):
     found = estimate(*separable(3000, q, c, seed))
     assert found.c == pytest.approx(c, abs=0.05)
     assert found.predictable
-    assert found.interval is None
+    assert found.interval[0] <= c <= found.interval[1]
     assert set(found.labels) <= set(range(q))
 
 
@@ -93,7 +93,7 @@ def test_labels_that_go_together_count_only_where_scores_do_not_tell_c():
     cared_for = np.random.default_rng(1).random((3000, 1)) < 0.5
     pairs = as_labels((np.random.default_rng(2).random((3000, 1)) < 0.4) & cared_for & np.ones(2, bool))
     both = beside((P, S), (np.random.default_rng(3).random((3000, 2), dtype=np.float32), pairs))
-    assert estimate(*both).c == estimate(P, S).c
+    assert estimate(*both).c == pytest.approx(estimate(P, S).c, abs=0.01)
     assert estimate(both[0][:, 3:], pairs).c == 1
 
 
@@ -137,15 +137,40 @@ def test_nearly_always_annotated_labels_are_trusted():
     assert estimate(*separable(3000, 1, 1.0, share=0.75)).predictable
 
 
-def test_interval_holds_the_estimate_and_narrows_with_n():
-    widths = []
+def test_interval_holds_the_estimate_and_its_lower_end_nears_it_with_n():
+    below = []
     for n in (500, 8000):
-        found = estimate(*separable(n, 3, 0.5), replicates=60, seed=1)
+        found = estimate(*separable(n, 3, 0.5), seed=1)
         low, high = found.interval
         assert 0 < low <= found.c <= high <= 1
-        widths.append(high - low)
-    assert widths[1] < widths[0] / 2
-    assert widths[1] > 0.005
+        below.append(0.5 - low)
+    assert 0.005 < below[1] < below[0] / 2
+
+
+@pytest.mark.parametrize("c", [0.7, 0.4])
+@pytest.mark.parametrize(("n", "q", "per"), [(1500, 200, 20), (1000, 60, 40)])
+def test_many_small_labels_do_not_push_c_up(n, q, per, c):
+    """Of many bins of few instances the best are so by chance, and their share is larger than c."""
+    rng = np.random.default_rng(0)
+    Y = np.zeros((n, q), bool)
+    for k in range(q):
+        Y[rng.choice(n, per, replace=False), k] = True
+    S = Y & (rng.random(Y.shape) < c)
+    P = expit(np.where(Y, 2, -3) + rng.normal(0, 1.2, Y.shape)).astype(np.float32)
+    found = estimate(P, as_labels(S))
+    assert found.interval[0] <= c <= found.interval[1]
+    assert found.c <= c * 1.15
+
+
+def test_interval_allows_for_bins_in_which_a_quarter_is_false():
+    rng = np.random.default_rng(0)
+    for c in (0.7, 0.4):
+        seems = rng.random((2000, 10)) < 0.2
+        Y = seems & (rng.random(seems.shape) < 0.75)
+        S = Y & (rng.random(Y.shape) < c)
+        P = expit(np.where(seems, 4, -4) + rng.normal(0, 1, Y.shape)).astype(np.float32)
+        low, high = estimate(P, as_labels(S)).interval
+        assert low <= 0.75 * c < c <= high
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -169,9 +194,8 @@ def test_interval_covers_c_in_most_samples():
 
 def test_one_label_frequency_a_label():
     P, S = beside(separable(3000, 1, 0.8), separable(3000, 1, 0.4))
-    for found, c in zip(estimate_per_label(P, S, replicates=20), [0.8, 0.4], strict=True):
+    for found, c in zip(estimate_per_label(P, S), [0.8, 0.4], strict=True):
         assert found.c == pytest.approx(c, abs=0.05)
-        assert found.interval[0] <= found.c <= found.interval[1]
 
 
 def test_labels_with_few_annotations_have_no_estimate_of_their_own():
