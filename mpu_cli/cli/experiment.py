@@ -1,8 +1,8 @@
 """``mpu experiment``, and its options that are lists: methods with options, missing rates, numbers of instances."""
 
 import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli import methods
-from mpu_cli.cli.messages import info, is_quiet, verbosity_options, warn
+from mpu_cli.cli.messages import detail, info, is_quiet, verbosity_options, warn
 from mpu_cli.cli.options import FILE, Parsed, click_type, option, reading_options, run_options
-from mpu_cli.cli.progress import Phase, clock, counting
+from mpu_cli.cli.progress import counting
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.runtime.options import Kind, Option, PerLabel, Whole, WordOr, options_of
 from mpu_cli.svmlight.grammar import Reading
@@ -256,22 +256,21 @@ def experiment(
         click.echo(report.summary, nl=False)
 
 
-def _cell_progress(out: Path, done: int, sizes: list[int]) -> AbstractContextManager[Callable[[int], object]]:
+@contextmanager
+def _cell_progress(out: Path, done: int, sizes: list[int]) -> Iterator[Callable[[int], None]]:
     """Show the progress of the cells, and the time left, assumed proportional to the number of instances.
 
     `done`, `sizes`: as for `CellObserver`.
     """
     if done:
         info(f"{out}: {done} of {counted(done + len(sizes), 'cell')} done already")
+    finished = 0
 
-    def say(phase: Phase) -> None:
-        seconds = round(phase.seconds_left() or 0)
-        so_far, left = clock(phase.seconds()), clock(seconds)
-        info(
-            f"{phase.ticks} of {len(sizes)} cells in {so_far}, about {left} left",
-            cells=phase.ticks,
-            seconds_left=seconds,
-        )
+    def tick(instances: int) -> None:
+        nonlocal finished
+        finished += 1
+        count(instances)
+        detail(f"{finished} of {counted(len(sizes), 'cell')} finished")
 
-    phase = counting(f"training and testing {counted(len(sizes), 'cell')}", sum(sizes), say=say)
-    return phase if sizes else nullcontext(lambda _: None)
+    with counting(f"training and testing {counted(len(sizes), 'cell')}", sum(sizes)) as count:
+        yield tick

@@ -1,4 +1,4 @@
-"""Messages on standard error, as text or as JSON lines; the status line; and both standard streams.
+"""Messages on standard error, as text or as JSON lines; and both standard streams.
 
 A report that cannot be written is an error; a lost log line is not. So a training does not fail because the disk with
 its log is full, and a lost report does not look like success. Characters that the encoding of a stream lacks are
@@ -11,9 +11,8 @@ import json
 import logging
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TextIO
@@ -22,62 +21,6 @@ import click
 
 from mpu_cli.errors import MpuError, one_line, without_secrets
 from mpu_cli.runtime import signals
-
-# To the beginning of the line, and delete all of it.
-CLEARING = "\r\x1b[2K"
-_USUAL_WIDTH = 80
-
-
-class StatusLine:
-    """One line on standard error, in the width of the terminal. Threads may use it at the same time."""
-
-    def __init__(self) -> None:
-        self.shown = False
-        self._lock = threading.RLock()
-
-    def show(self, done: list[str], text: str) -> None:
-        """Draw the latest finished phases, as many as fit, and a text after them."""
-        width = _width() - 1  # in the last column, some terminals begin a new line
-        line = one_line(text)[:width]
-        mentioned: list[str] = []
-        for number, one in reversed(list(enumerate(done))):
-            longer = f"{'... ' * bool(number)}{one_line(', '.join([one, *mentioned]))} | {one_line(text)}"
-            if len(longer) > width:
-                break
-            line, mentioned = longer, [one, *mentioned]
-        with self._lock:
-            self._write(f"{CLEARING}{line}")
-            self.shown = True
-
-    def clear(self) -> None:
-        """Remove the line."""
-        with self._lock:
-            if self.shown:
-                self._write(CLEARING)
-                self.shown = False
-
-    @contextmanager
-    def removed(self) -> Iterator[None]:
-        """Remove the line for the context, to print something else."""
-        with self._lock:
-            self.clear()
-            yield
-
-    def _write(self, text: str) -> None:
-        with suppress(OSError, ValueError, AttributeError):  # full, closed, or none: progress is not worth an error
-            sys.stderr.write(text)
-            sys.stderr.flush()
-
-
-def _width() -> int:
-    try:
-        return os.get_terminal_size(2).columns or _USUAL_WIDTH
-    except OSError:
-        return _USUAL_WIDTH
-
-
-status_line = StatusLine()
-
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 _MOST_WARNINGS = 1000  # in a report; a service may warn for years
@@ -180,8 +123,9 @@ def warnings() -> list[str]:
 
 
 def finished(step: str, ticks: int, seconds: float) -> None:
-    """Print that a step is done."""
-    _say("info", f"{step}: {seconds:.1f} s", step=step, ticks=ticks, seconds=round(seconds, 3))
+    """Print that a step is done: as text if ``--verbose`` is set, as JSON unless ``--quiet`` is."""
+    if _manner.verbosity >= (_NORMAL if _manner.as_json else _VERBOSE):
+        _say("info", f"{step}: {seconds:.1f} s", step=step, ticks=ticks, seconds=round(seconds, 3))
 
 
 def report(values: dict[str, Any]) -> None:
@@ -203,17 +147,26 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
 def _say(level: str, text: str, **fields: str | float | dict[str, Any]) -> None:
     if "message" in fields:  # of people and packages, who may quote a URL
         fields["message"] = without_secrets(str(fields["message"]))
-    with status_line.removed():
+    with _without_bars():
         click.echo(_json_line(level, fields) if _manner.as_json else one_line(without_secrets(text)), err=True)
+
+
+def _without_bars() -> AbstractContextManager[object]:
+    """Remove the bars of tqdm for the context."""
+    tqdm = sys.modules.get("tqdm")
+    return nullcontext() if tqdm is None else tqdm.tqdm.external_write_mode(file=sys.stderr)
 
 
 def _json_line(level: str, fields: dict[str, Any]) -> str:
     return json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, **fields})
 
 
+_CLEARING = "\r\x1b[2K"  # to the beginning of the line, and delete all of it
+
+
 def last_words(text: str) -> None:
     """Print what ended the process. Does not wait for another thread that may be writing."""
-    line = _json_line("error", {"message": text}) if _manner.as_json else CLEARING * status_line.shown + text
+    line = _json_line("error", {"message": text}) if _manner.as_json else _CLEARING * on_terminal() + text
     os.write(2, line.encode() + b"\n")
 
 

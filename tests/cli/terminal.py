@@ -72,6 +72,7 @@ def _screen(written: str) -> list[str]:
         else:
             lines[-1] = lines[-1][:column].ljust(column) + piece + lines[-1][column + 1 :]
             column += 1
+    lines = [line.rstrip() for line in lines]
     while lines and not lines[-1]:
         lines.pop()
     return lines

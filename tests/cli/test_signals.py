@@ -58,7 +58,7 @@ def test_in_training(run, tiny, tmp_path, number, status, line, jobs):
     """In compiled loops, in the main thread and in others; the old model stays."""
     run("train", tiny, *QUICK)
     before = contents(tmp_path)
-    process = start("train", tiny, "-j", jobs, *FOREVER)
+    process = start("train", tiny, "-j", jobs, "-v", *FOREVER)
     assert process.stderr.readline().startswith("reading data:")
     time.sleep(0.1)
     process.send_signal(number)
@@ -125,7 +125,7 @@ def test_an_ignored_signal_stays_ignored(tiny):
 
 
 def test_the_end_comes_also_where_nobody_reads_what_is_said(tiny, tmp_path):
-    process = start("train", tiny, *FOREVER, *ALONE)
+    process = start("train", tiny, "-v", *FOREVER, *ALONE)
     assert process.stderr.readline().startswith("reading data:")
     process.stdout.close()
     process.stderr.close()
