@@ -71,7 +71,9 @@ def corrupt(
         raise click.UsageError("--scheme single keeps one label of each instance: leave out --missing-rate.")
     refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed, "--kept": kept})
     refuse_unwritable(kept)
-    report = command.corrupt(source, target, missing_rate or 0.0, scheme=scheme, removed_to=removed, **how)
+    report = command.corrupt(
+        source, target, missing_rate or 0.0, scheme=scheme, lists=command.Lists(removed=removed, kept=kept), **how
+    )
     share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
     of_labels = ""
     counts = asdict(report)
@@ -80,8 +82,6 @@ def corrupt(
         c["most_c"] = max(c_of_labels.values())
         of_labels = "; c {c:.3f}, of labels {least_c:.3f} to {most_c:.3f}".format(**c)
         counts |= c
-    if kept is not None:
-        report.write_frequencies(kept)
     info(
         f"{counted(report.instances, 'instance')} with {counted(report.labels, 'label')}: {report.removed:,} removed"
         f"{share}, {report.labels - report.removed:,} left; {counted(report.emptied, 'instance')} lost all labels"

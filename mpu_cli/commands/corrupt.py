@@ -10,7 +10,7 @@ each entry of Y to be annotated: float64, in the order of its rows, or one numbe
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -184,11 +184,18 @@ class CorruptionReport:
     emptied: int  # Number of instances that have lost all their labels.
     c_of_labels: dict[int, float]  # Share of the instances of each label that have kept it.
 
-    def write_frequencies(self, target: str | Path) -> None:
-        """Write these shares, but those that are 0, as `inputs.side_tables` reads them."""
+    def frequencies(self) -> bytes:
+        """Return these shares, but those that are 0, as `inputs.side_tables` reads them."""
         kept = {label: c for label, c in self.c_of_labels.items() if c}
-        with open_output(target) as out:
-            out.write(frequency_lines(np.array(list(kept), int), np.array(list(kept.values()))))
+        return frequency_lines(np.array(list(kept), int), np.array(list(kept.values())))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lists:
+    """Files that `corrupt` writes beside its output; None: not."""
+
+    removed: str | Path | None = None  # the removed labels: lines of instance number (from 1), tab, label
+    kept: str | Path | None = None  # the share of each label that was kept, as `inputs.side_tables` reads it
 
 
 def corrupt(
@@ -199,7 +206,7 @@ def corrupt(
     scheme: str = "uniform",
     keep_one: bool = False,
     run: Run = DEFAULT_RUN,
-    removed_to: str | Path | None = None,
+    lists: Lists = Lists(),
     reading: Reading = DEFAULT_READING,
 ) -> CorruptionReport:
     """Copy a file without a share of its labels. Every other byte stays the same.
@@ -213,7 +220,6 @@ def corrupt(
     `scheme`: ``uniform`` removes exactly ``round(missing_rate * labels)`` (halves to even) of all labels, see
     `UniformDraw`; ``per-instance`` removes the share within each label set, see `PerInstanceDraw`. Or one of `SCHEMES`.
     `keep_one`: whether an instance with labels keeps at least one.
-    `removed_to`: file for the removed labels: lines of instance number (from 1), tab, label.
     Raises InputError (the file cannot be read, or a line breaks the grammar), MpuError (this many labels cannot be
     removed with `keep_one`, or a file cannot be written).
     """
@@ -221,15 +227,14 @@ def corrupt(
         with open_first() as stream:
             first = Counted(stream)
             draw = _draw(first, str(source), missing_rate, scheme, keep_one, reading, run)
-        with (
-            open_again() as stream,
-            open_output(target) as out,
-            nullcontext() if removed_to is None else open_output(removed_to) as removed_out,
-        ):
+        with open_again() as stream, ExitStack() as beside, open_output(target, beside) as out:
             again = Counted(stream)
+            removed_out = None if lists.removed is None else beside.enter_context(open_output(lists.removed))
             report = _copy(again, str(source), out, removed_out, draw, reading)
             if first.content() != again.content():
                 raise _changed(str(source))
+            if lists.kept is not None:
+                beside.enter_context(open_output(lists.kept)).write(report.frequencies())
     return report
 
 

@@ -181,8 +181,7 @@ def write_filled(
     order = np.lexsort((labels, rows))
     rows, labels = rows[order], labels[order]
     beside, copied, new = filled_beside(target), 0, 0
-    with open_input(str(source)) as stream, ExitStack() as stack:
-        out = stack.enter_context(open_output(target))
+    with open_input(str(source)) as stream, ExitStack() as stack, open_output(target, stack) as out:
         if beside is not None:
             decisions.write(stack.enter_context(open_output(beside)), decisions.Lines(rows, labels), of=source)
         again = Counted(stream)
@@ -356,6 +355,14 @@ def suggest(
             fitted = data.fit("mpu", asked, run, hold_out_all=True)
             evidence = evidence_of(fitted, problem)
         found = find(evidence, problem, data.ids, choice, data.implications, run)
+        if outputs.suspects is not None:
+            suspects = found.suspects(choice.top)
+            write_cells(outputs.suspects, suspects, found, checksum, sources.file, names, data.record_ids)
+        if outputs.out_of_fold is not None and fitted is not None:
+            write_out_of_fold(outputs.out_of_fold, fitted, data.ids, data.instances_of_file)
+        if save is not None and fitted is not None:
+            files = provenance.of_files(data.described(), sources.others())
+            save(data.assembled(fitted, "mpu", options, run, files))
         filled = None
         if outputs.fill and outputs.target is not None:
             most = found.filling_in.size if choice == Choice() else None
@@ -368,14 +375,6 @@ def suggest(
                 why = _why(fitted, problem.features, found.listed, data, outputs.by_number)
             where = checksum, sources.file, names, data.record_ids
             write_cells(outputs.target, found.listed, found, *where, why)
-        if outputs.suspects is not None:
-            suspects = found.suspects(choice.top)
-            write_cells(outputs.suspects, suspects, found, checksum, sources.file, names, data.record_ids)
-        if outputs.out_of_fold is not None and fitted is not None:
-            write_out_of_fold(outputs.out_of_fold, fitted, data.ids, data.instances_of_file)
-        if save is not None and fitted is not None:
-            files = provenance.of_files(data.described(), sources.others())
-            save(data.assembled(fitted, "mpu", options, run, files))
     if len(suspects) > 1 and not suspects.probabilities.any():
         warnings.append(
             f"all {len(suspects):,} suspects that are listed have probability 0: nothing tells them apart, and "
@@ -428,12 +427,11 @@ def _fill_in(
     """Write the data filled in, with their rules on broader labels beside them; return how many labels are new."""
     assert outputs.target is not None
     of_file = sources.reading, data.instances_of_file, data.file_content
-    filled = write_filled(sources.file, outputs.target, found, most, rules, *of_file)
     beside = _beside(outputs, sources)[1]
     if beside is not None and data.implications is not None:
         with open_output(beside) as out:
             out.write(implication_lines(data.implications.next_broader()).encode())
-    return filled
+    return write_filled(sources.file, outputs.target, found, most, rules, *of_file)
 
 
 def _report(

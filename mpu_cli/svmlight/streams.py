@@ -241,7 +241,7 @@ def _fault(source: str | Path, error: Exception) -> str:
 
 
 @contextmanager
-def open_output(target: str | Path) -> Iterator[Writable]:
+def open_output(target: str | Path, beside: ExitStack | None = None) -> Iterator[Writable]:
     """Open a file for writing. It appears under its name when the ``with`` block has succeeded, or not at all.
 
     The bytes go to a temporary file in the same directory, which replaces the target at the end, and is removed if
@@ -250,6 +250,9 @@ def open_output(target: str | Path) -> Iterator[Writable]:
     (``/dev/stderr``, ``/dev/fd/9``) is written directly; ``-`` is standard output. With the suffix ``.gz``, ``.bz2`` or
     ``.xz`` it is compressed: always the same bytes for the same content. MpuError where the file cannot be created
     there, or the device is full.
+
+    `beside`: other outputs, which are closed when all of this one is on the disk, and appear before it: so both are
+    there, or neither is.
     """
     try:
         with ExitStack() as stack:
@@ -263,7 +266,11 @@ def open_output(target: str | Path) -> Iterator[Writable]:
                 raw = stack.enter_context(_destination(target))
             except OSError as error:
                 raise MpuError(f"{shown(target, 'output')}: cannot be written: {error.strerror}") from error
-            yield stack.enter_context(_compressed(raw, Path(target).suffix))
+            with _compressed(raw, Path(target).suffix) as out:
+                yield out
+            raw.flush()
+            if beside is not None:
+                beside.close()
     except OSError as error:
         if error.errno in NO_ROOM:
             raise MpuError(f"{shown(target, 'output')}: cannot be written: {error.strerror}") from error

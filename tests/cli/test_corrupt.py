@@ -7,6 +7,7 @@ from mpu_cli.cli.corrupt import corrupt
 from mpu_cli.commands.corrupt import SCHEMES
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.svmlight.reader import read
+from tests.full_disk import largest_file
 
 LINES = b"1,2 1:1\n3 1:1\n4,5,6 2:1\n"
 
@@ -95,6 +96,24 @@ def test_no_labels_at_all(run):
 def test_implicit_values(run):
     result = run("corrupt", "--missing-rate", 1, "--implicit-values", stdin=b"1,2 3 4\n")
     assert result.stdout_bytes == b" 3 4\n"
+
+
+@pytest.mark.parametrize("largest", ["the list", "the output"])
+def test_the_output_and_its_lists_appear_or_none(run, tmp_path, largest):
+    """`make` would take an output without its list for up to date."""
+    labels = ",".join(map(str, range(2000))) if largest == "the list" else "1"
+    source, target, kept, removed = (tmp_path / name for name in ("in.svm", "out.svm", "c.txt", "removed.tsv"))
+    source.write_text(f"{labels} 1:1{' ' * 12_000 * (largest == 'the output')}\n")
+    target.write_text("1 1:1\n")
+    args = ("corrupt", source, target, "--missing-rate", 0, "--kept", kept, "--removed", removed, "--kernel", "numpy")
+    with largest_file(12_000):
+        result = run(*args)
+    assert (result.exit_code, target.read_text()) == (1, "1 1:1\n")
+    assert "File too large" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.svm", "out.svm"]
+    assert run(*args).exit_code == 0
+    assert target.read_bytes() == source.read_bytes()
+    assert len(kept.read_text().splitlines()) == labels.count(",") + 1
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,9 @@
 """No room, no permission, the wrong kind of place: status 1, one line, what was there intact, nothing left over."""
 
 import os
-import resource
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from mpu_cli.cli import mpu
 from tests.cli.training import QUICK
-from tests.full_disk import fill
+from tests.full_disk import fill, largest_file
 
 N = 1000  # so that what the commands write does not fit in what follows
 ROOM = 8 * 1024
@@ -45,19 +42,6 @@ def run_in(folder: Path, arguments) -> Result:
     kernel = [] if arguments[0] == "vectorize" else ["--kernel", "numpy"]
     with chdir(folder):
         return CliRunner().invoke(mpu, [*map(str, arguments), *kernel])
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """Allow this process no larger files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "dont_write_bytecode", True)  # files that are cut short would be believed later
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def contents(folder) -> dict[str, bytes | None]:
