@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+from scipy.sparse import csr_array
+
 from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.manifest import manifest_of
@@ -13,7 +16,7 @@ from mpu_cli.commands.acceptance import KS, Acceptance
 from mpu_cli.commands.candidates import Candidate
 from mpu_cli.commands.evaluate import conclusion_on
 from mpu_cli.commands.predict import Fitness
-from mpu_cli.errors import BusyError, InputError, ModelError, without_secrets
+from mpu_cli.errors import BusyError, InputError, ModelError, OverlapError, shown, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
 from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import Run
@@ -24,6 +27,7 @@ from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.text.stored import is_same
 
 _NEW, _PRESENT = "the new model", "the present one"
+_COMPARED_FIRST = 16  # entries, before all are
 _log = logging.getLogger(__name__)
 
 
@@ -104,6 +108,19 @@ class Gate:
                 "models; make the data by mpu vectorize --like, or train once without --accept-on"
             )
 
+    def refuse_seen(self, features: csr_array) -> None:
+        """Raise OverlapError where the test data are among the training data, in one piece, whatever their labels."""
+        rows, done = np.arange(features.shape[0]), 0
+        for chunk in iter_chunks(self.acceptance.test, self.reading, run=self.run):
+            rows = _where(chunk.features, features, rows + done) - done
+            done += len(chunk)
+            if not len(rows):
+                return
+        raise OverlapError(
+            f"--accept-on: the instances of {shown(self.acceptance.test)} are those of the training data from number "
+            f"{rows[0] + 1} on; no training may see them"
+        )
+
     def test(self, model: TrainedModel, labels_expected: float) -> Outcome:
         """Predict the test data with a new model, and decide; `labels_expected` as in `Outcome`."""
         metric = self.acceptance.accept_metric
@@ -166,6 +183,28 @@ class Gate:
         counts, test = _Tallied(), self.acceptance.test
         fitness = Candidate(name, model).collect_part(counts, test, self.reading, self.run)
         return _Tested(name, counts.tally.counts(), fitness)
+
+
+def _where(part: csr_array, features: csr_array, rows: np.ndarray) -> np.ndarray:
+    """Return those of some rows from which on features have all rows of a part."""
+    n, nnz = part.shape[0], part.nnz
+    rows = rows[rows + n <= features.shape[0]]
+    rows = rows[features.indptr[rows + n] - features.indptr[rows] == nnz]
+    for entry in np.unique(np.linspace(0, nnz - 1, min(nnz, _COMPARED_FIRST)).astype(int)):
+        places = features.indptr[rows] + entry
+        is_same = (features.indices[places] == part.indices[entry]) & (features.data[places] == part.data[entry])
+        rows = rows[is_same]
+    return rows[[_is_there(part, features, row) for row in rows.tolist()]] if len(rows) else rows
+
+
+def _is_there(part: csr_array, features: csr_array, row: int) -> bool:
+    ends = features.indptr[row : row + part.shape[0] + 1]
+    entries = slice(ends[0], ends[-1])
+    return (
+        np.array_equal(ends - ends[0], part.indptr)
+        and np.array_equal(features.indices[entries], part.indices)
+        and np.array_equal(features.data[entries], part.data)
+    )
 
 
 def _refuse_without_labels(test: str, reading: Reading, run: Run) -> None:

@@ -19,7 +19,7 @@ from mpu_cli.commands.predict import write_out_of_fold
 from mpu_cli.errors import MpuError, OverlapError, without_secrets
 from mpu_cli.inputs.cluster_data import cluster_data
 from mpu_cli.inputs.read_sources import training_set
-from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, frequency_file
+from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, TrainingData, frequency_file
 from mpu_cli.methods import Fitted
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.memory import peak_bytes
@@ -129,6 +129,8 @@ def train(
             data = training_set(sources, run.timed(seconds), method)
         else:
             data = stack.enter_context(cluster_data(sources, on, run.timed(seconds)))
+        if gate is not None and isinstance(data, TrainingData):
+            gate.refuse_seen(data.features)
         if gate is not None and data.stored_vectorizer is not None:
             gate.refuse_other_numbers(packed(data.stored_vectorizer))
         described = in_background(data.described)  # while models are learned

@@ -1,6 +1,7 @@
 """`mpu train --accept-on`: the model is replaced by one that is not worse, and those before are kept."""
 
 import errno
+import gzip
 import json
 import os
 import re
@@ -28,6 +29,11 @@ def instances(wrong: int, times: int) -> str:
     return "".join(lines) * times
 
 
+def held_out(times: int) -> str:
+    """Instances of which the features tell the labels, in another order than those that are learned."""
+    return "".join(reversed(instances(0, times).splitlines(keepends=True)))
+
+
 class Nights:
     """A place in which a model is trained night after night."""
 
@@ -35,7 +41,7 @@ class Nights:
         self.run = run
         self.data, self.test, self.model = (folder / name for name in ("news.svm", "test.svm", "news.mpu"))
         self.folder = folder
-        self.test.write_text(instances(0, 10))
+        self.test.write_text(held_out(10))
 
     def train(self, wrong: int, *options, n_times: int = 10, **more):
         self.data.write_text(instances(wrong, n_times))
@@ -135,7 +141,7 @@ def test_the_same_model_again_displaces_nothing(three):
 
 def test_many_small_losses_do_not_add_up(nights):
     """Each is within the interval of the difference to the one before."""
-    nights.test.write_text(instances(0, 1))
+    nights.test.write_text(held_out(1))
     results = [nights.train(wrong, "-q") for wrong in range(5)]
     assert [result.exit_code for result in results] == [0, 0, 0, 0, 3]
     assert f"{nights.model} stays: news.mpu.3 is ahead of the new model by 0.200 micro-F1" in results[-1].stderr
@@ -182,8 +188,8 @@ def test_without_it_nothing_is_kept(nights):
 @pytest.mark.parametrize("name", ["a name", "a\nname", "-name", "*", "1"])
 def test_any_name(run, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    for data in (f"{name}.svm", "test.svm"):
-        Path(data).write_text(instances(0, 1))
+    Path(f"{name}.svm").write_text(instances(0, 1))
+    Path("test.svm").write_text(held_out(1))
     for seed in (1, 2):
         options = (*TRAINING, "--accept-on", "test.svm", "--seed", seed, "-q")
         assert run("train", *options, "--", f"{name}.svm").exit_code == 0
@@ -282,6 +288,25 @@ def test_info_lists_and_draws_what_was_tested(nights, tmp_path):
     drawn = (tmp_path / "nights.svg").read_text()
     for words in ("on the test data", "labels of an instance", "unknown features", "rejected"):
         assert words in drawn
+
+
+@pytest.mark.parametrize("form", ["copy", "compressed", "other labels", "one of several", "first instances"])
+def test_a_copy_of_the_training_data_is_refused(nights, form):
+    rows = [f"{i % 2 + 1} 1:{i}.5 {i + 2}:1\n" for i in range(40)]
+    nights.data.write_text("".join(rows))
+    files = [nights.data]
+    test = nights.folder / f"held-out.svm{'.gz' * (form == 'compressed')}"
+    text = "".join(f"# a copy\n{'1,2' * (form == 'other labels') or row[:1]}{row[1:]}" for row in rows)
+    test.write_bytes(gzip.compress(text.encode()) if form == "compressed" else text.encode())
+    if form == "one of several":
+        files = [nights.folder / "first.svm", nights.data]
+        files[0].write_text("1 1:1\n2 1:2\n")
+    if form == "first instances":
+        test.write_text("".join(rows[:20]))
+    result = nights.run("train", *files, "-o", nights.model, *TRAINING, "--accept-on", test)
+    assert (result.exit_code, nights.model.exists()) == (2, False)
+    assert "held-out.svm" in result.stderr
+    assert nights.run("train", *files, "-o", nights.model, *TRAINING, "--accept-on", nights.test).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -237,8 +237,8 @@ def test_clients_are_answered_by_one_model_or_the_other_while_it_is_replaced(ser
 def test_a_model_that_is_replaced_is_read_anew(service, run, made, tmp_path):
     asked = service("one")
     before = asked.ask("/health")[1]["version"]
-    for name in ("m", "test"):
-        (tmp_path / f"{name}.svm").write_text(OTHER)
+    (tmp_path / "m.svm").write_text(OTHER)
+    (tmp_path / "test.svm").write_text("".join(reversed(OTHER.splitlines(keepends=True))))
     assert run("train", tmp_path / "m.svm", *OPTIONS, "--accept-on", tmp_path / "test.svm").exit_code == 0
     model = tmp_path / "m.mpu"
     asked.until("/health", 200, version=hashlib.sha256((model / "manifest.json").read_bytes()).hexdigest()[:16])
