@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -16,7 +16,7 @@ from mpu_cli.commands.prediction_files import in_folder
 from mpu_cli.core.data.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.model.thresholds import reached
 from mpu_cli.errors import STANDARD_STREAM, InputError, OverflowingError
-from mpu_cli.evaluation.compare import Form, iter_predictions, pairs_of_files, pairs_of_part
+from mpu_cli.evaluation.compare import Form, iter_predictions, pairs_of_files
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import Reading
@@ -29,16 +29,10 @@ _PROBABILITIES = 1 << 22  # that are in memory at a time
 
 
 class InstanceCounts(Protocol):
-    """What an evaluation counts; counts of instances are added up."""
+    """What an evaluation counts."""
 
     def add(self, true: Dataset, predicted: Dataset, /) -> None:
         """Count some more instances."""
-
-    def __add__(self, other: Any, /) -> Self:
-        """Return what the instances of both give, in this order."""
-
-
-C = TypeVar("C", bound=InstanceCounts)
 
 
 @dataclass(frozen=True)
@@ -79,40 +73,28 @@ class Candidate:
 
     def collect(
         self,
-        counts: C,
+        counts: InstanceCounts,
         truth: Source,
         reading: Reading,
         run: Run,
         *,
         called: str = "PREDICTIONS",
         tick: Callable[[int], None] = lambda _: None,
-    ) -> C:
+    ) -> None:
         """Add the instances of data, with their predictions in the form of `evaluation.compare`, to counts.
 
         `called`: what the predictions are called in messages.
         `tick`: called with how many more instances are done with.
         """
         if self.model is None:
-            _add(counts, pairs_of_files(truth, self.source, reading, run, called), tick)
-        else:
-            self.warn(_add_predicted(counts, self.model, iter_chunks(truth, reading, run=run), truth, run, tick))
-        return counts
-
-    def collect_part(
-        self, counts: C, truth: str, reading: Reading, run: Run, tick: Callable[[int], None] = lambda _: None
-    ) -> Fitness:
-        """Add the instances of one of several files; they may be none. Return whether a model fits them."""
-        if self.model is None:
-            _add(counts, pairs_of_part(truth, str(self.source), reading, run), tick)
-            return Fitness()
-        chunks = iter_chunks(truth, reading, run=run, may_be_empty=True)
-        return _add_predicted(counts, self.model, chunks, truth, run, tick)
-
-    def warn(self, fitness: Fitness) -> None:
-        """Say where the model does not fit the data."""
+            for pair in pairs_of_files(truth, self.source, reading, run, called):
+                counts.add(*pair)
+                tick(len(pair[0]))
+            return
+        fitness = collect(counts, self.model, truth, reading, run, tick)
         for note in fitness.notes():
             _log.info(f"{self.name}: {note}")
-        for warning in [] if self.model is None else fitness.warnings(self.model):
+        for warning in fitness.warnings(self.model):
             _log.warning(f"{self.name}: {warning}")
 
     def of_data(self, data: Dataset, truth: Source, reading: Reading, run: Run) -> Dataset:
@@ -122,25 +104,22 @@ class Candidate:
         return _joined(predicted for _, predicted in _predicted(self.model, data, truth, run))
 
 
-def _add(counts: InstanceCounts, pairs: Iterable[tuple[Dataset, Dataset]], tick: Callable[[int], None]) -> None:
-    for pair in pairs:
-        counts.add(*pair)
-        tick(len(pair[0]))
-
-
-def _add_predicted(
+def collect(
     counts: InstanceCounts,
     model: bundle.TrainedModel,
-    chunks: Iterable[Dataset],
     truth: Source,
+    reading: Reading,
     run: Run,
-    tick: Callable[[int], None],
+    tick: Callable[[int], None] = lambda _: None,
 ) -> Fitness:
+    """Add the instances of data, as a model predicts them, to counts. Return whether it fits them."""
     refuse_other_vectorizer(truth, model.packed_vectorizer)
     fitness = Fitness()
-    for chunk in chunks:
+    for chunk in iter_chunks(truth, reading, run=run):
         fitness += Fitness.of(model, chunk.features)
-        _add(counts, _predicted(model, chunk, truth, run), tick)
+        for pair in _predicted(model, chunk, truth, run):
+            counts.add(*pair)
+            tick(len(pair[0]))
     return fitness
 
 

@@ -126,8 +126,8 @@ def evaluate_several(
     every = []
     for name in predictions:
         candidate = Candidate.of(name, truth)
-        begun = _CandidateCounts(candidate.form, metrics.threshold, Tally(metrics.ks), Tally(metrics.ks), c)
-        counts = candidate.collect(begun, truth, reading, run, called=name, tick=count)
+        counts = _CandidateCounts(candidate.form, metrics.threshold, Tally(metrics.ks), Tally(metrics.ks), c)
+        candidate.collect(counts, truth, reading, run, called=name, tick=count)
         every.append(counts.counts())
         cut += [name] * counts.is_cut
     values, differences = compare(every, c is not None, run.seed)
@@ -180,10 +180,6 @@ class _CandidateCounts:
         self.listed.add(labels, predicted.labels, predicted.features)
         if self.threshold is not None or not self.form.labels:
             self.over.add(labels, labels_from_scores(predicted.features, self.threshold))
-
-    def __add__(self, other: "_CandidateCounts") -> "_CandidateCounts":
-        both = self.listed + other.listed, self.over + other.over
-        return _CandidateCounts(self.form + other.form, self.threshold, *both, self.c)
 
     @property
     def _by_threshold(self) -> bool:
@@ -339,15 +335,15 @@ def evaluate(
     frequencies = metrics.frequencies(truth)
     how: dict[str, Any] = {"propensities": propensities, "calibration": calibration, "c": frequencies}
     candidate = Candidate.of(predictions, truth)
-    begun = replace(ComparisonCounts.none(predictions, metrics.threshold, metrics.ks, **how), form=candidate.form)
+    collected = replace(ComparisonCounts.none(predictions, metrics.threshold, metrics.ks, **how), form=candidate.form)
     if metrics.reviewed:
         pair, all_names = _reviewed_pair(truth, candidate, metrics, reading, run)
-        begun.add(*pair)
-        comparison = begun.comparison()
+        collected.add(*pair)
         intervals = _intervals(*pair, metrics.threshold, run.seed)
     else:
-        comparison = candidate.collect(begun, truth, reading, run, tick=count).comparison()
+        candidate.collect(collected, truth, reading, run, tick=count)
         intervals = None
+    comparison = collected.comparison()
     c = None if frequencies is None else frequencies.of_counts(comparison.label_sets)
     report = replace(build_report(comparison, metrics.names, c), intervals=intervals)
     if propensities is not None and comparison.propensity_scored is None:

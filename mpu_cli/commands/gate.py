@@ -13,7 +13,7 @@ from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.manifest import manifest_of
 from mpu_cli.bundle.writing import check_kept
 from mpu_cli.commands.acceptance import KS, Acceptance
-from mpu_cli.commands.candidates import Candidate
+from mpu_cli.commands.candidates import collect
 from mpu_cli.commands.evaluate import conclusion_on
 from mpu_cli.commands.predict import Fitness
 from mpu_cli.errors import BusyError, InputError, ModelError, OverlapError, shown, without_secrets
@@ -41,7 +41,7 @@ class Outcome:
     test_metric: str
     test_value: float  # The metric of the new model on the test data.
     test_difference: Difference | None  # To the model that decided; None where there is no other.
-    unknown_features: float  # float of the feature values of the test data whose feature never occurred in training.
+    unknown_features: float  # Share of the feature values of the test data whose feature never occurred in training.
     labels_per_instance: float  # Mean number of labels that it predicts for an instance of the test data.
     labels_expected: float  # The same, as estimated of the training data: annotations by the label frequency c.
     # Where it does not fit the test data.
@@ -56,9 +56,6 @@ class _Tallied:
 
     def add(self, true: Dataset, predicted: Dataset) -> None:
         self.tally.add(true.labels, predicted.labels, predicted.features)
-
-    def __add__(self, other: "_Tallied") -> "_Tallied":
-        return _Tallied(self.tally + other.tally)
 
 
 @dataclass(frozen=True)
@@ -180,8 +177,8 @@ class Gate:
                 _log.warning(f"{error}; {path.name} is not compared with")
 
     def _tested(self, name: str, model: TrainedModel) -> _Tested:
-        counts, test = _Tallied(), self.acceptance.test
-        fitness = Candidate(name, model).collect_part(counts, test, self.reading, self.run)
+        counts = _Tallied()
+        fitness = collect(counts, model, self.acceptance.test, self.reading, self.run)
         return _Tested(name, counts.tally.counts(), fitness)
 
 

@@ -59,10 +59,6 @@ class Tally:
         if scores is not None:
             self._gains.append(_gains(truth, scores, self.ks))
 
-    def __add__(self, other: "Tally") -> "Tally":
-        """Return the instances of both, in this order."""
-        return Tally(self.ks, self._sets + other._sets, self._gains + other._gains)
-
     def counts(self, labels: np.ndarray | None = None) -> "Counts":
         """Return label sets and gains of all chunks, for these labels, ascending. Default: those that are true."""
         if labels is None:

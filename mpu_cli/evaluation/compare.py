@@ -158,18 +158,13 @@ def pairs_of_files(
         return
     instances = 0
     for file, predicted in zip(truth, predictions, strict=True):
-        for pair in pairs_of_part(file, predicted, reading, run):
+        true_chunks = iter_chunks(file, reading, run=run, may_be_empty=True)
+        predicted_chunks = iter_predictions(predicted, reading, run, may_be_empty=True)
+        for pair in lockstep(true_chunks, predicted_chunks, shown(predicted), shown(file)):
             instances += len(pair[0])
             yield pair
     if not instances:
         raise no_instances(truth)
-
-
-def pairs_of_part(truth: str, predictions: str, reading: Reading, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
-    """Read one pair of several files in step; it may have no instances."""
-    true_chunks = iter_chunks(truth, reading, run=run, may_be_empty=True)
-    predicted_chunks = iter_predictions(predictions, reading, run, may_be_empty=True)
-    yield from lockstep(true_chunks, predicted_chunks, shown(predictions), shown(truth))
 
 
 @dataclass
@@ -232,19 +227,6 @@ class ComparisonCounts:
             if metrics is not None:
                 metrics.add(labels, predicted.features)
 
-    def __add__(self, other: "ComparisonCounts") -> "ComparisonCounts":
-        return ComparisonCounts(
-            self.form + other.form,
-            self.threshold,
-            self.listed + other.listed,
-            self.cut + other.cut,
-            self.ranking + other.ranking,
-            None if self.scored is None or other.scored is None else self.scored + other.scored,
-            None if self.reliability is None or other.reliability is None else self.reliability + other.reliability,
-            None if self.corrected is None or other.corrected is None else self.corrected + other.corrected,
-            self.c,
-        )
-
     def comparison(self) -> Comparison:
         """Return the result."""
         form, threshold = self.form, self.threshold
@@ -274,12 +256,6 @@ class Form:
         self.scores |= predicted.features.nnz > 0
         self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
         self._refuse_data()
-
-    def __add__(self, other: "Form") -> "Form":
-        """Return the form of both together; errors as for `see`."""
-        both = Form(self.name, *(getattr(self, x) or getattr(other, x) for x in ("labels", "scores", "_unscored")))
-        both._refuse_data()
-        return both
 
     def _refuse_data(self) -> None:
         if self.scores and self._unscored:

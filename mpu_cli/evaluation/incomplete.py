@@ -172,11 +172,6 @@ class CorrectedRanking:
         np.add.at(sums, np.minimum(sizes, _MANY_ANNOTATIONS), columns)
         self._sums.add(sums)
 
-    def __add__(self, other: "CorrectedRanking") -> "CorrectedRanking":
-        both = CorrectedRanking(self.ks)
-        both._sums = self._sums + other._sums
-        return both
-
     def results(self) -> dict[str, float]:
         """Return ``precision_at_K``, without bias and so perhaps above 1, and ``ndcg_at_K``, for each cut-off."""
         sums = self._sums.total

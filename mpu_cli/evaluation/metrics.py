@@ -47,11 +47,6 @@ class Sums:
         """Add a term to each sum: numbers of the shape of the sums."""
         self._terms.append(np.array(terms, float).reshape(self._shape))
 
-    def __add__(self, other: "Sums") -> "Sums":
-        both = Sums(*self._shape)
-        both._terms = self._terms + other._terms
-        return both
-
     @property
     def total(self) -> np.ndarray:
         """The sums: float64."""
@@ -155,15 +150,6 @@ class LabelSetMetrics:
         self._of_instances.add([x.sum() for x in precision_recall_f1(true_positives, sizes, true_sizes)])
         self._exact += int(np.count_nonzero((true_positives == sizes) & (true_positives == true_sizes)))
         self.instances += n
-
-    def __add__(self, other: "LabelSetMetrics") -> "LabelSetMetrics":
-        labels = merge_labels(self.labels, other.labels)
-        counts = np.zeros((3, len(labels)), np.int64)
-        for one in (self, other):
-            counts[:, np.searchsorted(labels, one.labels)] += [one.true_positives, one.predicted, one.support]
-        instances, exact = self.instances + other.instances, self._exact + other._exact
-        sums = self._of_instances + other._of_instances
-        return LabelSetMetrics(instances, labels, counts[0], counts[1], counts[2], sums, exact)
 
     def _count_labels(self, *occurrences: np.ndarray) -> None:
         labels = merge_labels(self.labels, *occurrences)
@@ -329,21 +315,6 @@ class RankingMetrics:
 
         self.labels = merge_labels(self.labels, truth.indices, scores.indices)
         self.instances += n
-
-    def __add__(self, other: "RankingMetrics") -> "RankingMetrics":
-        both = RankingMetrics(
-            self.ks,
-            self.instances + other.instances,
-            merge_labels(self.labels, other.labels),
-            self._unlisted + other._unlisted,
-            self._coverage_is_q + other._coverage_is_q,
-        )
-        both._sums, both._at_k = self._sums + other._sums, self._at_k + other._at_k
-        both._true_labels = merge_labels(self._true_labels, other._true_labels)
-        both._retrieved = [
-            merge_labels(*retrieved) for retrieved in zip(self._retrieved, other._retrieved, strict=True)
-        ]
-        return both
 
     def results(self) -> dict[str, float]:
         """Return the metrics of all instances so far.

@@ -219,11 +219,6 @@ class PropensityScoredMetrics:
                 gains[which, 1, i] = divide(weight * tied_gain(ranked, discounts, reach), most[ranked.rows]).sum()
         self._gains.add(gains)
 
-    def __add__(self, other: "PropensityScoredMetrics") -> "PropensityScoredMetrics":
-        both = PropensityScoredMetrics(self.propensities, self.ks)
-        both._gains = self._gains + other._gains
-        return both
-
     def results(self) -> dict[str, float]:
         """Return the metrics of all instances so far.
 

@@ -74,9 +74,6 @@ class Reliability:
         weights = values_at(truth, entry_rows(scores)[hit], scores.indices[hit])
         self._sums.add([np.bincount(number, p, minlength=_BINS), np.bincount(number[hit], weights, minlength=_BINS)])
 
-    def __add__(self, other: "Reliability") -> "Reliability":
-        return Reliability(self.cells + other.cells, self.true + other.true, self._sums + other._sums)
-
     @property
     def total(self) -> np.ndarray:
         """The sums of the scores, and of the true labels, of each bin: float64, shape (2, 10)."""

@@ -104,14 +104,8 @@ def plain_ranking(truth, scores) -> dict[str, float]:
 def corrected_ranking(weighted, scores) -> dict[str, float]:
     metrics = CorrectedRanking((1, 3, 5))
     for rows in np.split(np.arange(len(weighted)), [1, 700]):
-        metrics += chunk(weighted[rows], scores[rows])
+        metrics.add(csr_array(weighted[rows]), scores[rows])
     return metrics.results()
-
-
-def chunk(weighted, scores) -> CorrectedRanking:
-    metrics = CorrectedRanking((1, 3, 5))
-    metrics.add(csr_array(weighted), scores)
-    return metrics
 
 
 def test_rankings_of_complete_labels_are_the_plain_ones(ranked):
@@ -147,5 +141,6 @@ def test_the_number_of_true_labels_by_that_of_annotated_ones():
 
 
 def test_no_annotations_and_no_scores():
-    nothing = chunk(np.zeros((3, 4)), csr_array((3, 4), dtype=np.float32))
+    nothing = CorrectedRanking()
+    nothing.add(csr_array((3, 4)), csr_array((3, 4), dtype=np.float32))
     assert not any(nothing.results().values())
