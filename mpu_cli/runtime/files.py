@@ -46,27 +46,25 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
     """
     refuse_urls(outputs)
     inputs, outputs = _given(inputs), _given(outputs)
-    streams: dict[tuple[Any, ...] | str, str] = {}
+    folders = {name: path for name, path in (inputs | outputs).items() if name in directories}
+    streams: dict[Any, str] = {}
+    read: dict[Any, str] = {}
+    written: dict[Any, str] = {}
     for name, path in inputs.items():
         if (stream := _stream(path)) is not None and (other := streams.setdefault(stream, name)) != name:
             first = shown(inputs[other], "input")
             raise OverlapError(f"{other} and {name} are both {first}, which can be read only once")
-    written: dict[tuple[Any, ...] | str, str] = {}
+        if _is_there(path) and (identity := _identity(path, _STDIN)) is not None:
+            read.setdefault(identity, name)  # the command itself says what is missing
     for name, path in outputs.items():
-        for key in (path, _identity(path, _STDOUT) or path):
+        identity = _identity(path, _STDOUT)
+        for key in (path, identity or path):
             if (other := written.setdefault(key, name)) != name:
                 raise OverlapError(
                     f"{other} and {name} are both {shown(outputs[other], 'output')}; give one of them another name"
                 )
-    read: dict[tuple[Any, ...], str] = {}
-    for name, path in inputs.items():
-        if _is_there(path) and (identity := _identity(path, _STDIN)) is not None:
-            read.setdefault(identity, name)  # the command itself says what is missing
-    folders = {name: path for name, path in (inputs | outputs).items() if name in directories}
-    for name, path in outputs.items():
         is_folder = Path(path).is_dir()  # the command itself says whether it may be replaced
-        identity = _identity(path, _STDOUT)
-        if not is_folder and identity is not None and (other := read.get(identity, name)) != name:
+        if not is_folder and (other := read.get(identity, name)) != name:
             raise OverlapError(
                 f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name"
             )
