@@ -1,8 +1,8 @@
 """The figure of the README: test micro-F1 against the share of the labels that is missing, by mpu and by the usual way.
 
 `python -m benchmarks.front_figure TRAIN TEST FIGURE.svg` removes labels of TRAIN at five rates by `mpu corrupt` and
-learns from the same files by `mpu train` with default options, by `--method br` (a logistic regression for each label,
-threshold 0.5) and by `--c 1` (missing labels as negatives, the threshold by cross-validation). It draws the micro-F1 on
+learns from the same files by `mpu train` with default options, by `--c 1 --levels 1 --threshold 0.5` (missing
+labels as negatives) and by `--c 1` (the same, the threshold by cross-validation). It draws the micro-F1 on
 TEST, whose labels are complete. What was measured goes to a table beside the figure.
 """
 
@@ -17,7 +17,7 @@ RATES = (0, 0.2, 0.4, 0.6, 0.8)
 WAYS = {
     "mpu": [],
     "missing label = negative, threshold tuned": ["--c", "1"],
-    "missing label = negative": ["--method", "br"],
+    "missing label = negative": ["--c", "1", "--levels", "1", "--threshold", "0.5"],
 }
 
 

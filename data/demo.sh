@@ -27,7 +27,7 @@ step 'Compare with their complete labels' \
     evaluate data/digits-test.svm demo/predictions.txt
 
 step 'The same with missing labels taken for negatives: train' \
-    train demo/train.svm -o demo/naive.mpu --method br
+    train demo/train.svm -o demo/naive.mpu --c 1 --levels 1 --threshold 0.5
 step 'Predict' \
     predict demo/naive.mpu data/digits-test.svm -o demo/naive.txt
 step 'Compare' \

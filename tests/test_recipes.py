@@ -254,16 +254,6 @@ def test_the_guide_compares_methods(shell, tmp_path, instances):
 
 
 @pytest.mark.slow
-def test_the_guide_learns_by_a_classifier_of_scikit_learn(shell, tmp_path, instances):
-    for name, lines in (("news", instances[:1000]), ("news-test", instances[1000:])):
-        (tmp_path / f"{name}.svm").write_text("".join(lines))
-    result = shell("sh", "-e", "-c", guide("from-scikit-learn.md"))
-    assert result.returncode == 0, result.stderr
-    assert float(re.search(r"^micro_f1 +([.0-9]+)", result.stdout, re.MULTILINE)[1]) > 0.8
-    assert len([line for line in (tmp_path / "missing.tsv").read_text().splitlines() if line[0].isdigit()]) == 100
-
-
-@pytest.mark.slow
 def test_the_guide_reads_several_files(shell, tmp_path, instances):
     (tmp_path / "test").mkdir()
     for number, part in enumerate((instances[:500], instances[500:])):

@@ -1,4 +1,4 @@
-"""The methods as a scikit-learn estimator, trained or loaded."""
+"""A model as an estimator of scikit-learn, trained or loaded."""
 
 import os
 from dataclasses import replace
@@ -15,14 +15,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mpu_cli import bundle, methods
+from mpu_cli import bundle
 from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.incomplete import corrected
-from mpu_cli.runtime.options import FREQUENCY, checked, options_of
+from mpu_cli.runtime.options import FREQUENCY, checked
 
 
 class LabelSetsMixin(ClassifierMixin):
@@ -162,7 +162,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     thresholds_ : ndarray of float32, shape (q,)
         A label is predicted where its probability is at least its threshold; infinite for labels not in the model.
     expected_f1_ : float
-        Micro-F1 to expect on complete labels: out of fold, corrected for the missing ones. Of mpu and br only.
+        Micro-F1 to expect on complete labels: out of fold, corrected for the missing ones.
     expected_f1_interval_ : list of two floats
         90 % interval of it, by the sampling of instances, and by the interval of c where c was estimated: it holds as
         far as that of c does.
@@ -294,7 +294,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
         chosen = parameters.of_estimator(self)
-        if named.one_each and "c" in options_of(methods.METHODS[chosen["method"]].options):
+        if named.one_each:
             chosen["c"] = 1.0
         model = learning.learn(chosen, arrays.as_csr(X), annotations, ids)
         is_sparse = arrays.are_label_sets(y) or issparse(y)
@@ -310,9 +310,9 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         Returns
         -------
         ndarray of float32, shape (n, q)
-            Pr(y=1 | x), that the label is true, whether annotated or not. (Of m3l, a number that is 0.5 where its
-            score is 0.) Of more than 500 labels, mpu gives those of the most probable ones of each instance, some 20,
-            and 0 for the others. Of classes, where y had one dimension in `fit`, they add up to 1.
+            Pr(y=1 | x), that the label is true, whether annotated or not. Of more than 500 labels, those of the most
+            probable ones of each instance, some 20, and 0 for the others. Of classes, where y had one dimension in
+            `fit`, they add up to 1.
 
         Raises
         ------
@@ -456,8 +456,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
 
     def _first_level(self) -> tuple[LinearModel, Columns | None]:
         predictor = self._predictor()
-        if not isinstance(predictor, StackedModel) or predictor.kernel is not None:
-            raise AttributeError(f"a model of {self._model.method} is not linear: it has no coefficients")
+        if predictor.kernel is not None:
+            raise AttributeError("it has learned from features of a kernel: it has no coefficients")
         return predictor.levels[0], predictor.columns
 
     def _become(
@@ -531,9 +531,9 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
     recorded = {  # None: auto
         option.name: model.options[name]
         for name, option in parameters.DECLARED.items()
-        if model.options.get(name) is not None and model.method in methods.owners(name)
+        if model.options.get(name) is not None
     }
-    classifier = MPUClassifier(**{**recorded, "method": model.method})
+    classifier = MPUClassifier(**recorded)
     classifier.n_features_in_ = model.predictor.n_features
     classes = model.shown_labels(numbers)
     named = arrays.Named(csr_array((0, len(classes))), classes)

@@ -1,4 +1,4 @@
-"""Training, prediction and estimates for the estimator and the functions on arrays: all calls of methods and core."""
+"""Training, prediction and estimates for the estimator and the functions on arrays: all calls of core."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli import methods
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
@@ -21,6 +20,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.model import thresholds
+from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import LINEAR, Options, Validation
 from mpu_cli.core.select.hyper_parameters import Estimates
 from mpu_cli.core.select.sample import Sample, draw_labels, draw_questions, usual_folds
@@ -49,29 +49,29 @@ def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations
     Every parameter is from `parameters.checked`; features are float32, n x D; `ids` are the numbers of labels in files,
     ascending.
     """
-    method, options, run = chosen["method"], _options(chosen, annotations), run_of(chosen)
+    options, run = _options(chosen, annotations), run_of(chosen)
     data = TrainingData(features=matrix, labels=annotations.labels, ids=ids, **vars(annotations.label_information))
-    fitted = data.fit(method, options, run)
+    fitted = data.fit(options, run)
     for warning in fitted.warnings:
         warnings.warn(warning, MpuWarning, stacklevel=3)
-    return data.assembled(fitted, method, options, run)
+    return data.assembled(fitted, options, run)
 
 
 def predictions(
-    predictor: methods.Model, matrix: csr_array, run: Run, most: int | None = None
+    predictor: StackedModel, matrix: csr_array, run: Run, most: int | None = None
 ) -> Iterator[tuple[slice, Predictions]]:
-    """Predict instances slice by slice, in threads; `most` as for `methods.Model.predictions`."""
+    """Predict instances slice by slice, in threads; `most` as for `StackedModel.predictions`."""
     parts = _parts(predictor, matrix)
     predicted = parallel.run(lambda part: predictor.predictions(matrix[part], run, most), zip(parts), run.jobs)
     return zip(parts, predicted, strict=True)
 
 
-def _parts(predictor: methods.Model, matrix: csr_array) -> list[slice]:
+def _parts(predictor: StackedModel, matrix: csr_array) -> list[slice]:
     rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
     return [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
 
 
-def probabilities(predictor: methods.Model, matrix: csr_array, run: Run, columns: np.ndarray, width: int) -> np.ndarray:
+def probabilities(predictor: StackedModel, matrix: csr_array, run: Run, columns: np.ndarray, width: int) -> np.ndarray:
     """Predict how probable labels are, in these columns of an array of some width: float32, shape (n, width)."""
     refuse_large_predictions(matrix.shape[0], width)
     wide = np.zeros((matrix.shape[0], width), np.float32)
@@ -80,7 +80,7 @@ def probabilities(predictor: methods.Model, matrix: csr_array, run: Run, columns
     return wide
 
 
-def label_sets(predictor: methods.Model, matrix: csr_array, run: Run) -> csr_array:
+def label_sets(predictor: StackedModel, matrix: csr_array, run: Run) -> csr_array:
     """Predict label sets: csr_array of bool, shape (n, q)."""
 
     def of_part(part: slice) -> csr_array:
@@ -91,7 +91,7 @@ def label_sets(predictor: methods.Model, matrix: csr_array, run: Run) -> csr_arr
     return csr_array(vstack(list(label_sets), format="csr"))
 
 
-def most_probable(predictor: methods.Model, matrix: csr_array, run: Run, k: int) -> csr_array:
+def most_probable(predictor: StackedModel, matrix: csr_array, run: Run, k: int) -> csr_array:
     """Predict the k most probable labels of each instance: csr_array of float32, shape (n, q)."""
     predicted = (part for _, part in predictions(predictor, matrix, run, k))
     kept = [Top(k, 0).of_dense(part) if isinstance(part, np.ndarray) else part for part in predicted]
@@ -121,8 +121,6 @@ class OutOfFold:
 
 def held_out(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations) -> OutOfFold:
     """Predict every instance by models that have not seen it."""
-    if chosen["method"] != "mpu":
-        raise DataError(f"out-of-fold predictions are those of the method mpu, not of {chosen['method']}")
     options = _options(chosen, annotations)
     refuse_large_predictions(*annotations.labels.shape)
     run = run_of(chosen)
@@ -283,19 +281,17 @@ def without_features(n: int) -> csr_array:
     return csr_array((n, 1), dtype=np.float32)
 
 
-def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Any:
-    """Return the options of the chosen method; DataError if it does not use verified labels and there are some."""
-    method = methods.METHODS[chosen["method"]]
-    if annotations.label_features is not None and "label_features" not in method.takes:
-        raise DataError(f"label_features: the method {method.name} does not use them")
-    if annotations.verified is not None and "reviewed" not in method.takes:
-        raise DataError(f"reviewed, fully_labelled, ignored and sampled: the method {method.name} does not use them")
-    if annotations.groups is not None and "reviewed" not in method.takes:
-        raise DataError(f"groups: the method {method.name} does not use them")
-    options = method.options(**values_for(chosen, annotations.columns, annotations.width))
-    if (c := getattr(options, "c", None)) is not None:
+def _options(chosen: Mapping[str, Any], annotations: Annotations) -> Options:
+    """Return the chosen options, with c for the labels that are learned; DataError if the annotations refute it."""
+    values, width = {name: chosen[name] for name in options_of(Options)}, annotations.width
+    c = values["c"]
+    if c is not None and np.ndim(c):
+        if np.shape(c) != (width,):
+            raise DataError(f"c has shape {np.shape(c)}, and there are {width} labels: give one for each")
+        values["c"] = c = c[annotations.columns]
+    if c is not None:
         _refuse_refuted(c, annotations)
-    return options
+    return Options(**values)
 
 
 def _refuse_refuted(c: Any, annotations: Annotations) -> None:
@@ -311,17 +307,6 @@ def _cautions(estimates: Estimates, annotations: Annotations) -> list[str]:
 def _warn(texts: list[str]) -> None:
     for text in texts:
         warnings.warn(text, MpuWarning, stacklevel=4)
-
-
-def values_for(chosen: Mapping[str, Any], columns: np.ndarray, width: int) -> dict[str, Any]:
-    """Return the options of the chosen method, by name, for these of `width` labels."""
-    values = {name: chosen[name] for name in options_of(methods.METHODS[chosen["method"]].options)}
-    c = values.get("c")
-    if c is not None and np.ndim(c):
-        if np.shape(c) != (width,):
-            raise DataError(f"c has shape {np.shape(c)}, and there are {width} labels: give one for each")
-        values["c"] = c[columns]
-    return values
 
 
 def run_of(chosen: Mapping[str, Any]) -> Run:

@@ -13,8 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from mpu_cli import methods
-from mpu_cli.errors import DataError
+from mpu_cli.core.options import Options
 from mpu_cli.runtime.options import Kind, Option, RunOptions, Threads, Whole, options_of
 from mpu_cli.runtime.options import checked as checked_as
 from mpu_cli.runtime.run import Run, no_observer
@@ -60,23 +59,16 @@ def _in_python(option: Option) -> Option:
 
 _OF_RUN = options_of(RunOptions)
 # By the names of the options; each has its name in Python.
-DECLARED: dict[str, Option] = {name: _in_python(option) for name, option in (methods.options() | _OF_RUN).items()}
+DECLARED: dict[str, Option] = {name: _in_python(option) for name, option in (options_of(Options) | _OF_RUN).items()}
 
 
 def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Check parameters, and return them as plain Python values, ``auto`` as None.
 
     `parameters`: any of those in `DECLARED`, by the name of the option.
-    Raises DataError (a parameter is of a wrong type or out of its range, or belongs to another method and is not its
-    default).
+    Raises DataError (a parameter is of a wrong type or out of its range).
     """
-    values = {name: DECLARED[name].check(value) for name, value in parameters.items()}
-    method = values.get("method", methods.DEFAULT)
-    for name in values:
-        owners = methods.owners(name)
-        if method not in owners and (np.ndim(parameters[name]) or parameters[name] != DECLARED[name].written_default):
-            raise DataError(f"{DECLARED[name].name} is a parameter of {' and '.join(owners)}, not of {method}")
-    return values
+    return {name: DECLARED[name].check(value) for name, value in parameters.items()}
 
 
 def of_estimator(estimator: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ of the parts follows from the numbers.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,14 +17,9 @@ from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.predictions import Top
 from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration
 from mpu_cli.core.model.stacking import LinearModel, RbfFeatures, StackedModel
-from mpu_cli.errors import MpuError
 from mpu_cli.runtime.untrusted import expect
 from mpu_cli.svmlight.dataset import checked_csr
 from mpu_cli.svmlight.grammar import MAX_ID
-
-if TYPE_CHECKING:
-    from mpu_cli.methods import Model
-    from mpu_cli.methods.baselines.rbf import KernelModel
 
 Parts = dict[str, dict[str, np.ndarray]]
 
@@ -33,23 +28,18 @@ Parts = dict[str, dict[str, np.ndarray]]
 class Kind:
     """A kind of predictor."""
 
-    type: str  # name of its class
     numbers: Callable[[Any], dict[str, Any]]  # returns the JSON values of a predictor that are not in its arrays
     parts: Callable[[Any], Parts]  # returns the arrays of a predictor, by part and name
     # Yields name and layout of each part, from the numbers, the number of features that occurred in training, D and q
     layouts: Callable[[dict[str, Any], int, int, int], Iterator[tuple[str, Layout]]]
     # Restores the predictor from the numbers, the arrays, the features that occurred in training, and the thresholds.
     # Raises ValueError if they do not make one.
-    predictor: Callable[[dict[str, Any], Parts, Columns, np.ndarray], "Model"]
+    predictor: Callable[[dict[str, Any], Parts, Columns, np.ndarray], StackedModel]
 
 
-def kind_of(predictor: "Model") -> str:
-    """Return the name of a predictor's kind; MpuError where it has none."""
-    of_type = "of a kernel" if getattr(predictor, "kernel", None) is not None else type(predictor).__name__
-    for name, kind in KINDS.items():
-        if kind.type == of_type:
-            return name
-    raise MpuError(f"a model of the type {of_type} cannot be saved: that of a method should be a StackedModel")
+def kind_of(predictor: StackedModel) -> str:
+    """Return the name of a predictor's kind."""
+    return "stacked" if predictor.kernel is None else "rbf"
 
 
 def whole(number: Any, least: int = 0) -> int:
@@ -73,9 +63,6 @@ def number_list(values: Any, name: str, dtype: type) -> np.ndarray:
     types = {int} if np.issubdtype(dtype, np.integer) else {int, float}
     expect(type(values) is list and set(map(type, values)) <= types, f"{name} are not a list of numbers")
     return np.array(values, dtype)
-
-
-# mpu, br, elkan08, m3l-linear
 
 
 # Of a calibration, and how large their values can be.
@@ -242,43 +229,9 @@ def _rbf(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresholds: 
     return replace(_stacked(numbers, parts, occurring, thresholds), kernel=RbfFeatures(gamma=gamma, **arrays))
 
 
-# m3l-rbf
-
-
-def _kernel_numbers(model: "KernelModel") -> dict[str, Any]:
-    return {
-        "gamma": float(model.gamma),
-        "constant": float(model.constant),
-        "support": model.support.shape[0],
-        "entries": model.support.nnz,
-    }
-
-
-def _kernel_parts(model: "KernelModel") -> Parts:
-    return {"kernel": {"coefficients": model.coefficients} | _weights(model.support)}
-
-
-def _kernel_layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
-    m, entries = whole(numbers["support"], 1), whole(numbers["entries"])
-    coefficients: Layout = {"coefficients": (np.float32, (m, q))}
-    yield "kernel", coefficients | _csr_layout(entries, m)
-
-
-def _kernel(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresholds: np.ndarray) -> "Model":
-    from mpu_cli.methods.baselines.rbf import KernelModel
-
-    gamma = real(numbers["gamma"])
-    expect(0 < gamma < math.inf, "gamma out of range")
-    constant = real(numbers.get("constant", 0.0))  # earlier models had no bias
-    expect(0 <= constant < math.inf, "constant out of range")
-    support = _sparse(parts["kernel"], occurring.width)
-    return KernelModel(support, parts["kernel"]["coefficients"], gamma, thresholds, constant)
-
-
 KINDS = {
-    "stacked": Kind("StackedModel", _stacked_numbers, _stacked_parts, _stacked_layouts, _stacked),
-    "rbf": Kind("of a kernel", _rbf_numbers, _rbf_parts, _rbf_layouts, _rbf),
-    "kernel": Kind("KernelModel", _kernel_numbers, _kernel_parts, _kernel_layouts, _kernel),
+    "stacked": Kind(_stacked_numbers, _stacked_parts, _stacked_layouts, _stacked),
+    "rbf": Kind(_rbf_numbers, _rbf_parts, _rbf_layouts, _rbf),
 }
 # Of mpu 0.1: predictions of well for the instances that it had while it learned (it is transductive).
 FORMER_KINDS = ("transductive",)

@@ -4,7 +4,7 @@ import io
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -23,13 +23,11 @@ from mpu_cli.bundle.manifest import (
 )
 from mpu_cli.bundle.model_files import Layout, ascending, read_arrays, read_kept, read_label_names
 from mpu_cli.core.data.features import Columns
+from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import ModelError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.untrusted import expect
-
-if TYPE_CHECKING:
-    from mpu_cli.methods import Model
 
 
 @dataclass(frozen=True)
@@ -38,10 +36,7 @@ class TrainedModel:
 
     Attributes
     ----------
-    method : str
-        Name of the method that learned it.
-    predictor : Model
-        Of one of the kinds of `mpu_cli.bundle.kinds`.
+    predictor : StackedModel
     label_ids : ndarray of int64, shape (q,)
         The label, as written in files, of each column.
     c : ndarray of float64, shape (q,)
@@ -60,11 +55,10 @@ class TrainedModel:
         How it was trained (see `mpu_cli.bundle.manifest`). No prediction depends on it.
     """
 
-    method: str
-    predictor: "Model"
+    predictor: StackedModel
     label_ids: np.ndarray
     c: np.ndarray
-    occurring: "Columns"
+    occurring: Columns
     options: dict[str, Any]
     names: LabelNames | None = None
     packed_vectorizer: bytes | None = None
@@ -171,7 +165,7 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
     options = manifest.options | ({"c": c.tolist()} if manifest.options.get("c") == C_OF_LABELS else {})
     kept = (names, vectorizer, implies)
-    return TrainedModel(manifest.method, predictor, labels, c, occurring, options, *kept)
+    return TrainedModel(predictor, labels, c, occurring, options, *kept)
 
 
 def _implies(path: Path, implied: Implied, q: int) -> csr_array:

@@ -34,7 +34,7 @@ C_OF_LABELS = "labels"
 # Most brackets, quotation marks and colons in it: only its lists of numbers are long, and all else takes far more
 # memory than its text.
 MOST_MARKS = 1 << 12
-ARRAYS_NAME = re.compile(r"(level\d+|features|kernel|answers)-[0-9a-f]{16}\.npz")
+ARRAYS_NAME = re.compile(r"(level\d+|features)-[0-9a-f]{16}\.npz")
 NAMES_NAME = re.compile(r"labels-[0-9a-f]{16}\.txt")
 VECTORIZER_NAME = re.compile(r"vectorizer-[0-9a-f]{16}\.bin")
 IMPLIED_NAME = re.compile(r"implied-[0-9a-f]{16}\.npz")

@@ -281,7 +281,7 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     if isinstance(c := options.get("c"), list) and c == model.c.tolist():
         options = options | {"c": C_OF_LABELS}
     manifest = Manifest(
-        model.method,
+        "mpu",
         kind,
         options,
         model.predictor.n_features,

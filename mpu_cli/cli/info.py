@@ -172,19 +172,16 @@ def _lines(report: "ModelReport") -> dict[str, str]:
     instances = "instances not recorded" if origin is None else counted(origin.instances, "instance")
     data = f"{instances}, {counted(report.features, 'feature')}, {counted(report.labels, 'label')}"
     data += never_annotated(report.never_annotated or 0)
-    levels = "" if report.levels is None else f", {counted(report.levels, 'level')}"
-    lines = {"model": click.format_filename(report.model), "method": report.method + levels, "data": data}
+    lines = {"model": click.format_filename(report.model), "levels": str(report.levels), "data": data}
     lines["c"] = _frequency(report, rest)
     lines["C"] = _strength(rest, {} if origin is None else origin.options)
     low, high = report.thresholds.lowest, report.thresholds.highest
     lines |= prior_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
-    lines["expected"] = _expected(rest, report.c is not None and report.c.estimated)
-    rest.pop("one_c_p_value", None)  # recorded by earlier versions
+    lines["expected"] = _expected(rest, report.c.estimated)
     lines["options"] = _listed(rest) or "none"
     lines["set"] = _NOT_RECORDED if origin is None else _listed(origin.options) or "none but the defaults"
-    if report.levels is not None:
-        lines["weights"] = f"{report.weights:,} that are not zero"
+    lines["weights"] = f"{report.weights:,} that are not zero"
     lines["names"] = "of " + counted(report.named, "label") if report.named else "of no label"
     lines["texts"] = "accepted: it has the vectoriser" if report.knows_texts else "not accepted: it has no vectoriser"
     return lines | _history(origin)
@@ -208,8 +205,6 @@ def _history(origin: "Origin | None") -> dict[str, str]:
 
 def _frequency(report: "ModelReport", rest: dict[str, Any]) -> str:
     """Describe c, and remove its values from `rest`."""
-    if report.c is None:
-        return f"none: {report.method} has no label frequency"
     low, mean, high = report.c.lowest, report.c.mean, report.c.highest
     reviewed = rest.pop("c_by_people", None)
     is_known = rest.pop("c_known", True)
@@ -257,21 +252,19 @@ def _print_label(label: "ModelLabelReport", report: "ModelReport") -> None:
     annotated = _NOT_RECORDED if label.annotated is None else counted(label.annotated, "time")
     if label.annotated == 0:
         annotated, true = "never", "nothing tells how often"
-    elif label.c is None:
-        true = f"{report.method} does not estimate how often"
     else:
         true = _NOT_RECORDED if label.true is None else f"about {counted(round(label.true), 'time')}"
     lines = {
         "label": str(label.label) + ("" if label.name is None else f" {label.name}"),
-        "c": f"none: {report.method} has no label frequency" if label.c is None else f"{label.c:.3f}",
+        "c": f"{label.c:.3f}",
         "threshold": f"{label.threshold:.3f}",
         "annotated": annotated,
         "true": true,
     }
     if label.features_for is None:
-        lines["features"] = f"{report.method} has no weight for a feature"
+        lines["features"] = "it has learned from features of a kernel, and has no weight for one of an instance"
     if label.leans_on is None:
-        lines["links"] = "none: one level treats labels as independent" if report.levels else "none: it has no levels"
+        lines["links"] = "none: one level treats labels as independent"
     elif label.own is not None:
         lines["own prediction"] = f"{label.own:+.3f} at the last level"
     print_lines(lines)

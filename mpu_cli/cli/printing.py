@@ -76,7 +76,7 @@ def print_groups(rows: "list[GroupRow] | None") -> None:
 
 
 def print_report(report: "TrainingReport") -> None:
-    """Print the results of a training, one on each line; those that only some methods have come last."""
+    """Print the results of a training, one on each line."""
     elsewhere = ("c_assumption", "c_by_group", "warnings")
     rest = {name: value for name, value in as_json(report).items() if name not in elsewhere}
     instances, features, labels = (rest.pop(name) for name in ("instances", "features", "labels"))
@@ -85,7 +85,6 @@ def print_report(report: "TrainingReport") -> None:
     thresholds = [rest.pop("threshold")] if "threshold" in rest else rest.pop("thresholds").values()
     low, high = min(thresholds), max(thresholds)
     lines = {
-        "method": rest.pop("method"),
         "data": ", ".join(map(counted, (instances, features, labels), ("instance", "feature", "label"))),
     }
     lines["data"] += never_annotated(rest.pop("labels_never_annotated", 0))

@@ -1,4 +1,4 @@
-"""``mpu train``: the options of all methods, ``--accept-on``, and the help that lists them in groups."""
+"""``mpu train``: its options, ``--accept-on``, and the help that lists them in groups."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli import methods
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options
 from mpu_cli.cli.options import (
     FILE,
@@ -25,7 +24,7 @@ from mpu_cli.cli.printing import give, json_option, print_report
 from mpu_cli.cli.progress import by_name
 from mpu_cli.commands.acceptance import Acceptance
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
-from mpu_cli.core.options import RBF
+from mpu_cli.core.options import RBF, Options
 from mpu_cli.errors import STANDARD_STREAM, RejectedError
 from mpu_cli.runtime.options import options_of
 
@@ -34,17 +33,6 @@ if TYPE_CHECKING:
     from mpu_cli.commands.train import Saving
     from mpu_cli.inputs.training_data import Sources
     from mpu_cli.runtime.run import Run
-
-
-def _of_method(**values: Any) -> tuple[str, Any]:
-    """Return a method and its options; options of another method are wrong usage."""
-    method = values["method"]
-    for param in click.get_current_context().command.params:
-        if is_set(param.name) and method not in methods.owners(param.name):
-            owners = " and ".join(methods.owners(param.name))
-            raise click.UsageError(f"{param.opts[-1]} is an option of {owners}, not of {method}.")
-    declaration = methods.METHODS[method].options
-    return method, declaration(**{name: values[name] for name in options_of(declaration)})
 
 
 def _acceptance(accept_on: str | None, **values: Any) -> Acceptance | None:
@@ -58,7 +46,6 @@ def _acceptance(accept_on: str | None, **values: Any) -> Acceptance | None:
 
 
 _COMMON_TITLE = "Common options"
-_OTHERS = "Other methods"
 
 
 class GroupedCommand(click.Command):
@@ -66,7 +53,7 @@ class GroupedCommand(click.Command):
 
     `common`: the options that most need, by their long names with underscores: what they are comes first, in a
     sentence.
-    `groups`: the options of each group. Those that are in none are of other methods.
+    `groups`: the options of each group.
     """
 
     def __init__(self, *args: Any, common: str, groups: Mapping[str, str], **kwargs: Any) -> None:
@@ -78,10 +65,9 @@ class GroupedCommand(click.Command):
         """Write the groups."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         records = {_long_name(option): option.get_help_record(ctx) or ("", "") for option in options}
-        others = [name for name in records if not any(name in names for names in self.groups.values())]
         with formatter.section(_COMMON_TITLE):
             formatter.write_dl([(records[name][0], _first_words(records[name][1])) for name in self.common])
-        for title, names in {**self.groups, _OTHERS: others}.items():
+        for title, names in self.groups.items():
             with formatter.section(title):
                 formatter.write_dl([records[name] for name in names])
 
@@ -96,8 +82,8 @@ def _first_words(text: str) -> str:
 
 _COMMON = "output c levels labels reviewed accept_on jobs quiet json help"
 _GROUPS = {
-    "Learning": "method loss features levels cost eta0 epochs folds threshold seed",
-    "Knowledge of the labels": "c reviewed on_conflict reviewed_wins fully_labelled implied labels zero_based "
+    "Learning": "loss features levels cost eta0 epochs folds threshold seed",
+    "Knowledge of the labels": "c groups reviewed on_conflict reviewed_wins fully_labelled implied labels zero_based "
     "label_features prior",
     "Replacing the model": "accept_on accept_margin accept_metric keep",
     "Large data": "sample jobs kernel",
@@ -120,7 +106,7 @@ file of --label-features. Labels that have a name there, and are never annotated
 
 @click.command("train", cls=GroupedCommand, common=_COMMON, groups=_GROUPS, epilog=_EPILOG)
 @option("-o, --output MODEL", PATH, "The model, a directory. Default: the name of a single FILE with the suffix .mpu.")
-@as_one("learning", _of_method, *map(click_option, methods.options().values()))
+@as_one("learning", Options, *map(click_option, options_of(Options).values()))
 @option(
     "--oof FILE",
     PATH,
@@ -153,7 +139,7 @@ file of --label-features. Labels that have a name there, and are never annotated
 def train(
     sources: "Sources",
     output: Path | None,
-    learning: tuple[str, Any],
+    learning: Options,
     oof: Path | None,
     on: "OnCluster | None",
     run: "Run",
@@ -170,13 +156,11 @@ def train(
       mpu train part-*.svm.gz -o news.mpu --cluster tcp://scheduler:8786
       mpu train news.svm --levels 1 --json
       mpu train news.svm --reviewed checked.tsv   # with labels verified by people; see `mpu review`
-      mpu train news.svm --method elkan08 --c-method e3
       mpu train news.svm --accept-on test.svm --keep 5     # keeps the present model if the new one is worse
     """
     from dataclasses import replace
 
     from mpu_cli.commands import train as command
-    from mpu_cli.methods import DEFAULT
     from mpu_cli.svmlight.streams import Files
 
     if output is None:
@@ -187,13 +171,12 @@ def train(
         output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
-    method, options = learning
     saving = command.Saving(out_of_fold=oof, **of_saving)
     if "-" in map(str, (saving.out_of_fold, saving.history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if on is not None:
-        _refuse_on_cluster(sources, saving, method=method != DEFAULT, options=options)
-    done = command.train(sources, output, options, method=method, on=on, saving=saving, run=run)
+        _refuse_on_cluster(sources, saving, learning)
+    done = command.train(sources, output, learning, on=on, saving=saving, run=run)
     seconds = by_name(done.seconds)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
     give(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)
@@ -202,14 +185,13 @@ def train(
         raise RejectedError(f"{output} {stays}: {done.acceptance.verdict}")
 
 
-def _refuse_on_cluster(sources: "Sources", saving: "Saving", *, method: bool, options: Any) -> None:
+def _refuse_on_cluster(sources: "Sources", saving: "Saving", options: Options) -> None:
     """Raise UsageError where an option is not for a cluster."""
     from mpu_cli.svmlight.streams import files_of
 
     others = {
-        "--method": method,
-        "--features": not method and options.features == RBF,
-        "--loss": not method and options.loss not in (None, DEFAULT_LOSS),
+        "--features": options.features == RBF,
+        "--loss": options.loss not in (None, DEFAULT_LOSS),
         "--reviewed": sources.reviewed,
         "--fully-labelled": sources.fully_labelled,
         "--implied": sources.implied,

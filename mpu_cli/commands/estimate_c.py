@@ -136,7 +136,7 @@ def estimate(
     the data do not fit in memory).
     """
     refuse_unwritable(output)
-    data = training_set(sources, run, method=None)
+    data = training_set(sources, run, is_for_model=False)
     drawn = _Drawn.of(data, estimator, per_label, run)
     sample = drawn.sample
     estimated, scored = _Estimated(), None
@@ -335,7 +335,7 @@ def ask(
     """
     refuse_overlaps(sources.by_option(), {"--output": target})
     refuse_unwritable(target)
-    data = training_set(sources, run, method=None)
+    data = training_set(sources, run, is_for_model=False)
     drawn = draw_questions(data.problem, n, validation, run, data.scores)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):

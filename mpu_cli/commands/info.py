@@ -14,7 +14,6 @@ from scipy.special import expit
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import Origin, parse_origin
 from mpu_cli.core.model.explanation import explain, strongest_links
-from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import MpuError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
@@ -51,13 +50,11 @@ class ModelLabelReport:
 
     label: int
     name: str | None  # None without names, or where numbers were requested.
-    c: float | None  # Label frequency; None where the method knows none.
+    c: float  # Label frequency.
     threshold: float
     annotated: int | None  # Annotations in training; None where that was not recorded.
-    # Estimated number of true labels in training; None also where the method knows no label frequency.
-    true: float | None
-    # `features_for`, `features_against`: The heaviest weights of each sign. None where the model has no weight for a
-    # feature.
+    true: float | None  # Estimated number of true labels in training.
+    # `features_for`, `features_against`: The heaviest weights of each sign. None: it learned from a kernel's.
     features_for: list[FeatureWeight] | None = field(default=None, metadata=NULL)
     features_against: list[FeatureWeight] | None = field(default=None, metadata=NULL)
     # Weight of its own prediction by the levels before; None where there is one level.
@@ -91,8 +88,7 @@ class ModelReport:
     """What a model says of itself."""
 
     model: str
-    method: str
-    levels: int | None  # None where the model has no levels.
+    levels: int
     labels: int
     named: int  # How many of them have names.
     # Number of labels without annotations, which have names or features alone; None if that was not recorded.
@@ -100,7 +96,7 @@ class ModelReport:
     features: int  # Features that occurred in training.
     weights: int  # Weights that are not zero.
     knows_texts: bool  # Whether it keeps the vectoriser that made its data of texts.
-    c: ModelFrequencyReport | None  # None where the method has no label frequency.
+    c: ModelFrequencyReport
     thresholds: Thresholds
     options: dict[str, Any]  # Further records of its training: options and results.
     origin: Origin | None  # How it was trained; None where that was not recorded.
@@ -141,7 +137,7 @@ def _are_numbers(values: Any) -> bool:
 
 
 def _is_by_people(record: Any) -> bool:
-    """Whether this is the record of `methods.mpu` on what people have decided."""
+    """Whether this is the record of a training on what people have decided."""
     if not isinstance(record, dict) or record.keys() - {"answers", "yes"} != _BY_PEOPLE:
         return False
     alone = record["by_annotations_alone"]
@@ -170,20 +166,17 @@ class _Described:
         self.path = path
         self.names = None if by_number else model.names
         self._by_number = by_number
-        predictor = model.predictor
-        self.stacked = predictor if isinstance(predictor, StackedModel) and predictor.kernel is None else None
         self.options = {k: v for k, v in model.options.items() if k not in _FINDINGS or _FINDINGS[k](v)}
         self.origin = self._origin()
 
     def report(self, of_labels: list[ModelLabelReport]) -> ModelReport:
-        model, levels = self.model, () if self.stacked is None else self.stacked.levels
+        model, levels = self.model, self.model.predictor.levels
         names = model.names
         named = 0 if names is None else sum(bool(names.by_number.get(label)) for label in model.label_ids.tolist())
         thresholds = model.predictor.thresholds
         return ModelReport(
             model=str(self.path),
-            method=model.method,
-            levels=len(levels) or None,
+            levels=len(levels),
             labels=len(model.label_ids),
             named=named,
             never_annotated=None if self.origin is None else self.origin.annotated.count(0),
@@ -218,23 +211,21 @@ class _Described:
 
     def label(self, k: int, top: int) -> ModelLabelReport:
         model, origin = self.model, self.origin
-        knows_c = "c" in model.options
         report = ModelLabelReport(
             label=int(model.label_ids[k]),
             name=self._name(k),
-            c=float(model.c[k]) if knows_c else None,
+            c=float(model.c[k]),
             threshold=float(model.predictor.thresholds[k]),
             annotated=None if origin is None else origin.annotated[k],
-            true=float(origin.true[k]) if origin is not None and origin.annotated[k] and knows_c else None,
+            true=float(origin.true[k]) if origin is not None and origin.annotated[k] else None,
         )
-        if self.stacked is None:
-            return report
-        weights = explain(self.stacked, k)
-        report = replace(
-            report,
-            features_for=self._features(weights.features, top),
-            features_against=self._features(-weights.features, top, -1),
-        )
+        weights = explain(model.predictor, k)
+        if model.predictor.kernel is None:
+            report = replace(
+                report,
+                features_for=self._features(weights.features, top),
+                features_against=self._features(-weights.features, top, -1),
+            )
         if weights.leans_on is None or weights.leaned_on_by is None:
             return report
         own = float(weights.leans_on[k])
@@ -249,7 +240,7 @@ class _Described:
         ]
 
     def _features(self, weights: np.ndarray, top: int, sign: int = 1) -> list[FeatureWeight]:
-        columns = None if self.stacked is None else self.stacked.columns
+        columns = self.model.predictor.columns
         listed = []
         for j in _largest(weights, top):
             number = j if columns is None else int(columns.indices[j])
@@ -267,10 +258,8 @@ class _Described:
             return {}
         return dict(enumerate(unpacked(self.model.packed_vectorizer, str(self.path)).features or (), 1))
 
-    def _frequency(self) -> ModelFrequencyReport | None:
+    def _frequency(self) -> ModelFrequencyReport:
         options, c = self.options, self.model.c
-        if "c" not in options:
-            return None
         return ModelFrequencyReport(
             lowest=float(c.min()),
             mean=float(c[0] if (c == c[0]).all() else c.mean()),
@@ -337,9 +326,6 @@ def _counts(axes: Any, origin: Origin | None) -> None:
 
 def _frequencies(axes: Any, model: bundle.TrainedModel) -> None:
     axes.set(title="label frequency", xlabel="c, the share of the true labels that is annotated", ylabel="labels")
-    if "c" not in model.options:
-        _say(axes, f"{model.method} knows none")
-        return
     axes.hist(model.c, bins=np.linspace(0, 1, 41))
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.set_xlim(0, 1)
@@ -348,7 +334,7 @@ def _frequencies(axes: Any, model: bundle.TrainedModel) -> None:
 
 def _calibration(axes: Any, model: bundle.TrainedModel) -> None:
     axes.set(title="calibration", xlabel="prediction of the last level", ylabel="probability that it stands for")
-    calibration = getattr(model.predictor, "calibration", None)
+    calibration = model.predictor.calibration
     if calibration is None:
         _say(axes, "predictions are taken as they are")
         return
@@ -360,7 +346,7 @@ def _calibration(axes: Any, model: bundle.TrainedModel) -> None:
 
 def _links(axes: Any, model: bundle.TrainedModel, names: LabelNames | None) -> None:
     axes.set(title="strongest links: which label leans on which", xlabel="log-odds that a prediction of 1 adds")
-    links = strongest_links(model.predictor, _LINKS) if isinstance(model.predictor, StackedModel) else []
+    links = strongest_links(model.predictor, _LINKS)
     if not links:
         _say(axes, "none")
         return

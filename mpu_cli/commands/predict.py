@@ -16,11 +16,11 @@ from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.commands.prediction_files import RECORD_FORMS, Ids, Texts, header, record_writer
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.model.explanation import named_reasons
-from mpu_cli.core.model.stacking import STACK_SCALE, StackedModel
+from mpu_cli.core.model.stacking import STACK_SCALE
 from mpu_cli.core.suggest.suggestions import Cells
 from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError, counted
 from mpu_cli.evaluation.compare import with_thresholds
-from mpu_cli.methods import Fitted
+from mpu_cli.inputs.fitted import Fitted
 from mpu_cli.names import EVERY_LABEL, Suggestible
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
@@ -99,8 +99,8 @@ class Fitness:
 
 
 def _length(model: TrainedModel) -> float | None:
-    """Return the root of the mean squared length of the instances in training; None where the model does not tell."""
-    if model.method != "mpu" or not isinstance(model.predictor, StackedModel):
+    """Return the root of the mean squared length of the instances in training; None where it is 0, or of a kernel."""
+    if model.predictor.kernel is not None:
         return None
     return model.predictor.scale / STACK_SCALE or None
 
@@ -313,8 +313,8 @@ _Why = Callable[[csr_array, Cells], list[list[str]]]
 def _why(model: TrainedModel) -> _Why:
     """Return a function that names features; MpuError where the model does not tell."""
     predictor = model.predictor
-    if not isinstance(predictor, StackedModel) or predictor.kernel is not None:
-        raise MpuError(f"--why needs a linear model, and this one is of the method {model.method}")
+    if predictor.kernel is not None:
+        raise MpuError("--why needs a linear model, and this one has learned from features of a kernel")
     names = None if model.packed_vectorizer is None else unpacked(model.packed_vectorizer, "the model").features
     return lambda features, cells: named_reasons(predictor, features, cells.rows, cells.columns, names)
 
@@ -420,7 +420,7 @@ def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: in
     The file is written completely or not at all. `ids` are the labels, as written in files: int64, shape (q,).
     """
     predictions, thresholds = fitted.out_of_fold, fitted.model.thresholds
-    assert predictions is not None  # of a method that takes it
+    assert predictions is not None
     everything = np.zeros(1, np.float32)
     with open_output(target) as out:
         for start in range(0, n, _ROWS):

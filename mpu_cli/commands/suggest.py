@@ -18,7 +18,6 @@ from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.data.verified_labels import Verdict
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.explanation import named_reasons
-from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.suggest import suggestions
 from mpu_cli.core.suggest.by_answers import Corrections
@@ -27,10 +26,9 @@ from mpu_cli.core.suggest.posterior import posterior_at
 from mpu_cli.core.suggest.suggestions import ByDecisions, Cells, Choice, FillingIn
 from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError
+from mpu_cli.inputs.fitted import Fitted
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.training_data import ReviewCounts, Sources, TrainingData, frequency_file
-from mpu_cli.methods import Fitted
-from mpu_cli.methods.mpu import evidence_of
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.naming import filled_file, implication_lines, implied_file
 from mpu_cli.review import decisions
@@ -352,8 +350,8 @@ def suggest(
             warnings += [] if data.review is None else data.review.cautions(data.names)
             warnings += data.left_out_of(evidence.estimates)
         else:
-            fitted = data.fit("mpu", asked, run, hold_out_all=True)
-            evidence = evidence_of(fitted, problem)
+            fitted = data.fit(asked, run, hold_out_all=True)
+            evidence = fitted.evidence(problem)
         found = find(evidence, problem, data.ids, choice, data.implications, run)
         if outputs.suspects is not None:
             suspects = found.suspects(choice.top)
@@ -362,7 +360,7 @@ def suggest(
             write_out_of_fold(outputs.out_of_fold, fitted, data.ids, data.instances_of_file)
         if save is not None and fitted is not None:
             files = provenance.of_files(data.described(), sources.others())
-            save(data.assembled(fitted, "mpu", options, run, files))
+            save(data.assembled(fitted, options, run, files))
         filled = None
         if outputs.fill and outputs.target is not None:
             most = found.filling_in.size if choice == Choice() else None
@@ -472,6 +470,5 @@ def _report(
 
 def _why(fitted: Fitted, features: csr_array, listed: Cells, data: TrainingData, by_number: bool) -> list[str]:
     """Return, for each suggestion, the features that speak most for it, by name where they have names."""
-    assert isinstance(fitted.model, StackedModel) and fitted.model.kernel is None
     names = None if by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
     return list(map("; ".join, named_reasons(fitted.model, features, listed.rows, listed.columns, names)))

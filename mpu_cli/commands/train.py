@@ -1,6 +1,5 @@
 """Train a model on files, here or by a cluster, and report it: ``mpu train``."""
 
-import logging
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -9,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli import bundle, methods
+from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, provenance
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.commands.acceptance import Acceptance
 from mpu_cli.commands.gate import Gate, Outcome
 from mpu_cli.commands.history import append, refuse_unappendable
 from mpu_cli.commands.predict import write_out_of_fold
-from mpu_cli.errors import MpuError, OverlapError, without_secrets
+from mpu_cli.core.options import Options
+from mpu_cli.errors import OverlapError, without_secrets
 from mpu_cli.inputs.cluster_data import cluster_data
+from mpu_cli.inputs.fitted import Fitted
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, TrainingData, frequency_file
-from mpu_cli.methods import Fitted
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.memory import peak_bytes
 from mpu_cli.runtime.parallel import in_background
@@ -36,13 +36,12 @@ class TrainingReport:
     """The result of `train`."""
 
     model: Path  # The directory that was written.
-    method: str
     instances: int
     features: int  # Those that occur.
     labels: int
     labels_never_annotated: int | None = None  # Labels that have names or features alone; None where there are none.
     review: ReviewCounts | None = None  # Counts of the decisions in review files.
-    findings: dict[str, Any] = field(metadata=INLINE)  # The results of the method.
+    findings: dict[str, Any] = field(metadata=INLINE)
     c_assumption: str | None = None  # What c rests on where it comes from annotations alone.
     threshold: float | None = None  # From which probability on a label is predicted: one that all labels share.
     thresholds: dict[int, float] | None = None  # The same where labels have thresholds of their own, by number.
@@ -61,12 +60,11 @@ class HistoryLine:
     time: str
     model: Path
     file: str  # The data, as they were named.
-    method: str
     instances: int
     features: int
     labels: int
     annotations: int
-    c: float | None  # The mean over labels, where each has its own; None where the method has none.
+    c: float | None  # The mean over labels, where each has its own.
     c_estimated: bool | None
     c_interval: Sequence[float] | None  # Empty if there is none. Of 90 %.
     expected_micro_f1: float | None  # On complete labels: out of fold, corrected for c.
@@ -77,7 +75,7 @@ class HistoryLine:
     acceptance: Outcome | None = field(default=None, metadata=INLINE)  # With --accept-on.
 
 
-_log = logging.getLogger(__name__)
+_DEFAULTS = Options()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +90,8 @@ class Saving:
 def train(
     sources: Sources,
     target: Path,
-    options: Any = None,
+    options: Options = _DEFAULTS,
     *,
-    method: str = methods.DEFAULT,
     on: OnCluster | None = None,
     saving: Saving = Saving(),
     run: Run = DEFAULT_RUN,
@@ -105,17 +102,12 @@ def train(
 
     `sources`: with `on`, the workers read the data, by their full names; the model and the predictions
     out of fold are written here.
-    `options`: an instance of the method's options; its `c` may be the Path of a file. Default: with their defaults.
-    `method`: one of `methods.INDUCTIVE`; with `on`, mpu.
+    `options`: `c` may be the Path of a file.
     `on`: where workers read and learn. Default: this process does.
     Raises InputError, ClusterError (as of `training_set`, or the file of label frequencies cannot be read), BusyError
-    (another training is at work there), MpuError (the method cannot learn from the data, or the model cannot be
+    (another training is at work there), MpuError (nothing can be learned from the data, or the model cannot be
     written).
     """
-    chosen = methods.METHODS[method]
-    if not chosen.saved:
-        raise MpuError(f"models of {method} cannot be saved: compare it by `mpu experiment`, or use it from Python")
-    options = chosen.options() if options is None else options
     _refuse_files(sources, target, options, saving)
     hold_out_all = saving.out_of_fold is not None
     seconds: dict[str, float] = {}
@@ -126,7 +118,7 @@ def train(
             gate = Gate.opened(saving.acceptance, target, sources.reading, run.timed(seconds))
         data: AnnotatedData
         if on is None:
-            data = training_set(sources, run.timed(seconds), method)
+            data = training_set(sources, run.timed(seconds))
         else:
             data = stack.enter_context(cluster_data(sources, on, run.timed(seconds)))
         if gate is not None and isinstance(data, TrainingData):
@@ -135,12 +127,12 @@ def train(
             gate.refuse_other_numbers(packed(data.stored_vectorizer))
         described = in_background(data.described)  # while models are learned
         asked = data.resolved(options)
-        fitted = data.fit(method, asked, run, hold_out_all)
+        fitted = data.fit(asked, run, hold_out_all)
         with run.timed(seconds).step(Step.WRITE):
             if saving.out_of_fold is not None:
                 write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.instances_of_file)
             files = provenance.of_files(described.result(), sources.others())
-            model = data.assembled(fitted, method, options, run, files)
+            model = data.assembled(fitted, options, run, files)
             if gate is None:
                 save(model)
         report = _report(model, target, data, fitted, seconds)
@@ -182,14 +174,13 @@ def _report(
     shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
     return TrainingReport(
         model=target,
-        method=model.method,
         instances=len(data),
         features=len(model.occurring.indices),
         labels=len(data.ids),
         labels_never_annotated=len(data.never_annotated) or None,
         review=data.review,
         findings=fitted.findings,
-        c_assumption=None if fitted.estimates is None else fitted.estimates.assumption,
+        c_assumption=fitted.estimates.assumption,
         threshold=shared,
         thresholds=thresholds if shared is None else None,
         seconds={Step.READ: seconds[Step.READ], **fitted.seconds, Step.WRITE: seconds[Step.WRITE]},
@@ -201,7 +192,7 @@ def _report(
 
 def _line(report: TrainingReport, sources: Sources) -> HistoryLine:
     c = report.findings.get("c")
-    shared = ("model", "method", "instances", "features", "labels", "annotations", "cluster", "acceptance")
+    shared = ("model", "instances", "features", "labels", "annotations", "cluster", "acceptance")
     found = ("c_estimated", "c_interval", "expected_micro_f1", "expected_micro_f1_interval")
     values: dict[str, Any] = {name: getattr(report, name) for name in shared}
     values |= {name: report.findings.get(name) for name in found}

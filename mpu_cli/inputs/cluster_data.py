@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from mpu_cli.bundle import provenance
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.core.data.features import Columns
+from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
+from mpu_cli.inputs.fitted import Fitted
 from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, Sources, refuse_filled
-from mpu_cli.methods import Fitted, mpu
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import files_of
 from mpu_cli.text.sidecars import Sidecars
@@ -72,11 +73,11 @@ class ClusterData(AnnotatedData):
         """How many instances are annotated with each label."""
         return self.collection.counts().by_chance
 
-    def _fit(self, method: str, options: Any, run: Run, hold_out_all: bool) -> Fitted:
+    def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted:
         from mpu_cli.cluster.training import learn
 
         model, report = learn(self.collection, options, run)
-        return replace(mpu.fitted(options, model, report), seconds=report.seconds)
+        return Fitted.of(options, model, report, has_label_features=False)
 
     def counts(self, fitted: Fitted) -> provenance.Counts:
         """Count annotated labels, and true ones by the label frequency."""

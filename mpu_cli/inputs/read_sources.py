@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli import methods
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
 from mpu_cli.names import LabelNames
@@ -23,12 +22,11 @@ from mpu_cli.text.sidecars import Sidecars, from_one
 from mpu_cli.text.stored import Stored
 
 
-def training_set(
-    sources: Sources, run: Run, method: str | None = methods.DEFAULT, is_read_again: bool = False
-) -> TrainingData:
+def training_set(sources: Sources, run: Run, is_for_model: bool = True, is_read_again: bool = False) -> TrainingData:
     """Read the data of a training.
 
-    `method`: the method to train by; None: no model is trained, and the vectoriser beside the data is not read.
+    `is_for_model`: whether a model is trained; else neither the vectoriser beside the data nor features of labels are
+    read.
     `is_read_again`: whether the file will be read a second time, so that its checksum is needed.
     Raises InputError (a file cannot be read, no instance has a label, or a review or the names beside the data do not
     fit them).
@@ -39,10 +37,10 @@ def training_set(
             sidecars.contents.setdefault(str(sources.file))
         data = read_training_data(sources, run, sidecars)
         data = replace(data, file_content=sidecars.contents.get(str(sources.file)))
-        if method is None:
+        if not is_for_model:
             return data
         data = replace(data, stored_vectorizer=sidecars.stored_vectorizer(data.instances_of_file))
-        return with_label_features(data, sources, run) if "label_features" in methods.METHODS[method].takes else data
+        return with_label_features(data, sources, run)
 
 
 def with_label_features(data: TrainingData, sources: Sources, run: Run) -> TrainingData:

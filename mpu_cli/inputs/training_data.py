@@ -11,19 +11,19 @@ from typing import Any, Self, TypedDict
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli import methods
 from mpu_cli.bundle import TrainedModel, provenance
 from mpu_cli.core.data.features import Columns, with_width
 from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.problem import LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels, widened
-from mpu_cli.core.frequency.given import EstimatedRates, earlier_estimate, refuse_refuted
+from mpu_cli.core.frequency.given import EstimatedRates, refuse_refuted
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
+from mpu_cli.core.options import Options
 from mpu_cli.core.select.hyper_parameters import Estimates
 from mpu_cli.errors import InputError, MpuError, counted, shown
+from mpu_cli.inputs.fitted import Fitted, fit
 from mpu_cli.inputs.side_tables import read_frequencies, read_groups, read_scores
-from mpu_cli.methods import Fitted
 from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
 from mpu_cli.names.naming import find_broader, find_filled, read_implications
 from mpu_cli.review import decisions, matching
@@ -167,14 +167,11 @@ class AnnotatedData(LabelInformation, ABC):
         """The labels that are never annotated, ascending."""
         return self.ids[self.annotations == 0]
 
-    def fit(self, method: str, options: Any, run: Run, hold_out_all: bool = False) -> Fitted:
-        """Train a model, as `methods.fit` does; its warnings include warnings about the review."""
-        fitted = self._fit(method, options, run, hold_out_all)
+    def fit(self, options: Options, run: Run, hold_out_all: bool = False) -> Fitted:
+        """Train a model; its warnings include warnings about the review."""
+        fitted = self._fit(options, run, hold_out_all)
         cautions = [] if self.review is None else self.review.cautions(self.names)
-        if fitted.estimates is not None:
-            cautions += self.left_out_of(fitted.estimates)
-        elif (earlier := earlier_estimate(getattr(options, "c", None))) is not None:
-            cautions += earlier.warnings
+        cautions += self.left_out_of(fitted.estimates)
         return replace(fitted, warnings=(*cautions, *fitted.warnings))
 
     def left_out_of(self, estimates: Estimates) -> list[str]:
@@ -186,13 +183,12 @@ class AnnotatedData(LabelInformation, ABC):
         return str(label) if self.names is None else self.names.shown(label)
 
     @abstractmethod
-    def _fit(self, method: str, options: Any, run: Run, hold_out_all: bool) -> Fitted: ...
+    def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted: ...
 
     def features_of(self, fitted: Fitted) -> Columns:
         """Return the features that occur in the data, or in features of labels that the model uses."""
-        columns = getattr(fitted.model, "columns", None)
-        if columns is not None:  # it has weights of no others, and of all of them
-            return columns
+        if fitted.model.columns is not None:  # it has weights of no others, and of all of them
+            return fitted.model.columns
         used = self.label_features if fitted.findings.get("prior") else None
         occurring = self.occurring if used is None else self.occurring.joined(Columns.occurring(used))
         return replace(occurring, width=fitted.model.n_features)
@@ -202,19 +198,18 @@ class AnnotatedData(LabelInformation, ABC):
         """Count the data, for the record of a training."""
 
     def assembled(
-        self, fitted: Fitted, method: str, options: Any, run: Run, files: dict[str, Any] | None = None
+        self, fitted: Fitted, options: Options, run: Run, files: dict[str, Any] | None = None
     ) -> TrainedModel:
         """Return a model with everything that is saved; the options are as the user chose them.
 
         `files` are from `provenance.of_files`; None for arrays.
         """
         return TrainedModel(
-            method=method,
             predictor=fitted.model,
             label_ids=self.ids,
             c=fitted.c,
             occurring=self.features_of(fitted),
-            options=methods.record(options, run, fitted),
+            options=fitted.record(options, run),
             names=None if self.names is None else self.names.only(self.ids.tolist()),
             implies=None if self.implications is None else self.implications.among(self.ids, self.ids),
             packed_vectorizer=None if self.stored_vectorizer is None else packed(self.stored_vectorizer),
@@ -229,29 +224,29 @@ class AnnotatedData(LabelInformation, ABC):
         """Return how a cluster carried out a training; None where there was none."""
         return None
 
-    def resolved(self, options: Any) -> Any:
+    def resolved(self, options: Options) -> Options:
         """Return the options with the label frequencies themselves in place of the file that has them.
 
         Raises InputError (the file of label frequencies cannot be read, or lacks a label), MpuError (the options weigh
         features of labels, and there are none).
         """
-        file, prior = frequency_file(options), getattr(options, "prior", None)
+        file, prior = frequency_file(options), options.prior
         if self.label_features is None and isinstance(prior, float | int) and prior:
             raise MpuError(
                 f"--prior {prior:g} is the weight of the features of labels, and there are none: give "
                 "--label-features, or data that mpu vectorize made, with names of labels"
             )
-        return options if file is None else replace(options, c=self.frequencies_of(file))
+        c: Any = None if file is None else self.frequencies_of(file)
+        return options if file is None else replace(options, c=c)
 
     def frequencies_of(self, file: Path) -> np.ndarray | EstimatedRates:
         """Read the label frequency of each label; those that are never annotated may be absent from the file."""
         return read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
 
 
-def frequency_file(options: Any) -> Path | None:
+def frequency_file(options: Options) -> Path | None:
     """Return the file of label frequencies that options name."""
-    c = getattr(options, "c", None)
-    return c if isinstance(c, Path) else None
+    return options.c if isinstance(options.c, Path) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,27 +295,27 @@ class TrainingData(AnnotatedData):
         """Estimate c from verified labels, as `from_people` does."""
         return from_people(self.labels, self.verified, self.sampled, self.second, automatic, answered)
 
-    def _fit(self, method: str, options: Any, run: Run, hold_out_all: bool) -> Fitted:
-        return methods.fit(method, self.problem, options, run, hold_out_all=hold_out_all)
+    def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted:
+        return fit(self.problem, options, run, hold_out_all)
 
     def counts(self, fitted: Fitted) -> provenance.Counts:
         """Count annotated labels, and true ones by the label frequency and verified labels."""
         frequency = LabelFrequency.of(fitted.c, self.labels.shape, self.verified, fitted.groups)
         return provenance.Counts.of(self.labels, frequency)
 
-    def resolved(self, options: Any) -> Any:
+    def resolved(self, options: Options) -> Options:
         """Return the options with the label frequencies themselves, and refuse those that the annotations refute.
 
         Raises InputError, MpuError (as of `AnnotatedData.resolved`), DataError (annotations refute c).
         """
         options = super().resolved(options)
-        if (c := getattr(options, "c", None)) is not None:
-            refuse_refuted(c, self.labels, self.verified, self._shown)
+        if options.c is not None:
+            refuse_refuted(options.c, self.labels, self.verified, self._shown)
         return options
 
     @property
     def problem(self) -> Problem:
-        """The problem that methods solve."""
+        """The problem that is learned."""
         return Problem(self.features, self.labels, **vars(self.label_information))
 
     def widened(self, every: np.ndarray) -> Self:

@@ -1,8 +1,7 @@
 """The methods by name: Kong et al. 2014, Section 3.3, Comparative Methods.
 
 A method is one module or package here with a list `METHODS`; no other module has to be changed for it. One of another
-package is a `Method` with an entry point of the group `mpu.methods`. The options of both appear in `mpu train`, in `mpu
-experiment`, among the parameters of the estimator, and in a model's record. Importing this package imports no NumPy:
+package is a `Method` with an entry point of the group `mpu.methods`. Importing this package imports no NumPy:
 methods import numerical packages when they run.
 """
 
@@ -11,13 +10,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from itertools import compress
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from mpu_cli.errors import DataError, MpuError, MpuWarning
 from mpu_cli.methods.method import Fitted, Method, Model, Task
-from mpu_cli.runtime.options import Option, Words, options_of
+from mpu_cli.runtime.options import options_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from mpu_cli.core.data.problem import Problem
     from mpu_cli.runtime.run import Run
 
-__all__ = ["DEFAULT", "INDUCTIVE", "METHODS", "Fitted", "Method", "Model", "Task", "fit", "options", "owners", "record"]
+__all__ = ["METHODS", "Fitted", "Method", "Model", "Task", "fit"]
 
 DEFAULT = "mpu"
 
@@ -60,37 +58,8 @@ def _refuse_clash(method: Any, methods: dict[str, Method]) -> None:
                 raise MpuError(f"{other.name} declares the option {name} in another way")
 
 
-def _has_declared(method: Method) -> bool:
-    return method.parse is None or bool(options_of(method.options))
-
-
 METHODS = {method.name: method for method in sorted(_all(), key=lambda method: (method.name != DEFAULT, method.name))}
 METHODS = _with_outside(METHODS, entry_points(group="mpu.methods"))
-# Methods with a model, which predicts other instances, and options that are declared, if there are any.
-INDUCTIVE = tuple(method.name for method in METHODS.values() if not method.transductive and _has_declared(method))
-_CHOICE = Option("method", Words(INDUCTIVE), DEFAULT, " ".join(f"{name}: {METHODS[name].help}" for name in INDUCTIVE))
-
-
-def options() -> dict[str, Option]:
-    """Return the option for the choice of an inductive method, and the options of all of them, by name.
-
-    The help of an option that the default method lacks begins with the methods that have it.
-    """
-    declarations = {_CHOICE.name: _CHOICE}
-    for method in INDUCTIVE:
-        for name, option in options_of(METHODS[method].options).items():
-            having = owners(name)
-            whose = "" if DEFAULT in having else f"{' and '.join(having)} only. "
-            declared = replace(option, help=whose + option.help)
-            if declarations.setdefault(name, declared) != declared:
-                raise TypeError(f"{method} declares {name} in another way than the methods before it")
-    return declarations
-
-
-def owners(name: str) -> tuple[str, ...]:
-    """Return the inductive methods that have an option."""
-    having = [name in options_of(METHODS[m].options) or name in METHODS[m].takes for m in INDUCTIVE]
-    return tuple(compress(INDUCTIVE, having)) or INDUCTIVE
 
 
 def fit(
@@ -99,7 +68,6 @@ def fit(
     options: Any = None,
     run: "Run | None" = None,
     unlabeled: "csr_array | None" = None,
-    hold_out_all: bool = False,
 ) -> Fitted:
     """Train a model of all labels by a method.
 
@@ -108,7 +76,6 @@ def fit(
     `options`: an instance of the method's options. Default: all defaults.
     `run`: observes every step.
     `unlabeled`: csr_array, shape (m, any), float32: the instances that a transductive method labels.
-    `hold_out_all`: of mpu and br: predict all instances out of fold.
     Raises DataError (the options belong to another method), MpuError (the method cannot learn from these data;
     TooLargeError if they would not fit in memory).
     """
@@ -122,13 +89,4 @@ def fit(
         raise MpuError(f"{name} labels instances while it learns: it needs some to label")
     seconds: dict[str, float] = {}
     run = (run or DEFAULT_RUN).timed(seconds)
-    return replace(method.fit(Task(problem, asked, run, unlabeled, hold_out_all)), seconds=seconds)
-
-
-def record(options: Any, run: "Run", fitted: Fitted) -> dict[str, Any]:
-    """Return the record of a training for the model: the options, and the values chosen or estimated for them."""
-    asked = {name: getattr(options, name) for name in options_of(type(options))}
-    return {name: value for name, value in asked.items() if name not in fitted.findings} | {
-        "seed": run.seed,
-        **fitted.findings,
-    }
+    return replace(method.fit(Task(problem, asked, run, unlabeled)), seconds=seconds)

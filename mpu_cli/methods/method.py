@@ -9,8 +9,7 @@ if TYPE_CHECKING:  # help texts need methods, but no NumPy
     from scipy.sparse import csr_array
 
     from mpu_cli.core.data.predictions import Predictions
-    from mpu_cli.core.data.problem import InstanceGroups, Problem
-    from mpu_cli.core.select.hyper_parameters import Estimates
+    from mpu_cli.core.data.problem import Problem
     from mpu_cli.runtime.run import Run
 
 
@@ -51,15 +50,12 @@ class Task:
     run : Run
     unlabeled : csr_array, shape (m, any), float32, or None
         The instances that a transductive method labels.
-    hold_out_all : bool
-        Whether to predict all instances out of fold, if the method takes "oof".
     """
 
     problem: "Problem"
     options: Any
     run: "Run"
     unlabeled: "csr_array | None" = None
-    hold_out_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,12 +73,6 @@ class Fitted:
         Warnings for the user of the model.
     seconds : dict
         Wall time of each step.
-    out_of_fold : ndarray or csr_array of float32, shape (n, q), or None
-        Out-of-fold predictions of all instances, if the task requests them.
-    groups : InstanceGroups or None
-        Groups of instances with their label frequencies, if the data have groups.
-    estimates : Estimates or None
-        Where the label frequency comes from; None where the method has none.
     """
 
     model: Model
@@ -90,9 +80,6 @@ class Fitted:
     c: "np.ndarray"
     warnings: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
-    out_of_fold: "Predictions | None" = None
-    groups: "InstanceGroups | None" = None
-    estimates: "Estimates | None" = None
 
     @classmethod
     def without_c(cls, task: Task, model: Model, report: Any, warnings: tuple[str, ...] = ()) -> "Fitted":
@@ -105,7 +92,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the command line and the estimator, by name.
+    """A method by name.
 
     Attributes
     ----------
@@ -113,14 +100,8 @@ class Method:
     options : type
         A dataclass whose fields are made by `runtime.options.option`.
     fit : callable
-    takes : tuple of str
-        Options of `mpu train` that it has beyond its own: "reviewed", "reviewed_wins", "fully_labelled",
-        "label_features", "oof".
     transductive : bool
         Whether it labels only instances that it has during training.
-    saved : bool
-        Whether `mpu train` can save its models: a `StackedModel`, or what has a kind in `bundle/kinds.py`. With others,
-        it is refused before it learns.
     parse : callable or None
         Makes the options of what stands after the name in `mpu experiment`, where that is not ``option=value`` alone.
     """
@@ -129,9 +110,7 @@ class Method:
     help: str
     options: type
     fit: Callable[[Task], Fitted]
-    takes: tuple[str, ...] = ()
     transductive: bool = False
-    saved: bool = True
     parse: Callable[[Sequence[str]], Any] | None = None
 
 

@@ -114,7 +114,7 @@ def test_coefficients_are_those_of_the_first_level(halved, to):
 
 def test_a_kernel_model_has_no_coefficients(halved):
     X, _, S = halved
-    model = MPUClassifier(method="m3l-rbf", C=1.0, gamma=0.5).fit(X[:100], S[:100])
+    model = MPUClassifier(C=1.0, c=1.0, features="rbf").fit(X[:100], S[:100])
     assert not hasattr(model, "coef_")
 
 

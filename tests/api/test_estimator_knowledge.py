@@ -72,9 +72,3 @@ def test_cross_validation_takes_its_part_of_what_is_known(dense):
 def test_knowledge_of_other_shape_or_values_is_refused(dense, known):
     with refused(ValueError):
         MPUClassifier(**QUICK).fit(dense[0], dense[2], **known)
-
-
-def test_only_mpu_knows_what_was_reviewed(dense):
-    X, _, S = dense
-    with refused(ValueError):
-        MPUClassifier(method="br").fit(X, S, fully_labelled=np.ones(len(X), bool))

@@ -63,9 +63,3 @@ def test_features_of_another_shape_are_refused(problem, shape):
     X, S, _, _ = problem
     with refused(ValueError):
         MPUClassifier(**QUICK).fit(X, S, label_features=np.zeros(shape))
-
-
-def test_other_methods_do_not_take_them(problem):
-    X, S, _, V = problem
-    with refused(ValueError, "label_features: "):
-        MPUClassifier(method="br").fit(X, S, label_features=V)

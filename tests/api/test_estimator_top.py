@@ -30,11 +30,10 @@ def many():
 
 
 @pytest.mark.parametrize("k", [1, 2, np.int64(4), 9])
-@pytest.mark.parametrize("method", ["mpu", "m3l-rbf"])
-def test_the_top_are_the_largest_of_all_probabilities(k, method):
+@pytest.mark.parametrize("features", ["linear", "rbf"])
+def test_the_top_are_the_largest_of_all_probabilities(k, features):
     X, S = few()
-    parameters = QUICK if method == "mpu" else {"method": method, "C": 1.0, "gamma": 0.5}
-    model = MPUClassifier(**parameters, classes=["e", "d", "c", "b", "a"]).fit(X, S)
+    model = MPUClassifier(**QUICK | {"features": features}, classes=["e", "d", "c", "b", "a"]).fit(X, S)
     probabilities, top = model.predict_proba(X), model.predict_top(X, k)
     assert (top.shape, top.dtype) == (S.shape, np.float32)
     learned = [0, 1, 2, 4]

@@ -182,8 +182,6 @@ def test_out_of_fold_predictions_are_of_all_instances(simulated):
     found = out_of_fold(X, S, MPUClassifier(c=0.5, C=10, sample=50))
     assert ((found.probabilities > 0) & (found.probabilities < 1)).all()
     assert found.c.tolist() == [0.5, 0.5, 0.5]
-    with refused(ValueError):
-        out_of_fold(X, S, MPUClassifier(method="br"))
 
 
 @slow_uncompiled

@@ -46,7 +46,6 @@ def _calibration(predicted=(0.0, 1.0), actual=(0.0, 1.0)) -> dict:
 # Manifests that say something else; values of other types are for `test_any_value_in_the_manifest`.
 VALUES = {
     "another kind": {"kind": "forest"},
-    "kind of other parts": {"kind": "kernel", "predictor": {"gamma": 1, "support": 3, "entries": 3}},
     "other format": {"format": "another model"},
     "a newer format": {"format_version": 99, "labels": ...},
     "version zero": {"format_version": 0},

@@ -66,7 +66,7 @@ def _level(seed: int, shape: tuple[int, int]) -> LinearModel:
 
 def _trained(seed: int, predictor: StackedModel) -> bundle.TrainedModel:
     label_ids, c = np.array([0, 7, 2**31 - 2]), np.array([0.4, 1, 0.1])
-    return bundle.TrainedModel("mpu", predictor, label_ids, c, KNOWN, {"seed": seed})
+    return bundle.TrainedModel(predictor, label_ids, c, KNOWN, {"seed": seed})
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -74,7 +74,6 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 def assert_same(left: bundle.TrainedModel, right: bundle.TrainedModel):
-    assert left.method == right.method
     for name in ("label_ids", "c"):
         np.testing.assert_array_equal(getattr(left, name), getattr(right, name), strict=True)
     assert_same_columns(left.occurring, right.occurring)

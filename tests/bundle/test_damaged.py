@@ -185,7 +185,7 @@ def test_the_manifest_of_a_million_labels_is_small(path):
     rising = np.linspace(0.1, 1, q)
     level = LinearModel(weights, rising.astype(np.float32) - 20)
     predictor = StackedModel((level,), 0.3, rising.astype(np.float32), top=Top(), columns=KNOWN)
-    model = bundle.TrainedModel("mpu", predictor, np.arange(q) * 2, rising, KNOWN, {})
+    model = bundle.TrainedModel(predictor, np.arange(q) * 2, rising, KNOWN, {})
     bundle.save(model, path)
     assert (path / "manifest.json").stat().st_size < 10_000
     assert_same(bundle.load(path), model)

@@ -53,7 +53,7 @@ def test_that_of_an_earlier_model_is_removed_by_the_next_training(told):
 
 
 def test_that_of_another_model_is_not_taken_for_its_own(told):
-    edit(told, method="br")
+    edit(told, mpu_version="0")
     assert bundle.load(told).origin is None
 
 

@@ -83,13 +83,6 @@ def test_labels_with_names(run, assert_same, tmp_path):
     assert_same(tmp_path / "six.mpu", tmp_path / "six.svm")
 
 
-def test_label_frequencies_of_the_last_level(run, assert_same, tmp_path):
-    (tmp_path / "six.svm").write_text(SIX)
-    assert run("train", tmp_path / "six.svm", "--method", "elkan08").exit_code == 0
-    assert json.loads((tmp_path / "six.mpu" / "manifest.json").read_text())["predictor"]["frequencies"] == "level0"
-    assert_same(tmp_path / "six.mpu", tmp_path / "six.svm")
-
-
 def test_features_of_a_kernel(run, assert_same, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 1]

@@ -47,7 +47,7 @@ def test_a_saved_model_with_a_calibration_for_each_stratum_loads_equal(path):
 def test_a_model_without_features_loads_equal(path):
     level = LinearModel(np.zeros((0, 1), np.float32), np.ones(1, np.float32))
     stacked = StackedModel((level,), 0.3, np.full(1, 0.5, np.float32))
-    model = bundle.TrainedModel("mpu", stacked, np.array([3]), np.ones(1), Columns(np.zeros(0, np.int32), 0), {})
+    model = bundle.TrainedModel(stacked, np.array([3]), np.ones(1), Columns(np.zeros(0, np.int32), 0), {})
     bundle.save(model, path)
     assert_same(bundle.load(path), model)
 
@@ -287,7 +287,7 @@ def large_model():
     known = Columns(np.arange(50_000, dtype=np.int32), 50_000)
     level = LinearModel(np.ones((50_000, 1), np.float32), np.ones(1, np.float32))
     stacked = StackedModel((level,), 0.3, np.full(1, 0.5, np.float32))
-    return bundle.TrainedModel("mpu", stacked, np.array([3]), np.ones(1), known, {})
+    return bundle.TrainedModel(stacked, np.array([3]), np.ones(1), known, {})
 
 
 def test_a_limit_on_the_size_of_files_leaves_the_old_model(saved):

@@ -25,7 +25,7 @@ def ask(**variables: str) -> subprocess.CompletedProcess:
         ("mpu tr", 1, {"plain,train"}),
         ("mpu ", 1, {f"plain,{name}" for name in mpu.commands}),
         ("mpu train --lev", 2, {"plain,--levels"}),
-        ("mpu train --method m3", 3, {"plain,m3l-linear", "plain,m3l-rbf"}),
+        ("mpu train --loss sq", 3, {"plain,squared-hinge"}),
         ("mpu train new", 2, {"file,new"}),
     ],
 )

@@ -107,5 +107,3 @@ def test_fit_takes_them_as_the_command_does(run, collection, tmp_path):
         MPUClassifier().fit(X, S, groups=names[1:])
     with refused(TypeError):
         MPUClassifier().fit(X, S, group=names)
-    with refused(ValueError, "groups: "):
-        MPUClassifier(method="br").fit(X, S, groups=names)

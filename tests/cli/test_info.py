@@ -67,8 +67,8 @@ def test_how_it_was_trained(run, tmp_path, monkeypatch):
         "files": [],
         "others": ["--fully-labelled more.svm"],
     }
-    sizes = {name: report[name] for name in ("model", "method", "levels", "labels", "named", "features")}
-    assert sizes == {"model": "tiny.mpu", "method": "mpu", "levels": 1, "labels": 3, "named": 0, "features": 3}
+    sizes = {name: report[name] for name in ("model", "levels", "labels", "named", "features")}
+    assert sizes == {"model": "tiny.mpu", "levels": 1, "labels": 3, "named": 0, "features": 3}
     assert report["options"]["cost"] == 30
 
 
@@ -88,7 +88,7 @@ def test_a_stream_has_a_name_and_no_size(run, tmp_path):
 def test_a_readable_report(run, news):
     lines = dict(line.split("  ", 1) for line in run("info", news).stdout.splitlines())
     lines = {name: text.strip() for name, text in lines.items()}
-    assert lines["method"] == "mpu, 2 levels"
+    assert lines["levels"] == "2"
     assert lines["data"] == "40 instances, 4 features, 3 labels"
     assert lines["c"] == "0.500, set by the user: 50.0% of the true labels are missing"
     assert lines["C"].startswith("30 (set), step ") and lines["C"].endswith(", 5 epochs (set)")
@@ -166,26 +166,21 @@ def test_models_of_earlier_versions_say_what_they_know(run, path):
     model = bundle.load(path / "model")
     label = int(model.label_ids[0])
     report = told(run, path / "model", "--label", label)
-    assert (report["method"], report["labels"], report["origin"]) == (model.method, len(model.label_ids), None)
+    assert (report["labels"], report["origin"]) == (len(model.label_ids), None)
     (found,) = report["of_labels"]
     assert found["annotated"] is None and found["threshold"] == pytest.approx(model.predictor.thresholds[0])
     text = readable(run, path / "model", "--label", label)
     assert "\ntrained not recorded\n" in text and "data instances not recorded, " in text
 
 
-@pytest.mark.parametrize("method", ["br", "elkan08", "m3l-linear", "m3l-rbf"])
-def test_models_of_other_methods_say_what_they_do_not_have(run, digits, tmp_path, method):
+def test_a_model_of_a_kernel_has_no_weight_for_a_feature(run, digits, tmp_path):
     source = tmp_path / "some.svm"
     source.write_bytes(b"".join(digits[0].read_bytes().splitlines(keepends=True)[:200]))
-    run("train", source, "--method", method, "--cost", 1, "--folds", 2, "-q")
+    run("train", source, "--features", "rbf", "--cost", 1, "--folds", 2, "--levels", 2, "-q")
     (label,) = told(run, tmp_path / "some.mpu", "--label", 3)["of_labels"]
     text = readable(run, tmp_path / "some.mpu", "--label", 3)
-    knows_c = method in ("br", "elkan08")
-    assert (f"c none: {method} has no label frequency\n" in text) != knows_c
-    assert (label["c"] is None, label["true"] is None) == (not knows_c, not knows_c)
-    assert (label["features_for"] is None) == (method == "m3l-rbf")
-    assert label["leans_on"] is None
-    assert ("links none: " if method != "m3l-rbf" else "features m3l-rbf has no weight for a feature\n") in text
+    assert label["features_for"] is None and label["leans_on"]
+    assert "features it has learned from features of a kernel" in text
 
 
 def test_features_by_name(run, tmp_path):

@@ -167,13 +167,6 @@ def test_several_reviews_and_the_readable_report(run, problem, checked, tmp_path
     assert "130 instances complete, 130 of them drawn at random" in text
 
 
-@pytest.mark.parametrize("options", [("--reviewed", "x.tsv"), ("--fully-labelled", "x.svm")])
-def test_other_methods_do_not_take_them(run, problem, options):
-    result = run("train", problem[3], "--method", "br", *options)
-    assert result.exit_code == 2
-    assert f"{options[0]} is an option of mpu, not of br" in result.stderr
-
-
 @pytest.mark.parametrize("option", ["--reviewed", "--fully-labelled"])
 def test_a_file_that_is_missing(run, problem, option):
     assert "absent: " in message(run("train", problem[3], option, "absent", *FAST))

@@ -38,7 +38,6 @@ def report(corrupted) -> dict:
 def test_the_report_has_what_was_found(report, corrupted):
     assert report.keys() == {
         "model",
-        "method",
         "instances",
         "features",
         "labels",
@@ -107,7 +106,6 @@ def test_c_one_predicts_less_and_worse(run, report, corrupted, tmp_path):
 def test_the_readable_report(run, tiny):
     result = run("train", tiny, *QUICK)
     assert [line.split()[0] for line in result.stdout.splitlines()] == [
-        "method",
         "data",
         "c",
         "loss",

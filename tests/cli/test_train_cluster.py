@@ -55,7 +55,6 @@ def test_a_cluster_on_this_machine(files, tmp_path):
         (("--cluster", "local", "--label-features", "l"), "--label-features and --cluster exclude each other"),
         (("--cluster", "local", "--loss", "squared-hinge"), "--loss and --cluster exclude each other"),
         (("--cluster", "local", "--oof", "oof"), "--oof and --cluster exclude each other"),
-        (("--cluster", "local", "--method", "br"), "--method and --cluster exclude each other"),
         (("--cluster", "local", "--cluster-timeout", "0"), "--cluster-timeout"),
         (("--cluster-timeout", "2"), "--cluster-timeout needs --cluster"),
     ],

@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from mpu_cli import methods
+from mpu_cli.inputs import training_data
 from tests.cli.training import QUICK, message
 
 EDGE_CASES = {
@@ -104,7 +104,7 @@ def no_training(monkeypatch):
     def fit(*_, **__):
         raise AssertionError("training has begun")
 
-    monkeypatch.setattr(methods, "fit", fit)
+    monkeypatch.setattr(training_data, "fit", fit)
 
 
 @pytest.mark.usefixtures("no_training")
@@ -130,6 +130,6 @@ def test_failures_of_the_machine_are_one_line(run, tiny, monkeypatch, error, lin
     def fit(*_, **__):
         raise error
 
-    monkeypatch.setattr(methods, "fit", fit)
+    monkeypatch.setattr(training_data, "fit", fit)
     assert message(run("train", tiny, "-q")) == line
     assert [entry.name for entry in tiny.parent.iterdir()] == ["tiny.svm"]

@@ -58,7 +58,6 @@ def test_the_model_is_the_same_with_and_without(run, tiny, tmp_path):
     [
         (("--oof", "-"), 2, "give --oof and --history a file"),
         (("--history", "-"), 2, "give --oof and --history a file"),
-        (("--method", "elkan08", "--oof", "o"), 2, "--oof is an option of mpu and br, not of elkan08"),
         (("--oof", "no-such-directory/o"), 1, "no-such-directory/o: cannot be written"),
         (("--oof", "."), 1, "cannot be written: Is a directory"),
         (("--history", "no-such-directory/h"), 1, "cannot be written"),
@@ -82,13 +81,13 @@ def test_the_data_are_not_overwritten(run, tiny):
 
 def test_each_training_adds_a_line(run, tiny, history):
     report = json.loads(run("train", tiny, *QUICK, "--history", history, "--json").stdout)
-    run("train", tiny, "--method", "m3l-linear", "--history", history, "-q")
+    run("train", tiny, *QUICK, "--c", 1, "--history", history, "-q")
     first, second = entries(history)
-    for name in ("model", "method", "instances", "features", "labels", "c", "expected_micro_f1"):
+    for name in ("model", "instances", "features", "labels", "c", "expected_micro_f1"):
         assert first[name] == report[name]
     assert first["annotations"] > 0
     assert first["seconds"] > 0
-    assert (second["method"], second["c"]) == ("m3l-linear", None)
+    assert second["c"] == 1
 
 
 def test_a_failed_training_adds_nothing(run, tmp_path, history):

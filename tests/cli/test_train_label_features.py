@@ -95,14 +95,6 @@ def test_missing_labels_are_found_by_name(run, texts):
     assert "of those listed are of labels that are never annotated" in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--label-features", "--prior"])
-def test_other_methods_do_not_take_them(run, tiny, option):
-    value = tiny if option == "--label-features" else 3
-    result = run("train", tiny, "--method", "br", option, value)
-    assert result.exit_code == 2
-    assert f"{option} is an option of mpu, not of br" in result.stderr
-
-
 def test_a_file_that_does_not_fit_is_one_line(run, tiny, tmp_path):
     file = tmp_path / "labels.svm"
     file.write_text("1 1:1\n1 2:1\n")

@@ -31,7 +31,7 @@ def make_model(seed=0, D=6, q=4, levels=2) -> TrainedModel:
     )
     thresholds = rng.uniform(0.2, 0.6, q).astype(np.float32)
     known = Columns(np.flatnonzero(np.arange(D) % 3), D)
-    return TrainedModel("mpu", StackedModel(linear, 0.5, thresholds), IDS[:q], np.ones(q), known, {})
+    return TrainedModel(StackedModel(linear, 0.5, thresholds), IDS[:q], np.ones(q), known, {})
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_the_most_probable_labels_at_or_over_thresholds_of_their_own(tmp_path, s
     model = StackedModel((level,), 1.0, thresholds, top=Top(20))
     known = Columns(np.arange(6, dtype=np.int32), 6)
     for top_k, expected in ((1, "7"), (2, "7,11"), (4, "7,11")):
-        predict(TrainedModel("mpu", model, IDS, np.ones(4), known, {}), source, tmp_path / "out", Output(top_k=top_k))
+        predict(TrainedModel(model, IDS, np.ones(4), known, {}), source, tmp_path / "out", Output(top_k=top_k))
         assert set((tmp_path / "out").read_text().splitlines()) == {expected}
 
 

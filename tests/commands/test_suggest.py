@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli import methods
 from mpu_cli.commands import suggest
 from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.suggest.suggestions import Choice
 from mpu_cli.errors import InputError
-from mpu_cli.methods.mpu import evidence_of
+from mpu_cli.inputs.fitted import fit
 from mpu_cli.names import LabelNames
 from mpu_cli.names.naming import read_implications
 from mpu_cli.review import decisions
@@ -51,8 +50,7 @@ def data(tmp_path_factory):
 def find(data, choice=FIFTY, verified=None, implications=None, jobs=1):
     _, features, labels, _ = data
     problem, run = Problem(features, labels, verified=verified), Run(jobs=jobs)
-    fitted = methods.fit("mpu", problem, OPTIONS, run, hold_out_all=True)
-    evidence = evidence_of(fitted, problem)
+    evidence = fit(problem, OPTIONS, run, hold_out_all=True).evidence(problem)
     return suggest.find(evidence, problem, IDS, choice, implications, run)
 
 

@@ -93,9 +93,3 @@ def test_it_is_compared_in_the_same_folds(run, digits, tmp_path):
     assert sorted(rows) == sorted(compared.split(","))  # in the order in which they ended
     assert float(rows["sklearn:RandomForestClassifier:n_estimators=30"]["micro_f1"]) > 0.3
     assert not any(row["error"] for row in rows.values())
-
-
-def test_it_is_no_method_of_training(run):
-    result = run("train", "nowhere.svm", "--method", "sklearn")
-    assert result.exit_code == 2
-    assert "'sklearn' is not" in result.stderr

@@ -2,13 +2,12 @@
 
 import threading
 
-import numpy as np
 import pytest
 
-from mpu_cli import methods
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.train.algorithm import Options
 from mpu_cli.errors import MpuError
+from mpu_cli.inputs.fitted import fit
 from mpu_cli.runtime.run import Run
 from tests import kernels
 from tests.core.simulated import as_features, hide, linear_problem
@@ -24,7 +23,7 @@ def test_two_threads_with_other_kernels_and_seeds_get_the_bytes_of_two_separate_
     runs = [Run(seed=seed, jobs=2, kernel=kernel) for seed, kernel in enumerate((kernels.AVAILABLE * 3)[:3])]
 
     def train(run: Run) -> list[bytes]:
-        return as_bytes(methods.fit("mpu", Problem(*problem), OPTIONS, run).model)
+        return as_bytes(fit(Problem(*problem), OPTIONS, run).model)
 
     alone = [train(run) for run in runs]
     together: dict[int, list[bytes]] = {}
@@ -62,18 +61,6 @@ def test_steps_are_timed_and_told():
         tick()
     assert told == [("walk", 3)]
     assert 0 <= seconds["walk"] < 60
-
-
-def test_large_arrays_come_from_the_run():
-    X, Y = linear_problem(60, 5, 3)
-    shapes = []
-
-    def empty(shape, dtype=float):
-        shapes.append(shape)
-        return np.empty(shape, dtype)
-
-    methods.fit("mpu", Problem(as_features(X), hide(Y, 0.2)), OPTIONS, Run(empty=empty))
-    assert (60, 3) in shapes
 
 
 @pytest.mark.skipif(kernels.NUMBA, reason="numba is installed")

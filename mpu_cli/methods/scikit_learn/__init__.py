@@ -145,4 +145,4 @@ class ScikitLearnFindings:
 
 
 _HELP = "a classifier of scikit-learn, or in its conventions, that takes missing labels for negatives."
-METHODS = (Method("sklearn", _HELP, Options, fit, saved=False, parse=Options.parse),)
+METHODS = (Method("sklearn", _HELP, Options, fit, parse=Options.parse),)

@@ -10,13 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import MANIFEST, digest
 from mpu_cli.errors import MpuError
-from mpu_cli.methods.baselines.rbf import KernelModel
-from tests.bundle.models import TOP, D, Q, contents, make_model, make_model_in_strata, make_sparse_model
+from tests.bundle.models import TOP, Q, contents, make_model, make_model_in_strata, make_sparse_model
 
 Files = dict[str, bytes]
 
@@ -24,7 +23,7 @@ _FIXTURES = Path(__file__).parent.parent / "fixtures"
 _MATRIX = csr_array(np.array([[1, 0, -3, 0, 0, 0], [0] * 6, [0, 1e30, 0, 0, 0, 1]], np.float32))
 _VALUES = (
     *(None, True, False, 0, 1, 2, -1, 0.5, 1e-300, 1e308, float("nan"), float("inf"), 2**31 - 1, 2**31, 2**63, 2**70),
-    *("", "../manifest.json", "/etc/passwd", "level0-0123456789abcdef.npz", "kernel", "stacked", "transductive"),
+    *("", "../manifest.json", "/etc/passwd", "level0-0123456789abcdef.npz", "rbf", "stacked"),
     *([], {}, [[]], [0, 0, 0], [0.5] * Q, [1] * 10_000, {"": 0}, [None, None], {"most": 2, "least": 0.1}),
 )
 
@@ -79,15 +78,12 @@ def replay(data: bytes, folder: Path) -> None:
 def _models() -> list[Files]:
     """Return small models of all kinds and versions."""
     stacked = make_model()
-    rng = np.random.default_rng(0)
-    support = random_array((5, D), density=0.5, format="csr", dtype=np.float32, rng=rng)
-    kernel = KernelModel(support, rng.standard_normal((5, Q)).astype(np.float32), 0.5, stacked.predictor.thresholds)
     sparse = [make_sparse_model(top=top, compact=compact).predictor for top in (TOP, None) for compact in (True, False)]
     models = [contents(path) for path in sorted(_FIXTURES.glob("v*/*/model"))]
     of_mpu = [stacked.predictor, make_model_in_strata().predictor, *sparse]
-    for method, predictor in (("m3l-rbf", kernel), *(("mpu", model) for model in of_mpu)):
+    for predictor in of_mpu:
         with TemporaryDirectory() as folder:
-            model = replace(stacked, method=method, predictor=predictor, options={"a": [1]})
+            model = replace(stacked, predictor=predictor, options={"a": [1]})
             bundle.save(model, Path(folder) / "model")
             models.append(contents(Path(folder) / "model"))
     return models
