@@ -76,7 +76,6 @@ fuzz: $(VENV)/installed-fuzz  ## Fuzz what reads the files of others, the loader
 	$(call fuzz,texts,texts,tests/text/corpus/inputs/texts)
 	$(call fuzz,directories,directories,tests/text/corpus/inputs/directories)
 	$(call fuzz,names,names,tests/names/corpus/inputs)
-	$(call fuzz,exports,exports,tests/review/corpus/inputs)
 
 # fuzz NAME,MODULE,SEEDS: the memory of the process grows slowly with atheris itself, so only large pieces are an error
 define fuzz

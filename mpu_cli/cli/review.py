@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
 
 @click.command("review")
-@click.argument("source", metavar="[FILE]", type=FILE, required=False)
-@option(
-    "-o, --output PAGE", FILE, "Write the page, the tasks (--export) or the decisions (--import) here.", required=True
-)
+@click.argument("source", metavar="FILE", type=FILE)
+@option("-o, --output PAGE", FILE, "Write the page here.", required=True)
 @option(
     "--sample N",
     Whole(1, MOST_INSTANCES),
@@ -63,23 +61,14 @@ if TYPE_CHECKING:
 @suggestible_options
 @numbers_option
 @option("--features NAMES", FILE, "Show features by name: a text file whose line k names feature k.")
-@option("--export", ("label-studio",), "Write tasks for Label Studio, with pre-annotations, in place of the page.")
-@option(
-    "--import EXPORT.json",
-    FILE,
-    "Write the decisions made in Label Studio, from its export in the format JSON, without FILE.",
-    name="imported",
-)
 @run_options("seed", "jobs", "kernel")
 @reading_options
 @verbosity_options
 def review(
-    source: str | None,
+    source: str,
     output: str,
     sample: int | None,
     suggestions: str | None,
-    export: str | None,
-    imported: str | None,
     run: "Run",
     reading: Reading,
     **of_display: Any,
@@ -98,18 +87,6 @@ def review(
       mpu review news.svm --sample 200 --text news.txt --labels tags.txt -o review.html
       mpu review news.svm --suggestions missing.tsv --text news.jsonl --text-field abstract -o review.html
       mpu review news.svm --suggestions missing.tsv --reviewed checked-Anna.tsv -o review.html
-      mpu review news.svm --suggestions missing.tsv --text news.txt --export label-studio -o tasks.json
-      mpu review --import export.json -o checked.tsv
-
-    The last two are for teams that use Label Studio. A project there needs this labeling interface:
-
-    \b
-      <View>
-        <Text name="text" value="$text"/>
-        <Choices name="labels" toName="text" choice="multiple" value="$options"/>
-        <TextArea name="others" toName="text" placeholder="Another label, by name or number"/>
-        <Choices name="complete" toName="text" choice="multiple"><Choice value="Nothing else is true"/></Choices>
-      </View>
     """
     from dataclasses import asdict
 
@@ -125,23 +102,6 @@ def review(
         "--features": display.features,
     }
     inputs |= display.suggestible.by_option() | {f"--reviewed {file}": file for file in display.reviewed}
-    if imported is not None:
-        others = {"--sample": sample, "--text-field": display.text_fields or None, "--link": display.link}
-        others |= inputs | {"--export": export, "--reviewed": display.reviewed or None}
-        if unwanted := [name for name, value in others.items() if value is not None]:
-            raise click.UsageError(f"--import takes no {unwanted[0]}: its tasks have it.")
-        refuse_overlaps({"--import": imported, "--labels": display.naming.file}, {"--output": output})
-        done = command.import_label_studio(imported, output, naming=display.naming)
-        info(
-            f"{counted(done.tasks, 'task')}, {done.open_tasks:,} of them without annotation: "
-            f"{counted(done.decisions, 'decision')}; {counted(done.closed, 'instance')} with complete labels",
-            **asdict(done),
-        )
-        return
-    if source is None:
-        raise click.UsageError("Missing argument 'FILE'.")
-    if export is not None and display.reviewed:
-        raise click.UsageError("--reviewed is for the page; Label Studio keeps decisions itself.")
     if display.text_fields and display.text is None and made_with(source) is None:
         raise click.UsageError("--text-field needs --text, where FILE was not made by mpu vectorize.")
     if (link := display.link) is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
@@ -153,7 +113,6 @@ def review(
         display,
         sample=sample,
         suggestions=suggestions,
-        label_studio_tasks=export is not None,
         reading=reading,
         run=run,
     )

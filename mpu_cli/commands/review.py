@@ -1,7 +1,7 @@
-"""Files for reviewing labels: a page, or tasks for Label Studio, and the decisions in an export of it."""
+"""Make a page for reviewing labels: ``mpu review``."""
 
 import logging
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +13,10 @@ from mpu_cli.names import BESIDE, EVERY_LABEL, LabelNames, Naming, RecordIds, Su
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.name_files import read_names
 from mpu_cli.names.naming import find_broader, read_implications
-from mpu_cli.review import decisions, label_studio, worklist
+from mpu_cli.review import decisions, worklist
 from mpu_cli.review.matching import match
 from mpu_cli.review.page import page
-from mpu_cli.review.tables import NOTHING_ELSE, checksum
+from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
@@ -42,17 +42,6 @@ class ReviewReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportReport:
-    """What an export held."""
-
-    tasks: int
-    # `open_tasks`, `closed`: tasks without annotation, and instances with complete label sets
-    open_tasks: int
-    decisions: int
-    closed: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Display:
     """By what instances and labels are shown, and what is decided of them: the options of `mpu review`."""
 
@@ -74,11 +63,10 @@ def prepare(
     *,
     sample: int | None = None,
     suggestions: str | Path | None = None,
-    label_studio_tasks: bool = False,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> ReviewReport:
-    """Write a page for reviewing, or tasks for Label Studio.
+    """Write a page for reviewing.
 
     `sample`: how many instances to review, drawn at random by ``run.seed``.
     `suggestions`: a file of suggested labels; without `sample`, the instances in it are reviewed. With neither, all
@@ -123,7 +111,7 @@ def prepare(
         feature_names=None if display.features is None else read_names(display.features)[0],
     )
     with open_output(target) as out:
-        out.write(label_studio.tasks(work) if label_studio_tasks else page(work))
+        out.write(page(work))
     n_suggested = sum(len(item.suggested) for item in work.items)
     return ReviewReport(instances=len(work.items), suggestions=n_suggested, labels=len(work.labels.numbers))
 
@@ -220,35 +208,3 @@ def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
         # What a manifest of others names may be any file of this account.
         if place.sha256 not in (None, stream.content()[1]):
             raise InputError(place.file, None, "is not what the data were made of")
-
-
-def import_label_studio(source: str | Path, target: str | Path, *, naming: Naming = BESIDE) -> ImportReport:
-    """Write a review file of what was decided in Label Studio, by its export. Errors: `label_studio.read_export`.
-
-    Annotators may have named further labels by the file of names, if there is one.
-    """
-    names = None
-    if naming.file is not None:
-        names = LabelNames.of(read_names(naming.file, 0 if naming.zero_based else 1)[0], str(naming.file))
-    export = label_studio.read_export(source, names)
-    label = np.array([row.label for row in export.rows], np.int64)
-    claimed = np.array([row.probability for row in export.rows])
-    lines = decisions.Lines(
-        np.array([row.instance for row in export.rows], np.int64),
-        label,
-        verdict=[row.verdict for row in export.rows],
-        source=[row.source for row in export.rows],
-        probability=None if np.isnan(claimed).all() else claimed,
-    )
-    with open_output(target) as out:
-        decisions.write(
-            out,
-            lines,
-            of=export.file,
-            checksum=export.checksum,
-            names=export.names,
-            ids=RecordIds(defaultdict(str, export.ids)) if export.ids else None,
-            with_numbers=export.names is not None,
-        )
-    closed = int(np.count_nonzero(label == NOTHING_ELSE))
-    return ImportReport(tasks=export.tasks, open_tasks=export.open_tasks, decisions=len(label), closed=closed)

@@ -218,18 +218,14 @@ def _listed(numbers: list[int]) -> str:
 class RecordIds:
     """An id for each instance, in their order. Several records may have the same one.
 
-    `texts`: by instance, from 0. A mapping need not have every instance.
-
     Examples
     --------
     >>> ids = RecordIds(["b1", "b2", "b1"])
     >>> ids.texts[1], ids.instance("b2"), ids.is_of("b1", 2)
     ('b2', 1, True)
-    >>> RecordIds({7: "b8"}).instance("b8")
-    7
     """
 
-    texts: Sequence[str] | Mapping[int, str]
+    texts: Sequence[str]
 
     def instance(self, text: str) -> int:
         """Return the instance, from 0, of an id, possibly as a cell (`lines.cell`); ValueError: none, or several."""
@@ -253,6 +249,6 @@ class RecordIds:
     def instances(self) -> dict[str, list[int]]:
         """The instances of each id, from 0, ascending."""
         instances: dict[str, list[int]] = {}
-        for instance, text in self.texts.items() if isinstance(self.texts, Mapping) else enumerate(self.texts):
+        for instance, text in enumerate(self.texts):
             instances.setdefault(text, []).append(instance)
         return instances

@@ -432,7 +432,6 @@ def write(
     checksum: str | None = None,
     names: LabelNames | None = None,
     ids: RecordIds | None = None,
-    with_numbers: bool = False,
 ) -> None:
     """Write a review file, or one of suggestions, which is a review file without verdicts.
 
@@ -449,8 +448,6 @@ def write(
         Labels are written by these names.
     ids : RecordIds, optional
         The ids of instances: a further column.
-    with_numbers : bool
-        Whether the numbers of labels are a further column, for readers without these names.
 
     Examples
     --------
@@ -475,8 +472,7 @@ def write(
         out.write(size_comment(len(lines)).encode())
     both = (PROBABILITY, lines.probability), (DRAWN, lines.drawn)
     shares = {name: values for name, values in both if values is not None}
-    numbers = [NUMBER] * with_numbers
-    columns = [INSTANCE, *([] if ids is None else [ID]), LABEL, *numbers, *shares, VERDICT, SOURCE]
+    columns = [INSTANCE, *([] if ids is None else [ID]), LABEL, *shares, VERDICT, SOURCE]
     more = {name: own for name, own in ((WHY, lines.why), (REVIEWER, lines.reviewer)) if own is not None}
     columns += more
     out.write(("\t".join(columns) + "\n").encode())
@@ -486,8 +482,7 @@ def write(
         texts: list[Iterable[str]] = [map(str, (lines.instance[part] + 1).tolist())]
         if ids is not None:
             texts.append([cell(ids.texts[instance]) for instance in lines.instance[part].tolist()])
-        labels = lines.label[part].tolist()
-        texts += [[label_text(label, by) for label in labels] for by in (names, *[None] * with_numbers)]
+        texts.append([label_text(label, names) for label in lines.label[part].tolist()])
         texts += [(f"{value:.4g}".replace("nan", "") for value in values[part].tolist()) for values in shares.values()]
         texts += [[words] * size if isinstance(words, str) else words[part] for words in (lines.verdict, lines.source)]
         texts += [map(cell, own[part]) for own in more.values()]

@@ -185,21 +185,6 @@ def test_a_link_needs_ids(run, tmp_path):
         assert run("review", tmp_path / "n.svm", "--link", link, "-o", tmp_path / "r.html").exit_code == 2
 
 
-def test_label_studio_keeps_ids_and_names(run, books, tmp_path):
-    tasks, checked = tmp_path / "tasks.json", tmp_path / "checked.tsv"
-    assert run("review", books.data, "--export", "label-studio", "-o", tasks, "-q").exit_code == 0
-    exported = json.loads(tasks.read_text())[1:2]
-    assert exported[0]["data"]["id"] == "b1"
-    assert exported[0]["data"]["text"] == "Of pear\n\na sweet pear"
-    value = {"choices": ["fruit"]}
-    exported[0]["annotations"] = [{"result": [{"from_name": "labels", "type": "choices", "value": value}]}]
-    (tmp_path / "export.json").write_text(json.dumps(exported))
-    assert run("review", "--import", tmp_path / "export.json", "-o", checked, "-q").exit_code == 0
-    assert table(checked) == [
-        {"instance": "2", "id": "b1", "label": "fruit", "number": "2", "verdict": "yes", "source": ""}
-    ]
-
-
 def test_suspects_that_nothing_tells_apart(run, books, tmp_path, monkeypatch):
     from dataclasses import replace
 

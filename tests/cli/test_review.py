@@ -228,12 +228,9 @@ def test_a_sample_larger_than_the_data(run, news, tmp_path):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        ((), "--output"),
         (("-o", "p"), "FILE"),
         (("x.svm",), "--output"),
         (("x.svm", "-o", "p", "--text-field", "t"), "--text-field needs --text"),
-        (("x.svm", "-o", "p", "--import", "e.json"), "--import takes no FILE"),
-        (("-o", "p", "--import", "e.json", "--sample", "3"), "--import takes no --sample"),
         (("x.svm", "-o", "p", "--sample", "0"), "--sample"),
     ],
 )
