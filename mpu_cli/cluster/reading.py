@@ -17,6 +17,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.header import Extent
 from mpu_cli.svmlight.reader import Part, read_part
 
 # Size and time of change of a file.
@@ -37,6 +38,11 @@ class Facts:
     annotations: np.ndarray  # int, shape (q_i,): number of annotations of each of them
     features: Columns  # the features that occur
     checksum: str  # checksum of the instances
+
+    @property
+    def extent(self) -> Extent:
+        """How many instances there are, and the largest label and feature, plus 1."""
+        return Extent(self.size, 1 + int(self.ids.max(initial=-1)), self.features.width)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import Part, check_counts, plan_parts
+from mpu_cli.svmlight.reader import Part, check_parts, plan_parts
 from mpu_cli.svmlight.streams import as_one
 
 # A larger plain file is cut into parts.
@@ -93,7 +93,7 @@ def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, r
         facts = [executor.submit(facts_of, one) for one in data]
         executor.wait(facts, tick)
         collection = Collection(executor, parts, data, executor.gather(facts))
-        check_counts(parts, [fact.size for fact in collection.facts], reading)
+        check_parts(parts, [fact.extent for fact in collection.facts], reading)
     q = len(collection.ids)
     if not q:
         raise InputError(str(as_one(files)), None, "no instance has a label, so there is nothing to learn")

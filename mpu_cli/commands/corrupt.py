@@ -23,7 +23,8 @@ from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.reader import gathered, iter_stream, split_header
+from mpu_cli.svmlight.header import Top
+from mpu_cli.svmlight.reader import gathered, iter_stream
 from mpu_cli.svmlight.streams import Counted, Readable, Writable, blocks, open_output, read_twice
 from mpu_cli.svmlight.writer import LabelSpans, find_labels, without_labels
 
@@ -273,8 +274,9 @@ def _copy(
     instances = emptied = 0
     before: Counter[int] = Counter()
     after: Counter[int] = Counter()
+    top = Top()
     for first_line, block in blocks(stream, source, reading.max_line_bytes):
-        start = split_header(block, reading)[1] if first_line == 1 else 0
+        start = top.end_in(block, first_line)
         lines = block[start:]
         spans = find_labels(lines)
         try:

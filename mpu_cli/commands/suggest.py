@@ -38,7 +38,7 @@ from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
-from mpu_cli.svmlight.reader import split_header
+from mpu_cli.svmlight.header import Top
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, blocks, open_input, open_output, refuse_unwritable
 from mpu_cli.svmlight.writer import LabelSpans, find_labels, with_labels, without_labels
 
@@ -248,9 +248,10 @@ def _written(lines: bytes, spans: LabelSpans) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _lines(stream: Counted, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the lines of instances in blocks, each with what goes before it: the header of the file, or nothing."""
+    """Yield the lines of instances in blocks, each with what precedes it: the top of the file, or nothing."""
+    top = Top()
     for first_line, block in blocks(stream, source, reading.max_line_bytes):
-        start = split_header(block, reading)[1] if first_line == 1 else 0
+        start = top.end_in(block, first_line)
         yield block[:start], block[start:]
 
 

@@ -15,7 +15,8 @@ from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_da
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
-from mpu_cli.svmlight.grammar import header_of
+from mpu_cli.svmlight.grammar import is_comment
+from mpu_cli.svmlight.header import Top
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.text.sidecars import Sidecars, from_one
@@ -92,7 +93,8 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
     """Return the error of a line, by the number of its instance."""
     with open_input(path) as stream:
         lines = enumerate(iter(stream.readline, b""), 1)
-        there = (n for n, line in lines if line[:1] != b"#" and header_of(line) is None)
+        top = Top()
+        there = (n for n, line in lines if not top.end_in(line, n) and not is_comment(line))
         line = next((number for i, number in enumerate(there) if i == instance), None)
     return InputError(str(path), line, problem)
 

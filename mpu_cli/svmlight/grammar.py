@@ -12,8 +12,8 @@ A file consists of lines that end in LF or CRLF. The last line need not end in e
 - A value is a decimal number (``1``, ``-0.5``, ``.5``, ``2.5e-3``), finite as float32.
 - With implicit values, an index without a colon has the value 1.
 - A first line of three integers ``n d q`` is the header of an Extreme Classification Repository file: instances,
-  features, labels. So is, without implicit values, one of two, ``n q``, as score files have it. Comment lines may come
-  before it. The file then has n instances, features from 0 to d - 1, and labels from 0 to q - 1.
+  features, labels. So is one of two, ``n q``, or ``n d`` of features alone. Comment lines may precede it. The file then
+  has n instances, features from 0 to d - 1, and labels from 0 to q - 1.
 - A byte order mark, or a byte that is not printable ASCII, is an error except in a comment.
 - A line without its LF has at most 8 MiB, comments included; `Reading` can change this limit.
 """
@@ -82,10 +82,10 @@ class Header(NamedTuple):
     labels: int
 
 
-def header_of(line: bytes, implicit_values: bool = False) -> Header | None:
+def header_of(line: bytes) -> Header | None:
     """Return what a header line announces, or None if the line is not a header."""
     match = _HEADER.fullmatch(line)
-    if match is None or (match[2] is None and implicit_values):
+    if match is None:
         return None
     return Header(int(match[1]), None if match[2] is None else int(match[2]), int(match[3]))
 
@@ -105,16 +105,16 @@ def parse_line(line: bytes, implicit_values: bool = False, scores: bool = False)
     """
     text = line.removesuffix(b"\n").removesuffix(b"\r").partition(b"#")[0]
     _check_text(text)
+    tokens = text.split()
+    words = _SCORE if scores else _FEATURE
     if not implicit_values and header_of(text) is not None:
         raise LineError(
-            "this is a header (instances, features, labels), and instances precede it; were files joined? Give them as "
-            "several FILEs, or remove this line"
+            f"{_quote(tokens[1])} has no colon; if this line is the header of another file, give several FILEs, or "
+            f"remove the line; if it is an instance, {words.colon_missing}"
         )
-    tokens = text.split()
     labels = []
     if tokens and text.startswith(tokens[0]) and b":" not in tokens[0]:
         labels = _parse_labels(tokens.pop(0))
-    words = _SCORE if scores else _FEATURE
     indices, values = [], []
     for token in tokens:
         index, value = _parse_feature(token, implicit_values, words)

@@ -19,12 +19,13 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from mpu_cli.errors import InputError, counted
+from mpu_cli.errors import InputError
 from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight import numpy_parser
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Header, LineError, Reading, header_of, is_comment, parse_line
+from mpu_cli.svmlight.grammar import DEFAULT_READING, LineError, Reading, is_comment, parse_line
+from mpu_cli.svmlight.header import Extent, Top
 from mpu_cli.svmlight.numpy_parser import Rows, UnusualError
 from mpu_cli.svmlight.streams import (
     BLOCK_BYTES,
@@ -165,9 +166,9 @@ def iter_stream(
         return parse_block(block, first_line, source, reading.implicit_values, reading.scores, run)
 
     numbered_blocks = blocks(stream, source, reading.max_line_bytes, block_bytes)
-    header, header_line, numbered_blocks = (
-        _take_header(numbered_blocks, reading) if may_have_header else (None, 0, numbered_blocks)
-    )
+    top = Top()
+    if may_have_header:
+        numbered_blocks = _below(top, numbered_blocks)
     instances = labels = features = 0
     np.empty(_KEPT_BYTES, np.uint8)
     jobs = min(threads(run.jobs), _MOST_THREADS)
@@ -176,8 +177,7 @@ def iter_stream(
             instances += len(chunk)
             labels, features = max(labels, chunk.labels.shape[1]), max(features, chunk.features.shape[1])
             yield chunk
-    if header is not None:
-        check_header(header, source, header_line, instances, labels, features)
+    top.check(Extent(instances, labels, features), source, reading)
     if not instances and not may_be_empty:
         raise no_instances(source)
 
@@ -192,31 +192,6 @@ def one_after_another(files: Files, chunks: Iterable[Iterator[Dataset]], may_be_
         raise no_instances(files)
 
 
-def check_header(header: Header, source: str, line: int, instances: int, labels: int = 0, features: int = 0) -> None:
-    """Raise InputError where a file does not have what its header announces.
-
-    `labels`, `features`: the largest number of one that occurs, plus 1. In a score file, the features are labels.
-    """
-    if header.instances != instances:
-        raise InputError(
-            source,
-            line,
-            f"the header announces {header.instances} instances, but {instances} follow; is the file cut short, or "
-            "are files joined? (two or three integers alone on the first line are a header)",
-        )
-    found = [(labels, header.labels, "label"), (features, header.features, "feature")]
-    if header.features is None:
-        found = [(max(labels, features), header.labels, "label")]
-    for count, announced, name in found:
-        if announced is not None and count > announced:
-            raise InputError(
-                source,
-                line,
-                f"the header announces {counted(announced, name)}, which count from 0, but {name} {count - 1} follows; "
-                "correct the header, or remove it",
-            )
-
-
 def no_instances(source: Source) -> InputError:
     """Return the error of a file, or of files, without instances."""
     if isinstance(source, Files):
@@ -224,33 +199,11 @@ def no_instances(source: Source) -> InputError:
     return InputError(str(source), 1, "the file has no instances")
 
 
-def split_header(block: bytes, reading: Reading) -> tuple[Header | None, int]:
-    """Find the header in the first block of a file.
-
-    Returns: what it announces, or None without one; and where the lines after it begin: 0 without one, or the length of
-    the block where it has comments alone.
-    """
-    start = 0
-    while is_comment(block[start : start + 1]):
-        start = block.find(b"\n", start) + 1 or len(block)
-    end = block.find(b"\n", start) + 1 or len(block)
-    header = header_of(block[start:end], reading.implicit_values)
-    if header is not None and max(map(len, block[:end].splitlines())) > reading.max_line_bytes:
-        header = None  # of which reading the line makes an error
-    return header, end if header is not None or start == len(block) else 0
-
-
-def _take_header(
-    numbered_blocks: Iterator[tuple[int, bytes]], reading: Reading
-) -> tuple[Header | None, int, Iterator[tuple[int, bytes]]]:
-    """Take the header from the blocks of a file: return it and its line, None and 0 without one, and the rest."""
+def _below(top: Top, numbered_blocks: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Yield the blocks of a file without what precedes the instances."""
     for first_line, block in numbered_blocks:
-        header, end = split_header(block, reading)
-        if end < len(block) or header is not None:
-            line = first_line + block.count(b"\n", 0, max(end - 1, 0))
-            rest = (line + 1, block[end:]) if header is not None else (first_line, block)
-            return header, line, chain([rest], numbered_blocks)
-    return None, 0, numbered_blocks
+        end = top.end_in(block, first_line)
+        yield first_line + block.count(b"\n", 0, end), block[end:]
 
 
 def read(
@@ -324,8 +277,8 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
     with open_input(part.path) as stream:
         file = cast(BinaryIO, stream)
         end = file.seek(0, os.SEEK_END) if part.end is None else part.end
-        start = part.start or _header(file, reading)[1]
-        if not (_begins_line(file, end) or part.end is None) or not _begins_line(file, start):
+        start = part.start or _top(file, part.path, reading)[1]
+        if start > end or not (_begins_line(file, end) or part.end is None) or not _begins_line(file, start):
             raise InputError(part.path, None, _CHANGED)
         lines = _Lines(file, part.path, start, end)
         chunks = iter_stream(lines, part.path, reading, run=run, may_be_empty=True, may_have_header=False)
@@ -337,20 +290,21 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
             raise InputError(part.path, _lines_before(file, start) + error.line, error.problem) from None
 
 
-def check_counts(parts: Sequence[Part], counts: Sequence[int], reading: Reading = DEFAULT_READING) -> None:
-    """Check the number of instances of whole files, when all of their parts, with these sizes, have been read.
+def check_parts(parts: Sequence[Part], extents: Sequence[Extent], reading: Reading = DEFAULT_READING) -> None:
+    """Check whole files against their headers, when all of their parts, of these extents, have been read.
 
-    InputError where a file has not as many instances as its header announces, or no file has any.
+    InputError where a file does not have what its header announces, or no file has an instance.
     """
     first = [number for number, part in enumerate(parts) if part.start == 0]
     for start, stop in pairwise([*first, len(parts)]):
+        path = parts[start].path
         if parts[start].is_file:
             continue  # the reader has checked the whole file
-        with open_input(parts[start].path) as stream:
-            header, _ = _header(cast(BinaryIO, stream), reading)
-        if header is not None:
-            check_header(header, parts[start].path, 1, sum(counts[start:stop]))
-    if parts and not any(counts):
+        with open_input(path) as stream:
+            top, _ = _top(cast(BinaryIO, stream), path, reading)
+        instances, labels, features = zip(*extents[start:stop], strict=True)
+        top.check(Extent(sum(instances), max(labels), max(features)), path, reading)
+    if parts and not any(extent.instances for extent in extents):
         raise no_instances(parts[0].path)
 
 
@@ -365,11 +319,12 @@ def _parts_of(path: str, most_bytes: int) -> Iterator[Part]:
 def _cut(file: BinaryIO, path: str, most_bytes: int) -> Iterator[Part]:
     size = file.seek(0, os.SEEK_END)
     n_parts = -(-size // most_bytes)
-    start = 0
+    file.seek(0)
+    start, top = 0, Top().end_in(file.read(BLOCK_BYTES), 1)
     for number in range(1, n_parts):
         target = size * number // n_parts
-        if target <= start:
-            continue  # within a line that the part before has
+        if target <= max(start, top):
+            continue  # within a line that the part before has, or before the instances
         end = _next_line(file, target)
         if end == size:
             break
@@ -397,11 +352,15 @@ def _begins_line(file: BinaryIO, position: int) -> bool:
     return file.read(1) == b"\n"
 
 
-def _header(file: BinaryIO, reading: Reading) -> tuple[Header | None, int]:
-    """Return the header of a file, and where the lines after it begin; None and 0 without one."""
+def _top(file: BinaryIO, path: str, reading: Reading) -> tuple[Top, int]:
+    """Return what precedes the instances of a file, and where they begin."""
     file.seek(0)
-    header, end = split_header(file.read(BLOCK_BYTES), reading)
-    return header, 0 if header is None else end
+    top, end = Top(), 0
+    for first_line, block in blocks(file, path, reading.max_line_bytes):
+        end += top.end_in(block, first_line)
+        if top.has_ended:
+            break
+    return top, end
 
 
 def _lines_before(file: BinaryIO, position: int) -> int:

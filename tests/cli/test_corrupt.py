@@ -93,6 +93,18 @@ def test_no_labels_at_all(run):
     assert result.stderr == "1 instance with 0 labels: 0 removed, 0 left; 0 instances lost all labels\n"
 
 
+@pytest.mark.parametrize("header", [b"3 9 9\n", b"3 9\n"])
+@pytest.mark.parametrize("options", [(), ("--implicit-values",)])
+def test_comments_and_the_header_are_copied(run, tmp_path, header, options):
+    top = b"# a comment\n" * 60_000 + header  # more than is read at once
+    (tmp_path / "x").write_bytes(top + b"1 2:1\n1 4:1\n1 5:1\n")
+    removed = tmp_path / "removed"
+    options = ("--missing-rate", 1, "--removed", removed, *options)
+    assert run("corrupt", tmp_path / "x", tmp_path / "out", *options).exit_code == 0
+    assert (tmp_path / "out").read_bytes() == top + b" 2:1\n 4:1\n 5:1\n"
+    assert removed.read_text() == "1\t1\n2\t1\n3\t1\n"
+
+
 def test_implicit_values(run):
     result = run("corrupt", "--missing-rate", 1, "--implicit-values", stdin=b"1,2 3 4\n")
     assert result.stdout_bytes == b" 3 4\n"

@@ -135,7 +135,7 @@ def test_labels_and_scores_in_different_chunks(write):
 
 
 def test_implicit_values_are_for_the_truth(write):
-    truth = write("truth", "1 4 5\n2 6\n")
+    truth = write("truth", "1 4 5 7\n2 6\n")
     assert (
         compare(truth, write("predictions", "1\n2\n"), reading=Reading(implicit_values=True)).results()["micro_f1"] == 1
     )

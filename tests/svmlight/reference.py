@@ -42,7 +42,7 @@ def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
     long = [number for number, line in enumerate(lines) if len(line) > reading.max_line_bytes]
     whole = lines[: long[0]] if long else lines
     first = next((number for number, line in enumerate(whole) if not is_comment(line)), len(whole))
-    header = header_of(whole[first], reading.implicit_values) if whole[first:] else None
+    header = header_of(whole[first]) if whole[first:] else None
     after = first + (header is not None)
     instances = reference_block(b"".join(line + b"\n" for line in whole[after:]), reading.implicit_values, after + 1)
     if isinstance(instances, str):
@@ -54,11 +54,11 @@ def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
     if header is not None:
         labels = {label for labels, _ in instances for label in labels}
         features = {index for _, features in instances for index, _ in features}
-        if header.features is None:
-            labels, features = labels | features, set()
+        if header.features is None and not labels:
+            header = header._replace(features=header.labels)
         if max(labels, default=-1) >= header.labels:
             return f"file:{first + 1}: the header announces {counted(header.labels, 'label')}"
-        if features and max(features) >= header.features:
+        if header.features is not None and max(features, default=-1) >= header.features:
             return f"file:{first + 1}: the header announces {counted(header.features, 'feature')}"
     return instances or "file:1: the file has no instances"
 

@@ -112,7 +112,6 @@ def test_implicit_values_need_an_index():
 )
 def test_header(line, expected):
     assert header_of(line) == expected
-    assert header_of(line, implicit_values=True) == (None if expected and expected[1] is None else expected)
 
 
 def test_comment_lines():

@@ -14,7 +14,8 @@ from mpu_cli.errors import InputError
 from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import Part, check_counts, plan_parts, read, read_part
+from mpu_cli.svmlight.header import Extent
+from mpu_cli.svmlight.reader import Part, check_parts, plan_parts, read, read_part
 from tests.golden import refused
 from tests.hypotheses import examples
 from tests.svmlight.generated import blocks, well_formed_blocks
@@ -32,10 +33,14 @@ def stacked(datasets: list[Dataset]) -> Dataset:
     return Dataset(labels, features)
 
 
+def extent_of(data: Dataset) -> Extent:
+    return Extent(len(data), data.labels.shape[1], data.features.shape[1])
+
+
 def read_in_parts(paths: list, most_bytes: int, reading: Reading = Reading()) -> Dataset:  # noqa: B008
     planned = plan_parts(paths, most_bytes)
     found = [read_part(part, reading) for part in planned]
-    check_counts(planned, [len(data) for data in found], reading)
+    check_parts(planned, [extent_of(data) for data in found], reading)
     return stacked(found)
 
 
@@ -158,10 +163,17 @@ def test_a_header_counts_the_instances_of_all_parts(tmp_path):
     (tmp_path / "x").write_bytes(b"4 9 9\n" + b"1 1:1\n" * 5)
     planned = plan_parts([tmp_path / "x"], 12)
     assert len(planned) == 3
-    counts = [len(read_part(part)) for part in planned]
-    assert counts == [1, 2, 2]
+    extents = [extent_of(read_part(part)) for part in planned]
+    assert [extent.instances for extent in extents] == [1, 2, 2]
     with refused(InputError, "x:1: "):
-        check_counts(planned, counts)
+        check_parts(planned, extents)
+
+
+@pytest.mark.parametrize("header", [b"4 2 9\n", b"4 9 1\n"])
+def test_the_features_and_labels_of_all_parts_are_held_to_the_header(tmp_path, header):
+    (tmp_path / "x").write_bytes(b"# a comment\n" + header + b"1 1:1\n 1:1\n1 1:1\n 2:1\n")
+    with refused(InputError, "x:2: "):
+        read_in_parts([tmp_path / "x"], 8)
 
 
 def test_a_file_may_be_empty_but_not_all(tmp_path):

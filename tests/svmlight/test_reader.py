@@ -177,10 +177,21 @@ def test_a_header_is_one_in_any_mode(tmp_path, implicit_values, comments):
         assert [label for chunk in chunks for label in chunk.labels.indices.tolist()] == [1, 2]
 
 
-def test_an_instance_of_two_numbers_has_an_implicit_value(tmp_path):
-    (tmp_path / "x").write_bytes(b"3 5\n")
-    dataset = read(tmp_path / "x", Reading(implicit_values=True))
-    assert (dataset.labels.indices.tolist(), dataset.features.indices.tolist()) == ([3], [5])
+@pytest.mark.parametrize("implicit_values", [False, True])
+@pytest.mark.parametrize("text", [b"2 3\n1 4:1\n2 5:1\n", b"2 6\n 4:1\n 5:1\n"])
+def test_a_header_of_two_numbers_has_labels_or_features(tmp_path, text, implicit_values):
+    (tmp_path / "x").write_bytes(text)
+    dataset = read(tmp_path / "x", Reading(implicit_values))
+    assert dataset.features.indices.tolist() == [4, 5]
+    assert len(dataset) == 2
+
+
+def test_the_header_of_scores_has_the_number_of_labels(tmp_path):
+    (tmp_path / "x").write_bytes(b"2 6\n4:.5\n5:.5\n")
+    assert len(read(tmp_path / "x", Reading(scores=True))) == 2
+    (tmp_path / "x").write_bytes(b"2 5\n4:.5\n5:.5\n")
+    with refused(InputError, "x:1: "):
+        read(tmp_path / "x", Reading(scores=True))
 
 
 @pytest.mark.parametrize(
@@ -189,6 +200,7 @@ def test_an_instance_of_two_numbers_has_an_implicit_value(tmp_path):
         b"1 6 3\n3 4:1\n",
         b"#\n1 6 3\n1 6:1\n",
         b"2 3\n1:.5\n3:.5\n",
+        b"1 3\n3 1:1\n",
         b"1 6 3\n1 4:1\n1 6 3\n1 4:1\n",
         b"1 4:1\n1 6 3\n1 4:1\n",
     ],
