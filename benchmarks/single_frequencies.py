@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmarks.losing import collection
-from mpu_cli.commands import corrupt
+from benchmarks.losing import annotated, collection
 from mpu_cli.core.data.features import Features
 from mpu_cli.core.data.problem import Rows
 from mpu_cli.core.frequency import estimators
@@ -51,9 +50,9 @@ class Row(NamedTuple):
 
 def measure(true: csr_array, X: csr_array, way: str, kept: float, seed: int, jobs: int) -> Row:
     """Remove labels and estimate."""
-    dense, annotated = true.toarray(), corrupt.annotated(way, X, true, kept, seed).toarray()
-    some = np.flatnonzero(annotated.any(axis=0))
-    dense, labels = dense[:, some], csr_array(annotated[:, some])
+    dense, left = true.toarray(), annotated(way, X, true, kept, seed).toarray()
+    some = np.flatnonzero(left.any(axis=0))
+    dense, labels = dense[:, some], csr_array(left[:, some])
     sample = Sample(Rows(Features.of(X), labels), _INSTANCES, None, Run(seed=seed, jobs=jobs))
     probabilities = sample.naive_probabilities()
     of_all = estimators.estimate(probabilities, labels, "bbe")

@@ -13,16 +13,12 @@ from mpu_cli.runtime.options import PROBABILITY
 @click.command("corrupt")
 @click.argument("source", metavar="[IN]", default="-")
 @click.argument("target", metavar="[OUT]", default="-")
-@option(
-    "--missing-rate", PROBABILITY, "Share of the labels to remove, from 0 to 1. Required, unless the scheme is single."
-)
+@option("--missing-rate", PROBABILITY, "Share of the labels to remove, from 0 to 1.", required=True)
 @option(
     "--scheme",
-    ("uniform", "per-instance", "label", "rare", "single", "hard", "instance"),
-    "uniform: remove exactly round(missing rate * labels) of all labels. per-instance: remove this share of the "
-    "labels of each instance, rounded up or down at random. label: each label has a rate of its own. rare: rare labels "
-    "are missing more often. single: one label of each instance is kept. hard: a label is missing more often where the "
-    "features show it less, by a logistic regression. instance: half of the instances are annotated well, half badly.",
+    ("uniform", "label"),
+    "uniform: remove exactly round(missing rate * labels) of all labels. label: each label has a rate of its own, and "
+    "the missing rate is the mean of these.",
     default="uniform",
 )
 @option("--keep-one", bool, "Keep at least one label of every instance that has labels.")
@@ -41,7 +37,7 @@ from mpu_cli.runtime.options import PROBABILITY
 @reading_options
 @verbosity_options
 def corrupt(
-    source: str, target: str, missing_rate: float | None, scheme: str, removed: str | None, kept: str | None, **how: Any
+    source: str, target: str, missing_rate: float, scheme: str, removed: str | None, kept: str | None, **how: Any
 ) -> None:
     """Remove labels at random, to test methods on missing labels.
 
@@ -49,9 +45,6 @@ def corrupt(
     for IN and OUT is -, which means standard input and standard output. The same file and seed give the same result.
     Counts are printed on standard error, with the share of the labels that was kept: the true c, overall and of the
     labels with the lowest and the highest.
-
-    All schemes but uniform and per-instance read IN into memory. --missing-rate is then the mean over the labels (rare:
-    about that; instance: the mean over the instances).
 
     \b
     Example:
@@ -65,14 +58,10 @@ def corrupt(
     from mpu_cli.runtime.files import refuse_overlaps
     from mpu_cli.svmlight.streams import refuse_unwritable
 
-    if missing_rate is None and scheme != "single":
-        raise click.UsageError("Missing option '--missing-rate'.")
-    if missing_rate is not None and scheme == "single":
-        raise click.UsageError("--scheme single keeps one label of each instance: leave out --missing-rate.")
     refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed, "--kept": kept})
     refuse_unwritable(kept)
     report = command.corrupt(
-        source, target, missing_rate or 0.0, scheme=scheme, lists=command.Lists(removed=removed, kept=kept), **how
+        source, target, missing_rate, scheme=scheme, lists=command.Lists(removed=removed, kept=kept), **how
     )
     share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
     of_labels = ""

@@ -1,15 +1,10 @@
 """Remove random labels, for training data with a known share of missing labels.
 
-From a file, at one rate, they are drawn instance by instance in constant memory; otherwise, all labels are in memory.
-
-Other schemes are ways in which labels go missing: functions of the features X, shape (n, D); the true labels Y, shape
-(n, q), bool, a csr_array with sorted columns; the share that is to be kept; and a generator. Each returns the chance of
-each entry of Y to be annotated: float64, in the order of its rows, or one number.
+From a file they are drawn instance by instance in constant memory.
 """
 
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +16,9 @@ from mpu_cli.core.data.features import only_entries
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.header import Top
-from mpu_cli.svmlight.reader import gathered, iter_stream
+from mpu_cli.svmlight.reader import iter_stream
 from mpu_cli.svmlight.streams import Counted, Readable, Writable, blocks, open_output, read_twice
 from mpu_cli.svmlight.writer import LabelSpans, find_labels, without_labels
 
@@ -33,6 +27,7 @@ Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 _DRAWN_AT_ONCE = 1 << 16
 _HYPERGEOMETRIC_LIMIT = 10**9
+_SPREAD = 0.8  # how far the rates of labels are from their mean, by the distance of that from 0 or 1
 
 
 @dataclass(frozen=True)
@@ -117,29 +112,31 @@ class _Subset:
         return piece
 
 
-class PerInstanceDraw:
-    """Draw a share of the labels within each instance.
+class LabelDraw:
+    """Draw labels by rates: each label has one of its own, uniform about the missing rate.
 
-    Of k labels, ``missing_rate * k`` are drawn, rounded up or down by chance so that the mean is exact; which ones is
-    uniform. With `keep_one`, at most k - 1.
+    With `keep_one`, the label of an instance stays that was nearest to it.
     """
 
-    def __init__(self, missing_rate: float, keep_one: bool, seed: int) -> None:
-        self._missing_rate = missing_rate
+    def __init__(self, labels: np.ndarray, missing_rate: float, keep_one: bool, seed: int) -> None:
+        """Draw the rates of labels, the numbers of which ascend."""
+        kept = 1 - missing_rate
+        width = min(kept, 1 - kept) * _SPREAD
+        self._rng = np.random.default_rng(seed)
+        self._kept = np.append(self._rng.uniform(kept - width, kept + width, len(labels)), 0)
+        self._labels = labels
         self._keep_one = keep_one
-        self._rounding_rng, self._order_rng = np.random.default_rng(seed).spawn(2)
 
-    def __call__(self, sizes: np.ndarray) -> np.ndarray:
-        """Return which labels of the next instances are drawn; arguments as for `UniformDraw`."""
-        share = self._missing_rate * sizes
-        n_drawn = np.floor(share) + (self._rounding_rng.random(len(sizes)) < share % 1)
-        if self._keep_one:
-            n_drawn = np.minimum(n_drawn, sizes - 1)
-        rows = rows_of(sizes)
-        shuffled = np.lexsort((self._order_rng.random(len(rows)), rows))
-        rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        drawn = np.zeros(len(rows), bool)
-        drawn[shuffled] = rank < n_drawn[rows]
+    def __call__(self, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return which labels of the next instances are drawn: bool, shape (sum of sizes,)."""
+        order = np.lexsort((labels, rows_of(sizes)))
+        margin = self._kept[np.searchsorted(self._labels, labels)]
+        margin[order] -= self._rng.random(len(labels))
+        drawn = margin <= 0
+        if self._keep_one and len(labels):
+            labelled = sizes > 0
+            first = (np.cumsum(sizes) - sizes)[labelled]
+            drawn &= margin < np.repeat(np.maximum.reduceat(margin, first), sizes[labelled])
         return drawn
 
 
@@ -154,23 +151,6 @@ def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...])
     keep = np.ones(labels.nnz, bool)
     keep[order[: round(missing_rate * labels.nnz)]] = False
     return only_entries(labels, keep)
-
-
-class ListedDraw:
-    """Draw labels that were chosen before, when all of them were in memory.
-
-    `drawn` is a bool array with each label of the file, instance by instance, ascending within an instance.
-    """
-
-    def __init__(self, drawn: np.ndarray) -> None:
-        self._left = drawn
-
-    def __call__(self, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return which labels of the next instances are drawn: bool array, shape (sum of sizes,)."""
-        here, self._left = self._left[: len(labels)], self._left[len(labels) :]
-        drawn = np.zeros(len(labels), bool)
-        drawn[np.lexsort((labels, rows_of(sizes)))[: len(here)]] = here  # fewer than labels if the file has changed
-        return drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,14 +192,14 @@ def corrupt(
 ) -> CorruptionReport:
     """Copy a file without a share of its labels. Every other byte stays the same.
 
-    The file is read twice, once to check every line and to count, once to copy: in constant memory, if the scheme is
-    uniform or per-instance. Input that cannot be read twice (standard input, a pipe) is stored in a temporary file in
-    between. The result depends only on the content and the seed.
+    The file is read twice, once to check every line and to count, once to copy, in constant memory. Input that cannot
+    be read twice (standard input, a pipe) is stored in a temporary file in between. The result depends only on the
+    content and the seed.
 
     `source`, `target`: files, compressed by suffix; ``-`` is standard input or output.
     `missing_rate`: from 0 to 1.
     `scheme`: ``uniform`` removes exactly ``round(missing_rate * labels)`` (halves to even) of all labels, see
-    `UniformDraw`; ``per-instance`` removes the share within each label set, see `PerInstanceDraw`. Or one of `SCHEMES`.
+    `UniformDraw`; ``label`` removes each label at a rate of its own, see `LabelDraw`.
     `keep_one`: whether an instance with labels keeps at least one.
     Raises InputError (the file cannot be read, or a line breaks the grammar), MpuError (this many labels cannot be
     removed with `keep_one`, or a file cannot be written).
@@ -247,25 +227,17 @@ def _draw(
     stream: Readable, source: str, missing_rate: float, scheme: str, keep_one: bool, reading: Reading, run: Run
 ) -> Draw:
     chunks = iter_stream(stream, source, reading, run=run)
-    if scheme == "uniform":
-        uniform = UniformDraw(_count(chunks), missing_rate, keep_one, run.seed)
-        return lambda _, sizes: uniform(sizes)
-    if scheme == "per-instance":
-        _count(chunks)
-        within = PerInstanceDraw(missing_rate, keep_one, run.seed)
-        return lambda _, sizes: within(sizes)
-    data = gathered(chunks, 0)
-    return ListedDraw(lost(scheme, data.features, data.occurring_labels()[0], 1 - missing_rate, run.seed, keep_one))
-
-
-def _count(chunks: Iterator[Dataset]) -> Counts:
+    if scheme == "label":
+        occurring = [np.unique(chunk.labels.indices) for chunk in chunks]
+        return LabelDraw(np.unique(np.concatenate(occurring)), missing_rate, keep_one, run.seed)
     instances = labels = labelled = 0
     for chunk in chunks:
         sizes = np.diff(chunk.labels.indptr)
         instances += len(sizes)
         labels += int(sizes.sum())
         labelled += int(np.count_nonzero(sizes))
-    return Counts(instances, labels, labelled)
+    uniform = UniformDraw(Counts(instances, labels, labelled), missing_rate, keep_one, run.seed)
+    return lambda _, sizes: uniform(sizes)
 
 
 def _copy(
@@ -306,94 +278,3 @@ def _removed_lines(block: bytes, spans: LabelSpans, removed: np.ndarray, first_i
     instances = rows_of(spans.sizes)[removed] + first_instance
     places = zip(instances.tolist(), spans.starts[removed].tolist(), spans.stops[removed].tolist(), strict=True)
     return b"".join([b"%d\t%s\n" % (instance, block[start:stop]) for instance, start, stop in places])
-
-
-# Fewer instances, and a classifier cannot say which of them are typical of a label.
-_FEWEST = 3
-# How far the rates of labels, and of instances, are from their mean, by the distance of that from 0 or 1.
-_SPREAD, _SPREAD_OF_INSTANCES = 0.8, 0.6
-
-
-def uniform(X: csr_array, Y: csr_array, kept: float, rng: np.random.Generator) -> float:
-    """Give every true label the same chance."""
-    return kept
-
-
-def label(X: csr_array, Y: csr_array, kept: float, rng: np.random.Generator) -> np.ndarray:
-    """Give each label a rate of its own: uniform about `kept`."""
-    width = min(kept, 1 - kept) * _SPREAD
-    return rng.uniform(kept - width, kept + width, Y.shape[1])[Y.indices]
-
-
-def rare(X: csr_array, Y: csr_array, kept: float, rng: np.random.Generator) -> np.ndarray:
-    """Miss rare labels more: the rate rises with the logarithm of a label's frequency, from 0.4 to 1.5 times `kept`."""
-    size = np.log(np.maximum(np.bincount(Y.indices, minlength=Y.shape[1]), 1))
-    place = (size - size.min()) / max(np.ptp(size), 1e-9)
-    return (kept * (0.4 + 1.1 * place)).clip(max=1)[Y.indices]
-
-
-def single(X: csr_array, Y: csr_array, kept: float, rng: np.random.Generator) -> np.ndarray:
-    """Keep one label of each instance, drawn at random; `kept` is not used."""
-    lottery = rng.random(Y.nnz)
-    return (lottery == _largest_of_row(Y, lottery)).astype(float)
-
-
-def instance(X: csr_array, Y: csr_array, kept: float, rng: np.random.Generator) -> np.ndarray:
-    """Annotate half of the instances well and half badly: about 0.5, they keep 80 % and 20 % of their labels."""
-    width = min(kept, 1 - kept) * _SPREAD_OF_INSTANCES
-    return np.repeat(rng.choice([kept - width, kept + width], Y.shape[0]), np.diff(Y.indptr))
-
-
-def hard(X: csr_array, Y: csr_array, kept: float, rng: np.random.Generator) -> np.ndarray:
-    """Miss the less typical more: the rate rises with the rank of an instance among those that have the label.
-
-    The rank is by the score of a logistic regression of the label, which is fitted for it.
-    """
-    from sklearn.exceptions import ConvergenceWarning  # which other ways need not wait for
-    from sklearn.linear_model import LogisticRegression
-
-    chance = np.full(Y.nnz, kept)
-    width = min(kept, 1 - kept) * _SPREAD
-    places = csr_array((np.arange(Y.nnz), Y.indices, Y.indptr), shape=Y.shape).tocsc()
-    for start, stop in zip(places.indptr, places.indptr[1:], strict=False):
-        rows, size = places.indices[start:stop], stop - start
-        if not _FEWEST <= size < Y.shape[0]:
-            continue
-        true = np.bincount(rows, minlength=Y.shape[0])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # ranks no longer change then
-            scores = LogisticRegression(C=1, max_iter=200).fit(X, true).decision_function(X[rows])
-        rank = np.argsort(np.argsort(scores)) / (size - 1)
-        chance[places.data[start:stop]] = kept + width * (2 * rank - 1)
-    return chance
-
-
-Scheme = Callable[[csr_array, csr_array, float, np.random.Generator], np.ndarray | float]
-SCHEMES: dict[str, Scheme] = {way.__name__: way for way in (uniform, label, rare, single, hard, instance)}
-
-
-def lost(scheme: str, X: csr_array, Y: csr_array, kept: float, seed: int, keep_one: bool = False) -> np.ndarray:
-    """Draw the labels that go missing.
-
-    `scheme`: one of `SCHEMES`, which have the other arguments.
-    `keep_one`: whether an instance with labels keeps at least one: the one that was nearest to it.
-    Returns: bool array, shape (Y.nnz,): for each entry of Y, in the order of its rows.
-    """
-    if not Y.nnz:
-        return np.zeros(0, bool)
-    rng = np.random.default_rng(seed)
-    margin = SCHEMES[scheme](X, Y, kept, rng) - rng.random(Y.nnz)
-    missing = margin <= 0
-    return missing & (margin < _largest_of_row(Y, margin)) if keep_one else missing
-
-
-def annotated(scheme: str, X: csr_array, Y: csr_array, kept: float, seed: int) -> csr_array:
-    """Return the true labels without those that `lost` draws: csr_array of bool, shape (n, q)."""
-    return only_entries(Y, ~lost(scheme, X, Y, kept, seed))
-
-
-def _largest_of_row(Y: csr_array, values: np.ndarray) -> np.ndarray:
-    """Return, for each entry of Y, the largest value of its row."""
-    sizes = np.diff(Y.indptr)
-    has = sizes > 0
-    return np.repeat(np.maximum.reduceat(values, Y.indptr[:-1][has]), sizes[has])

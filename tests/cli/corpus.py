@@ -46,7 +46,7 @@ _TRAIN = [
 CASES = [
     *(["train", file, "-o", "new"] for file in FILES),
     *(["train", file, "-o", "new", *options] for file, *options in _TRAIN),
-    ["corrupt", "no-features", "new", "--missing-rate", "0.5", "--scheme", "per-instance", "--seed", "9" * 400],
+    ["corrupt", "no-features", "new", "--missing-rate", "0.5", "--scheme", "label", "--seed", "9" * 400],
     ["estimate-c", "one-label", "--method", "e3"],
     ["estimate-c", "no-features", "--sample", "1"],
     ["evaluate", "one-instance", "empty"],

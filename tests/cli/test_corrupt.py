@@ -3,8 +3,6 @@ import json
 
 import pytest
 
-from mpu_cli.cli.corrupt import corrupt
-from mpu_cli.commands.corrupt import SCHEMES
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.svmlight.reader import read
 from tests.full_disk import largest_file
@@ -42,29 +40,11 @@ def test_what_was_kept_of_each_label_is_a_file_of_frequencies(run, tmp_path):
     assert (said["least_c"], said["most_c"]) == (min(shares), max(shares))
 
 
-@pytest.mark.parametrize("scheme", ["label", "rare", "hard", "instance"])
-def test_schemes_that_need_all_labels(run, source, tmp_path, scheme):
-    args = ("corrupt", source, tmp_path / "out", "--missing-rate", 0.5, "--scheme", scheme)
-    assert run(*args, "--keep-one").exit_code == 0
+def test_rates_of_labels(run, source, tmp_path):
+    args = ("--missing-rate", 0.5, "--scheme", "label", "--keep-one")
+    assert run("corrupt", source, tmp_path / "out", *args).exit_code == 0
     assert all(row.nnz for row in read(tmp_path / "out").labels)
-    piped = run("corrupt", "--missing-rate", 0.5, "--scheme", scheme, "--keep-one", stdin=LINES)
-    assert piped.stdout_bytes == (tmp_path / "out").read_bytes()
-
-
-def test_single_keeps_one_label_of_each(run, tmp_path):
-    result = run(
-        "corrupt", "--scheme", "single", "--removed", tmp_path / "gone", stdin=b"2,1 1:1\n3 1:1\n 1:1\n6,5,4 2:1\n"
-    )
-    left = [set(line.partition(b" ")[0].split(b",")) - {b""} for line in result.stdout_bytes.splitlines()]
-    assert [len(labels) for labels in left] == [1, 1, 0, 1]
-    gone = {tuple(line.split("\t")) for line in (tmp_path / "gone").read_text().splitlines()}
-    every = {("1", "1"), ("1", "2"), ("2", "3"), ("4", "4"), ("4", "5"), ("4", "6")}
-    assert gone == every - {(str(i), label.decode()) for i, labels in enumerate(left, 1) for label in labels}
-
-
-def test_the_schemes_are_those_of_the_benchmarks():
-    offered = next(option.type.choices for option in corrupt.params if option.name == "scheme")
-    assert set(offered) == {*SCHEMES, "per-instance"}
+    assert run("corrupt", *args, stdin=LINES).stdout_bytes == (tmp_path / "out").read_bytes()
 
 
 def test_quiet(run, source, tmp_path):
@@ -81,14 +61,9 @@ def test_filter(run, source, tmp_path):
     assert (tmp_path / "removed").read_bytes().count(b"\n") == 3
 
 
-def test_options(run, source, tmp_path):
-    args = ("corrupt", source, tmp_path / "out", "--missing-rate", 1, "--scheme", "per-instance", "--keep-one")
-    assert "3 removed" in run(*args).stderr
-    assert [row.nnz for row in read(tmp_path / "out").labels] == [1, 1, 1]
-
-
-def test_no_labels_at_all(run):
-    result = run("corrupt", "--missing-rate", 0.5, stdin=b" 1:1\n")
+@pytest.mark.parametrize("scheme", ["uniform", "label"])
+def test_no_labels_at_all(run, scheme):
+    result = run("corrupt", "--missing-rate", 0.5, "--scheme", scheme, stdin=b" 1:1\n")
     assert result.stdout_bytes == b" 1:1\n"
     assert result.stderr == "1 instance with 0 labels: 0 removed, 0 left; 0 instances lost all labels\n"
 
@@ -136,9 +111,7 @@ def test_the_output_and_its_lists_appear_or_none(run, tmp_path, largest):
         (("--missing-rate", "-0.1"), "'-0.1': give a number from 0 to 1"),
         (("--missing-rate", "nan"), "'nan': give a number from 0 to 1"),
         (("--missing-rate", "half"), "'half': give a number from 0 to 1"),
-        (("--missing-rate", "0.5", "--scheme", "other"), "'other' is not one of 'uniform', 'per-instance'"),
-        (("--missing-rate", "0.5", "--scheme", "single"), "keeps one label of each instance: leave out --missing-rate"),
-        (("--scheme", "rare"), "Missing option '--missing-rate'"),
+        (("--missing-rate", "0.5", "--scheme", "other"), "'other' is not one of 'uniform', 'label'"),
         (("IN", "OUT", "--missing-rate", "0.5", "--kept", "OUT"), "OUT and --kept are both OUT"),
         (("--missing-rate", "0.5", "--seed", "-1"), "'-1': give a whole number from 0"),
         (("--missing-rate", "0.5", "--removed", "-"), "OUT and --removed are both standard output"),

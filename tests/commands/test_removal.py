@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from mpu_cli.commands import corrupt as command
-from mpu_cli.commands.corrupt import Counts, PerInstanceDraw, UniformDraw, remove_labels
+from mpu_cli.commands.corrupt import Counts, LabelDraw, UniformDraw, remove_labels
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_labels
 from tests.experiment.small import dense
 from tests.golden import refused
 
-SIZES = np.array([3, 1, 0, 0, 2, 1, 4, 0, 1])
 LABELS = as_labels(np.random.default_rng(0).random((30, 7)) < 0.4)
 
 
@@ -32,21 +31,45 @@ def assert_uniform(observed: Counter, n_outcomes: int) -> None:
 
 
 @pytest.mark.parametrize("keep_one", [False, True])
-@pytest.mark.parametrize("scheme", ["uniform", "per-instance"])
+@pytest.mark.parametrize("scheme", ["uniform", "label"])
 def test_how_the_file_is_cut_does_not_matter(scheme, keep_one):
-    sizes = np.random.default_rng(0).integers(0, 6, 100_000)
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(0, 6, 100_000)
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    labels = 10 * (np.arange(len(rows)) - ends[rows]) + rng.integers(0, 10, len(rows))
 
     def draw_in_pieces(cuts):
         if scheme == "uniform":
-            draw = UniformDraw(counts_of(sizes), 0.3, keep_one, seed=4)
-        else:
-            draw = PerInstanceDraw(0.3, keep_one, seed=4)
-        return np.concatenate([draw(sizes[start:stop]) for start, stop in pairwise(cuts)])
+            uniform = UniformDraw(counts_of(sizes), 0.3, keep_one, seed=4)
+            return np.concatenate([uniform(sizes[start:stop]) for start, stop in pairwise(cuts)])
+        draw = LabelDraw(np.unique(labels), 0.3, keep_one, seed=4)
+        return np.concatenate([draw(labels[ends[i] : ends[j]], sizes[i:j]) for i, j in pairwise(cuts)])
 
     whole = draw_in_pieces([0, len(sizes)])
     assert np.array_equal(draw_in_pieces([0, 0, 1, 17, 70_000, len(sizes)]), whole)
     if scheme == "uniform":
         assert np.count_nonzero(whole) == round(0.3 * sizes.sum())
+
+
+def drawn_labels(seed: int, missing_rate: float = 0.3, keep_one: bool = False) -> np.ndarray:
+    """Which of 1,000 instances lose which of their labels, 3 and 8."""
+    draw = LabelDraw(np.array([3, 8]), missing_rate, keep_one, seed)
+    return draw(np.tile([8, 3], 1000), np.full(1000, 2)).reshape(-1, 2)
+
+
+def test_rates_of_labels_are_uniform_about_the_missing_rate():
+    rates = np.concatenate([drawn_labels(seed).mean(axis=0) for seed in range(100)])
+    assert rates.mean() == pytest.approx(0.3, abs=0.03)
+    assert rates.std() == pytest.approx(0.24 / np.sqrt(3), abs=0.02)
+    assert (rates.min(), rates.max()) == (pytest.approx(0.06, abs=0.05), pytest.approx(0.54, abs=0.05))
+
+
+def test_one_label_of_each_instance_may_be_kept():
+    freely, kept = (drawn_labels(3, 0.9, keep_one) for keep_one in (False, True))
+    assert freely.all(axis=1).any()
+    np.testing.assert_array_equal(kept.sum(axis=1), np.minimum(freely.sum(axis=1), 1))
+    assert (kept <= freely).all()
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
@@ -66,32 +89,6 @@ def test_keep_one_is_fair():
     for seed in range(3000):
         observed[tuple(np.flatnonzero(UniformDraw(counts_of(sizes), 0.5, True, seed)(sizes)))] += 1
     assert_uniform(observed, 6)  # 2 of 4
-
-
-@pytest.mark.parametrize("keep_one", [False, True])
-def test_per_instance_removes_the_share_within_each(keep_one):
-    sizes = np.arange(30_000) % 6
-    drawn = PerInstanceDraw(0.3, keep_one, seed=0)(sizes)
-    per_instance = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[drawn], minlength=len(sizes))
-    for size in range(6):
-        share = 0.3 * size
-        here = per_instance[sizes == size]
-        if keep_one and size == 1:
-            assert not here.any()
-            continue
-        assert set(here) <= {int(share), int(share) + 1}
-        assert here.mean() == pytest.approx(share, abs=0.03)
-
-
-def test_per_instance_draws_any_labels_of_an_instance():
-    sizes = np.full(3000, 4)
-    drawn = PerInstanceDraw(0.5, False, seed=0)(sizes).reshape(-1, 4)
-    assert_uniform(Counter(tuple(np.flatnonzero(row)) for row in drawn), 6)
-
-
-def test_per_instance_keep_one_at_full_rate_leaves_one():
-    drawn = PerInstanceDraw(1, True, seed=0)(SIZES)
-    assert np.count_nonzero(~drawn) == np.count_nonzero(SIZES)
 
 
 def test_more_labels_than_can_be_drawn_from():

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
-from mpu_cli.commands.corrupt import SCHEMES, annotated, lost
+from benchmarks.losing import SCHEMES, annotated
 
 RNG = np.random.default_rng(0)
 X = csr_array(RNG.normal(size=(3000, 3)).astype(np.float32))
@@ -62,27 +62,11 @@ def test_what_the_features_show_less_is_missed_more():
     expected = 0.5 + 0.4 * (2 * np.argsort(np.argsort(scores)) / (len(rows) - 1) - 1)
     chances = SCHEMES["hard"](X, of_label, 0.5, RNG)
     np.testing.assert_allclose(chances, expected)
-    shares = np.mean([~lost("hard", X, of_label, 0.5, seed) for seed in range(200)], axis=0)
+    drawn = (annotated("hard", X, of_label, 0.5, seed).toarray()[rows, 0] for seed in range(200))
+    shares = np.mean(list(drawn), axis=0)
     assert np.abs(shares - expected).max() < 5 * np.sqrt(0.25 / 200)
 
 
 def test_a_label_of_few_or_of_all_has_the_mean_chance():
     few = csr_array(np.arange(30)[:, None] < [2, 30])
     assert (SCHEMES["hard"](X[:30], few, 0.4, RNG) == 0.4).all()
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_one_may_be_kept(scheme):
-    missing = lost(scheme, X, Y, 0.1, 3, keep_one=True)
-    freely = lost(scheme, X, Y, 0.1, 3)
-    assert (missing <= freely).all()
-    left = csr_array((~missing, Y.indices, Y.indptr), shape=Y.shape).sum(axis=1)
-    assert ((left > 0) == Y.toarray().any(axis=1)).all()
-    others = csr_array((~freely, Y.indices, Y.indptr), shape=Y.shape).sum(axis=1)
-    np.testing.assert_array_equal(left, np.where(Y.toarray().any(axis=1), np.maximum(others, 1), 0))
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_no_labels_at_all(scheme):
-    empty = csr_array((3, 0), dtype=bool)
-    assert not len(lost(scheme, X[:3], empty, 0.5, 0, keep_one=True))
