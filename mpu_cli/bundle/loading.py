@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.bundle.kinds import KINDS, Parts
 from mpu_cli.bundle.manifest import (
     C_OF_LABELS,
     MANIFEST,
@@ -22,6 +21,7 @@ from mpu_cli.bundle.manifest import (
     parse,
 )
 from mpu_cli.bundle.model_files import Layout, ascending, read_arrays, read_kept, read_label_names
+from mpu_cli.bundle.predictor import Parts, layouts, predictor
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.errors import ModelError
@@ -138,25 +138,21 @@ def _is_in_place(file: io.FileIO, path: Path) -> bool:
 
 
 def _load(path: Path, manifest: Manifest) -> TrainedModel:
-    kind, D, q = KINDS[manifest.kind], manifest.n_features, manifest.n_labels
-    n_known = manifest.n_known
-    first: Layout = {"known": (np.bool_, (D,)) if n_known is None else (np.int32, (n_known,))}
-    if manifest.of_labels is None:
-        first |= {name: (dtype, (q,)) for name, dtype in OF_LABELS.items()}
+    D, q, n_known = manifest.n_features, manifest.n_labels, manifest.n_known
+    first: Layout = {"known": (np.int32, (n_known,)), **{name: (dtype, (q,)) for name, dtype in OF_LABELS.items()}}
     parts: Parts = {}
     try:
-        layouts = kind.layouts(manifest.numbers, D if n_known is None else n_known, D, q)
-        for (part, layout), (name, checksum) in zip(layouts, manifest.files, strict=True):
+        expected = layouts(manifest.numbers, n_known, D, q)
+        for (part, layout), (name, checksum) in zip(expected, manifest.files, strict=True):
             expect(name.startswith(f"{part}-"), f"{name} cannot be {part}")
             parts[part] = read_arrays(path / name, checksum, layout | ({} if parts else first))
         arrays = next(iter(parts.values()))
-        labels, c, thresholds = ((manifest.of_labels or arrays)[name] for name in OF_LABELS)
+        labels, c, thresholds, known = (arrays[name] for name in (*OF_LABELS, "known"))
         check_labels(labels, c, thresholds)
-        known = np.flatnonzero(arrays["known"]).astype(np.int32) if n_known is None else arrays["known"]
         expect(ascending(known), "known features out of order")
         expect(not n_known or bool(known[0] >= 0 and known[-1] < D), "known features out of range")
         occurring = Columns(known, D)
-        predictor = kind.predictor(manifest.numbers, parts, occurring, thresholds)
+        restored = predictor(manifest.numbers, parts, occurring, thresholds)
         names = None if manifest.names is None else read_label_names(path, *manifest.names)
         vectorizer = None if manifest.vectorizer is None else read_kept(path, *manifest.vectorizer)
         implies = None if manifest.implied is None else _implies(path, manifest.implied, q)
@@ -164,8 +160,7 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
     options = manifest.options | ({"c": c.tolist()} if manifest.options.get("c") == C_OF_LABELS else {})
-    kept = (names, vectorizer, implies)
-    return TrainedModel(predictor, labels, c, occurring, options, *kept)
+    return TrainedModel(restored, labels, c, occurring, options, names, vectorizer, implies)
 
 
 def _implies(path: Path, implied: Implied, q: int) -> csr_array:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypedDict, get_origin, get_type_hints
 
 import numpy as np
 
-from mpu_cli.bundle.kinds import FORMER_KINDS, KINDS, number_list, whole
 from mpu_cli.bundle.model_files import ascending
+from mpu_cli.bundle.predictor import number_list, whole
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.report import HIDDEN, NULL
@@ -24,17 +24,17 @@ from mpu_cli.runtime.untrusted import expect, json_value
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.version import __version__
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
-MOST_BYTES = 1 << 25  # earlier formats took 80 bytes a label
-# Values for each label: in the manifest of earlier formats, otherwise in the first file.
+MOST_BYTES = 1 << 25
+# Values for each label, in the first file.
 OF_LABELS: dict[str, type] = {"labels": np.int64, "c": np.float64, "thresholds": np.float32}
 # In place of the option c in a manifest: c is in the array of that name, one for each label.
 C_OF_LABELS = "labels"
 # Most brackets, quotation marks and colons in it: only its lists of numbers are long, and all else takes far more
 # memory than its text.
 MOST_MARKS = 1 << 12
-ARRAYS_NAME = re.compile(r"(level\d+|features)-[0-9a-f]{16}\.npz")
+ARRAYS_NAME = re.compile(r"(level\d+|kernel)-[0-9a-f]{16}\.npz")
 NAMES_NAME = re.compile(r"labels-[0-9a-f]{16}\.txt")
 VECTORIZER_NAME = re.compile(r"vectorizer-[0-9a-f]{16}\.bin")
 IMPLIED_NAME = re.compile(r"implied-[0-9a-f]{16}\.npz")
@@ -51,20 +51,15 @@ class Implied(NamedTuple):
 class Manifest:
     """The content of a manifest."""
 
-    method: str
-    kind: str
     options: dict[str, Any]
     n_features: int
     n_labels: int
-    # Number of features that occurred in training; None: an earlier format has a boolean for each feature
-    n_known: int | None
-    numbers: dict[str, Any]  # the numbers of the predictor (see `kinds`)
+    n_known: int  # number of features that occurred in training
+    numbers: dict[str, Any]  # the numbers of the predictor
     files: list[tuple[str, str]]  # name and SHA-256 of the file of each part
     names: tuple[str, str] | None = None  # name and SHA-256 of the file of label names, if there is one
     vectorizer: tuple[str, str] | None = None  # name and SHA-256 of the vectoriser, if there is one
     implied: Implied | None = None  # which labels imply others, if there are rules
-    # The arrays of `OF_LABELS`, if an earlier format has them in the manifest
-    of_labels: dict[str, np.ndarray] | None = None
 
     def all_files(self) -> list[tuple[str, str]]:
         """Return name and SHA-256 of every file that it names."""
@@ -78,8 +73,6 @@ def compose(manifest: Manifest) -> str:
         "format": "mpu model",
         "format_version": FORMAT_VERSION,
         "mpu_version": __version__,
-        "method": manifest.method,
-        "kind": manifest.kind,
         "options": manifest.options,
         "features": manifest.n_features,
         "features_known": manifest.n_known,
@@ -114,20 +107,7 @@ def parse(path: Path, text: bytes) -> Manifest:
         expect(values["format"] == "mpu model" and type(version) is int and version >= 1, "of another format")
         if version > FORMAT_VERSION:
             raise ModelError(f"{path}: written by a newer mpu (model format {version}); install that version")
-        if version == 1:
-            values = _from_version_1(values)
-        else:
-            expect(values.pop("sha256") == digest(values), "its checksum is not that of its content")
-            expect("of_labels" not in values, "of another format")
-            if version == 2:
-                values = _from_version_2(values)
-            elif version == 3:
-                values = _from_version_3(values)
-        if values["kind"] in FORMER_KINDS:
-            raise ModelError(
-                f"{path}: the answers of well for given instances, and no model of others; read them "
-                "with the version that wrote them, or compare this method by mpu experiment"
-            )
+        expect(values.pop("sha256") == digest(values), "its checksum is not that of its content")
         return _manifest(values)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
@@ -155,48 +135,8 @@ def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict[str, Any]:
     return values
 
 
-def _from_version_1(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values in the present format: version 1 had no methods, kinds, checksum and calibration."""
-    expect(type(values["levels"]) is list, "levels are no list")
-    numbers = {"levels": len(values["levels"]), "scale": values["scale"], "frequencies": None}
-    values = values | {"method": "mpu", "kind": "stacked", "predictor": numbers, "files": values["levels"]}
-    return _from_version_2(values)
-
-
-def _from_version_2(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values in the present format: version 2 had no calibration, and had lists of labels."""
-    numbers = values["predictor"]
-    expect(isinstance(numbers, dict), "numbers are not named")
-    exact = {name: np.int64 if np.issubdtype(dtype, np.integer) else np.float64 for name, dtype in OF_LABELS.items()}
-    of_labels = {name: number_list(values[name], name, dtype) for name, dtype in exact.items()}
-    check_labels(**of_labels)
-    if values["kind"] == "stacked":
-        numbers = numbers | {"calibration": None, "top": None, "compact": False, "entries": None}
-    return _from_version_3(
-        values
-        | {
-            "predictor": numbers,
-            "labels": len(of_labels["labels"]),
-            "of_labels": {name: array.astype(OF_LABELS[name]) for name, array in of_labels.items()},
-        }
-    )
-
-
-def _from_version_3(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values in the present format: version 3 had the calibration of the last level alone."""
-    numbers = values["predictor"]
-    expect(isinstance(numbers, dict), "numbers are not named")
-    if values["kind"] != "stacked":
-        return values
-    n_levels = whole(numbers["levels"], 1)
-    expect(n_levels == len(values["files"]), "there is not a file for each level")
-    return values | {"predictor": numbers | {"calibrations": [None] * (n_levels - 1) + [numbers["calibration"]]}}
-
-
 def _manifest(values: dict[str, Any]) -> Manifest:
-    method, kind, numbers, options = (values[name] for name in ("method", "kind", "predictor", "options"))
-    expect(type(method) is str and type(kind) is str, "method or kind is no text")
-    expect(kind in KINDS, f"no kind can be {kind[:40]!r}")
+    numbers, options = values["predictor"], values["options"]
     expect(isinstance(numbers, dict) and isinstance(options, dict), "numbers or options are not named")
     expect(type(values["files"]) is list and bool(values["files"]), "no files")
     files = [_file(entry, ARRAYS_NAME) for entry in values["files"]]
@@ -209,10 +149,9 @@ def _manifest(values: dict[str, Any]) -> Manifest:
     expect(n_features <= MAX_ID + 1, "features out of range")
     n_labels = whole(values["labels"], 1)
     expect(n_labels <= MAX_ID + 1, "labels out of range")
-    n_known = None if "of_labels" in values else whole(values["features_known"])
-    expect(n_known is None or n_known <= n_features, "known features out of range")
-    kept = (names, vectorizer, implied, values.get("of_labels"))
-    return Manifest(method, kind, options, n_features, n_labels, n_known, numbers, files, *kept)
+    n_known = whole(values["features_known"])
+    expect(n_known <= n_features, "known features out of range")
+    return Manifest(options, n_features, n_labels, n_known, numbers, files, names, vectorizer, implied)
 
 
 def _file(entry: dict[str, Any], pattern: re.Pattern[str]) -> tuple[str, str]:
@@ -232,7 +171,7 @@ def check_labels(labels: np.ndarray, c: np.ndarray, thresholds: np.ndarray) -> N
 
 
 ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
-_ORIGIN_FORMAT, _ORIGIN_FORMAT_VERSION = "mpu training", 3
+_ORIGIN_FORMAT, _ORIGIN_FORMAT_VERSION = "mpu training", 1
 _MOST_ORIGIN_MARKS = 1 << 21  # 14 for each of many files
 
 
@@ -284,12 +223,7 @@ def parse_origin(content: bytes, n_labels: int) -> Origin:
     try:
         values = json_values(content, _MOST_ORIGIN_MARKS)
         expect(values.pop("format") == _ORIGIN_FORMAT, "of another format")
-        version = values.pop("format_version")
-        expect(version in range(1, _ORIGIN_FORMAT_VERSION + 1), "of a newer version")
-        if version < 2:  # which had one file at most
-            values["files"] = []
-        if version < 3:
-            values["options"] = values.pop("given")
+        expect(values.pop("format_version") == _ORIGIN_FORMAT_VERSION, "of a newer version")
         expect(values.keys() == {f.name for f in fields(Origin)}, "other values are expected")
         for name, hint in get_type_hints(Origin).items():
             kind = get_origin(hint) if get_origin(hint) in (list, dict) else hint

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.bundle.kept import all_kept, keep_present, remove_beyond
-from mpu_cli.bundle.kinds import KINDS, kind_of
 from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.bundle.manifest import (
     ARRAYS_NAME,
@@ -36,6 +35,7 @@ from mpu_cli.bundle.manifest import (
     origin_name,
 )
 from mpu_cli.bundle.model_files import NAMES_PART, VECTORIZER_PART, write_arrays
+from mpu_cli.bundle.predictor import numbers_of, parts_of
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import (
@@ -264,8 +264,7 @@ def _save(path: Path, model: TrainedModel, keep: int | None) -> None:
 
 def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     """Write the files of a model. Return the name of each, and the manifest."""
-    kind = kind_of(model.predictor)
-    parts = KINDS[kind].parts(model.predictor)
+    parts = parts_of(model.predictor)
     of_labels = model.label_ids, model.c, model.predictor.thresholds
     first = next(iter(parts.values()))
     first |= {name: np.asarray(array, OF_LABELS[name]) for name, array in zip(OF_LABELS, of_labels, strict=True)}
@@ -281,13 +280,11 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     if isinstance(c := options.get("c"), list) and c == model.c.tolist():
         options = options | {"c": C_OF_LABELS}
     manifest = Manifest(
-        "mpu",
-        kind,
         options,
         model.predictor.n_features,
         len(model.label_ids),
         len(model.occurring.indices),
-        KINDS[kind].numbers(model.predictor),
+        numbers_of(model.predictor),
         files=[keep(part, arrays) for part, arrays in parts.items()],
         names=None if model.names is None else keep(NAMES_PART, model.names.text, "txt"),
         vectorizer=None if (packed := model.packed_vectorizer) is None else keep(VECTORIZER_PART, packed, "bin"),

@@ -1,7 +1,7 @@
 import pytest
 
 from mpu_cli import bundle
-from tests.bundle.models import make_model, make_sparse_model, to_format_2
+from tests.bundle.models import make_model, make_sparse_model
 
 
 @pytest.fixture
@@ -19,9 +19,3 @@ def saved(path):
 def sparse(path):
     bundle.save(make_sparse_model(), path)
     return path
-
-
-@pytest.fixture
-def saved_2(saved):
-    to_format_2(saved)
-    return saved

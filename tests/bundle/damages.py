@@ -29,8 +29,9 @@ from tests.bundle.models import (
 
 Damage = Callable[[Path], object]
 NUMBERS = {
-    **{"levels": 2, "scale": 0.3, "frequencies": None, "calibrations": [None, None], "top": None, "compact": False},
+    **{"levels": 2, "scale": 0.3, "calibrations": [None, None], "top": None, "compact": False},
     "entries": [None, None],
+    "kernel": None,
 }
 MEGABYTE = 1 << 20
 
@@ -45,7 +46,6 @@ def _calibration(predicted=(0.0, 1.0), actual=(0.0, 1.0)) -> dict:
 
 # Manifests that say something else; values of other types are for `test_any_value_in_the_manifest`.
 VALUES = {
-    "another kind": {"kind": "forest"},
     "other format": {"format": "another model"},
     "a newer format": {"format_version": 99, "labels": ...},
     "version zero": {"format_version": 0},
@@ -64,12 +64,9 @@ VALUES = {
     "calibration not a number": _calibration((0.0, float("nan"))),
     "calibration huge": _calibration((0.0, 1e300)),
     "calibration beyond float64": _calibration((0, 10**400)),
-    "frequency zero": _numbers(frequencies=[0, 1, 1]),
-    "frequency zero in float32": _numbers(frequencies=[1e-300, 1, 1]),
-    "frequency above one": _numbers(frequencies=[1.5, 1, 1]),
-    "fewer frequencies": _numbers(frequencies=[1, 1]),
-    "frequencies in a file without": _numbers(frequencies="level0"),
-    "frequencies where the largest are kept": _numbers(frequencies=[0.5, 1, 1], top={"most": 2, "least": 0.1}),
+    "a kernel without arrays": _numbers(kernel={"gamma": 0.5, "landmarks": 2}),
+    "a kernel of no landmarks": _numbers(kernel={"gamma": 0.5, "landmarks": 0}),
+    "a kernel without names": _numbers(kernel={}),
     "fewer levels": _numbers(levels=1),
     "more levels": _numbers(levels=10**12),
     "features negative": {"features": -4},
@@ -101,7 +98,7 @@ VALUES = {
     "entries of weights without": _numbers(entries=[3, None]),
     "entries negative": _numbers(entries=[None, -3]),
     **{f"{key} missing": {key: ...} for key in ("features", "features_known", "labels", "files", "format_version")},
-    **{f"{key} missing": {key: ...} for key in ("method", "kind", "predictor", "options")},
+    **{f"{key} missing": {key: ...} for key in ("predictor", "options")},
     **{f"{key} missing": {"predictor": {k: v for k, v in NUMBERS.items() if k != key}} for key in NUMBERS},
 }
 TEXTS = {

@@ -23,8 +23,6 @@ D, Q = 4, 3
 KNOWN = Columns(np.array([1, 2], np.int32), D)
 THRESHOLDS = np.array([0.25, 0.5, 1], np.float32)
 TOP = Top(most=2, least=0.01)
-# Of manifests of formats 1 and 2.
-LISTS = {"labels": [0, 7, 9], "c": [0.4, 1, 0.1], "thresholds": [0.5, 0.5, 0.5]}
 same_directory = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(150)
 )
@@ -102,23 +100,6 @@ def assert_same(left: bundle.TrainedModel, right: bundle.TrainedModel):
 def assert_same_columns(left: Columns, right: Columns):
     assert left.width == right.width
     np.testing.assert_array_equal(left.indices, right.indices, strict=True)
-
-
-def to_format_2(path: Path):
-    """Turn a saved model of levels into one of format 2."""
-    model = bundle.load(path)
-    known = np.isin(np.arange(model.occurring.width), model.occurring.indices)
-    level = model.predictor.levels[0]
-    put_bundle(path, 0, npz(weights=level.weights, bias=level.bias, known=known))
-    edit(
-        path,
-        format_version=2,
-        labels=model.label_ids.tolist(),
-        c=model.c.tolist(),
-        thresholds=model.predictor.thresholds.tolist(),
-        features_known=...,
-        predictor={"levels": len(model.predictor.levels), "scale": model.predictor.scale, "frequencies": None},
-    )
 
 
 def edit(path: Path, **changes):

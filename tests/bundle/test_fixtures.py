@@ -1,9 +1,9 @@
-"""Models of every format version that was ever written stay loadable, and predict the same.
+"""Models that were written once stay loadable, and predict the same.
 
-`fixtures/digits.svm` is a part of the digits. A model in `fixtures/vN/NAME` was trained on it, and is there with the
-labels and the scores that the mpu of that time predicted for it: `mpu train digits.svm`, in `pruned`
-`mpu train digits.svm --prune 0.05`, in `squared-hinge` `--loss squared-hinge`. That in `strata` is of
-`MPUClassifier(prior=15, levels=2, c=0.9)`, with label features and with labels that are rare.
+`fixtures/digits.svm` is a part of the digits. A model in `fixtures/vN`, of format N, was trained on it, and is there
+with the labels and the scores that were predicted for it: `mpu train digits.svm` with default options and with
+`--features rbf`; that in `strata` by `MPUClassifier(prior=15, levels=2, c=0.9)`, with label features
+and rare labels.
 """
 
 from pathlib import Path

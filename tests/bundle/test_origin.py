@@ -77,7 +77,7 @@ DAMAGES = {
         str(change): json.dumps(VALUES | change).encode()
         for change in (
             {"format": "mpu model"},
-            {"format_version": 4},
+            {"format_version": 2},
             {"files": [1]},
             {"files": [{"name": "a"}]},
             {"files": [{"name": "a", "bytes": "1", "sha256": None}]},
@@ -105,15 +105,6 @@ def test_several_files_are_found_again(path):
     several = replace(ORIGIN, source="a.svm and 1 more file", source_bytes=None, source_sha256=None, files=files)
     bundle.save(replace(make_model(), origin=several.written()), path)
     assert parse_origin(bundle.load(path).origin, Q) == several
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_earlier_versions_are_read(version):
-    """They called the options `given`; the first had one file."""
-    before = {"given" if name == "options" else name: value for name, value in VALUES.items()}
-    if version == 1:
-        del before["files"]
-    assert parse_origin(json.dumps(before | {"format_version": version}).encode(), Q) == ORIGIN
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

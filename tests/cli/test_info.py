@@ -162,7 +162,7 @@ def test_what_is_no_model(run, tmp_path, tiny):
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: str(path.relative_to(FIXTURES)))
-def test_models_of_earlier_versions_say_what_they_know(run, path):
+def test_models_without_a_record_of_their_training_say_what_they_know(run, path):
     model = bundle.load(path / "model")
     label = int(model.label_ids[0])
     report = told(run, path / "model", "--label", label)

@@ -169,9 +169,6 @@ class StackedModel:
     levels: tuple[LinearModel, ...]
     scale: float  # what probabilities are multiplied by when they become features
     thresholds: np.ndarray  # float32, shape (q,): a label is predicted where its probability is at least its threshold
-    # float64, shape (q,): label frequency of each label, where the last level predicts Pr(s=1 | x) = c
-    # Pr(y=1 | x) (Elkan and Noto 2008): its probabilities are divided by c, and cut off at 1
-    frequencies: np.ndarray | None = None
     # What makes probabilities of the predictions of each level; None, or none: they are taken for such as they are.
     # The calibration of the last level alone may be in strata.
     calibrations: tuple[AnyCalibration | None, ...] = ()
@@ -217,8 +214,6 @@ class StackedModel:
         for level, top, calibration in zip(self.levels[1:], tops[1:], calibrations[:-1], strict=True):
             features = stack(features, calibrated(predictions, calibration), self.scale)
             predictions = _predicted(level, features, top, run)
-        if self.frequencies is not None:
-            predictions = np.minimum(predictions / self.frequencies.astype(np.float32), np.float32(1))
         predictions = calibrated(predictions, calibrations[-1])
         if most is None or isinstance(predictions, np.ndarray) or not self._is_in_strata:
             return predictions

@@ -37,9 +37,35 @@ class Elkan08Findings:
     settings: Settings  # C, eta0 and epochs of the classifiers
 
 
+@dataclass(frozen=True)
+class Ratio:
+    """Pr(y=1 | x) as g(x) / c, cut off at 1."""
+
+    annotated: StackedModel  # g(x) = Pr(s=1 | x)
+    c: np.ndarray  # float64, shape (q,): label frequencies
+
+    @property
+    def thresholds(self) -> np.ndarray:
+        """Of g / c: float32, shape (q,)."""
+        return self.annotated.thresholds
+
+    @property
+    def n_features(self) -> int:
+        """Number of features D."""
+        return self.annotated.n_features
+
+    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
+        """G / c of instances: float32, shape (n, q)."""
+        return np.minimum(self.annotated.probabilities(matrix, run) / self.c.astype(np.float32), np.float32(1))
+
+    def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> np.ndarray:
+        """Return the same."""
+        return self.probabilities(matrix, run)
+
+
 def train(
     matrix: csr_array, labels: csr_array, options: Elkan08Options, run: Run = DEFAULT_RUN
-) -> tuple[StackedModel, Elkan08Findings]:
+) -> tuple[StackedModel | Ratio, Elkan08Findings]:
     """Train a classifier for each label; each label is annotated at least once.
 
     `options.c_method` is the estimator of c, the paper's Section 2. With the `elkan_variant` "ratio", a label is
@@ -77,7 +103,8 @@ def train(
         data = TrainingSet(features, labels, np.arange(n), run)
         level = train_linear(data, ones, settings)
     thresholds = np.full(q, 0.5, np.float32)
-    model = StackedModel((level,), 0.0, thresholds, frequencies=c if options.elkan_variant == "ratio" else None)
+    stacked = StackedModel((level,), 0.0, thresholds)
+    model = Ratio(stacked, c) if options.elkan_variant == "ratio" else stacked
     return model, Elkan08Findings(c, own, settings)
 
 

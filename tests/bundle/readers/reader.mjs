@@ -62,11 +62,11 @@ function calibrated(p, calibration) {
 
 function load(folder) {
   const manifest = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
-  const { kind, predictor } = manifest;
-  if (manifest.format_version !== 5 || !["stacked", "rbf"].includes(kind)) throw new Error(`${folder}: no model of format 5 with levels`);
+  const { predictor } = manifest;
+  if (manifest.format_version !== 1) throw new Error(`${folder}: no model of format 1`);
   const levels = manifest.files.map((entry) => arrays(join(folder, entry.file), entry.sha256));
-  const rbf = kind === "rbf" ? levels.pop() : null;
-  const width = rbf ? predictor.landmarks : manifest.features;
+  const rbf = predictor.kernel ? levels.pop() : null;
+  const width = rbf ? predictor.kernel.landmarks : manifest.features;
   const rows = predictor.compact ? [...levels[0].known] : Array.from({ length: width }, (_, i) => i);
   const text = manifest.names ? readFileSync(join(folder, manifest.names.file), "utf8") : "";
   const lines = text.split("\n").filter(Boolean).map((line) => line.split("\t"));
@@ -77,11 +77,11 @@ function load(folder) {
   };
 }
 
-function kernelFeatures({ gamma, landmarks: m, rbf: { mean, deviation, landmarks, normalization } }, x) {
+function kernelFeatures({ kernel: { gamma, landmarks: m }, rbf: { mean, deviation, landmarks, normalization } }, x) {
   const values = new Map(x);
   const z = mean.map((at, j) => ((values.get(j) ?? 0) - at) / deviation[j]);
-  const kernel = Array.from({ length: m }, (_, i) => Math.exp(-gamma * z.reduce((sum, at, j) => sum + (at - landmarks[i * z.length + j]) ** 2, 0)));
-  return kernel.map((_, r) => [r, kernel.reduce((sum, value, i) => sum + value * normalization[r * m + i], 0)]);
+  const similar = Array.from({ length: m }, (_, i) => Math.exp(-gamma * z.reduce((sum, at, j) => sum + (at - landmarks[i * z.length + j]) ** 2, 0)));
+  return similar.map((_, r) => [r, similar.reduce((sum, value, i) => sum + value * normalization[r * m + i], 0)]);
 }
 
 function probabilities(model, x) {
@@ -93,10 +93,9 @@ function probabilities(model, x) {
       if (level.weights) for (let k = 0; k < model.q; k++) scores[k] += value * level.weights[row * model.q + k];
       else for (let e = level.indptr[row]; e < level.indptr[row + 1]; e++) scores[level.indices[e]] += value * level.data[e];
     }
-    let p = [...scores].map(sigmoid);
+    const p = [...scores].map(sigmoid);
     const calibration = model.calibrations[i];
     if (i === model.levels.length - 1) {
-      if (model.frequencies !== null) p = p.map((value, k) => Math.min(Math.fround(value / Math.fround(model.first.frequencies[k])), 1));
       return p.map((value, k) => calibrated(value, Array.isArray(calibration) ? calibration[model.first.strata[k]] : calibration));
     }
     let kept = [...p.keys()];

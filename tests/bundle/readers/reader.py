@@ -10,13 +10,14 @@ import numpy as np
 class Model:
     def __init__(self, folder):
         self.manifest = json.loads((folder / "manifest.json").read_text())
-        if self.manifest["format_version"] != 5 or self.manifest["kind"] not in ("stacked", "rbf"):
-            raise SystemExit(f"{folder}: this reader is for models of format 5 with levels")
+        if self.manifest["format_version"] != 1:
+            raise SystemExit(f"{folder}: this reader is for models of format 1")
         self.predictor = self.manifest["predictor"]
         self.levels = [dict(np.load(folder / entry["file"])) for entry in self.manifest["files"]]
         self.first = self.levels[0]
-        self.rbf = self.levels.pop() if self.manifest["kind"] == "rbf" else None
-        width = self.manifest["features"] if self.rbf is None else self.predictor["landmarks"]
+        kernel = self.predictor["kernel"]
+        self.rbf = self.levels.pop() if kernel else None
+        width = kernel["landmarks"] if kernel else self.manifest["features"]
         rows = self.first["known"] if self.predictor["compact"] else np.arange(width)
         self.row_of = {feature: row for row, feature in enumerate(rows.tolist())}
         names = (folder / self.manifest["names"]["file"]).read_text() if "names" in self.manifest else ""
@@ -39,8 +40,6 @@ class Model:
                 least = np.float32(0.01)
             first_row = len(self.row_of) + i * len(p)
             inputs += [(first_row + k, stacked[k] * self.predictor["scale"]) for k in np.flatnonzero(stacked >= least)]
-        if self.predictor["frequencies"] is not None:
-            p = np.minimum(p / self.first["frequencies"].astype(np.float32), np.float32(1))
         if isinstance(calibration, list):
             return np.stack([calibrated(p, of) for of in calibration])[self.first["strata"], np.arange(len(p))]
         return calibrated(p, calibration)
@@ -49,7 +48,7 @@ class Model:
         values = np.array([x.get(feature, 0.0) for feature in range(self.manifest["features"])])
         z = (values - self.rbf["mean"]) / self.rbf["deviation"]
         distances = np.square(self.rbf["landmarks"] - z).sum(axis=1)
-        return self.rbf["normalization"] @ np.exp(-self.predictor["gamma"] * distances)
+        return self.rbf["normalization"] @ np.exp(-self.predictor["kernel"]["gamma"] * distances)
 
     def predict(self, x):
         """Return the name and the probability of each predicted label, the most probable first."""

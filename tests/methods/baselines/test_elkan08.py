@@ -58,9 +58,9 @@ def test_missing_labels_are_predicted(variant):
 def test_the_ratio_is_g_by_c():
     X, Y = linear_problem(500, 5, 3)
     model, report = elkan08.train(as_features(X), hide(Y, 0.3), QUICK)
-    assert_array_equal(model.frequencies, report.c)
     assert_array_equal(model.thresholds, 0.5)
-    g = expit(X @ model.levels[0].weights + model.levels[0].bias)
+    (level,) = model.annotated.levels
+    g = expit(X @ level.weights + level.bias)
     assert_allclose(model.probabilities(as_features(X)), np.minimum(g / report.c, 1), rtol=1e-4)
 
 
@@ -68,7 +68,9 @@ def test_g_is_binary_relevance():
     X, Y = linear_problem(500, 5, 3)
     model, report = elkan08.train(as_features(X), as_labels(Y), QUICK)
     data = TrainingSet(Features.of(as_features(X)), as_labels(Y), np.arange(500))
-    assert_array_equal(model.levels[0].weights, train_linear(data, LabelFrequency(np.ones(3)), report.settings).weights)
+    assert_array_equal(
+        model.annotated.levels[0].weights, train_linear(data, LabelFrequency(np.ones(3)), report.settings).weights
+    )
 
 
 def test_weights_by_hand():
@@ -122,7 +124,7 @@ def test_a_sample_without_some_labels(variant):
     options = Elkan08Options(cost=10.0, epochs=2, sample=50, elkan_variant=variant)
     model, report = elkan08.train(as_features(X), as_labels(Y), options)
     assert ((report.c > 0) & (report.c <= 1)).all()
-    assert np.isfinite(model.levels[0].weights).all()
+    assert np.isfinite(model.probabilities(as_features(X))).all()
 
 
 def test_cost_is_chosen():
