@@ -90,7 +90,7 @@ NGRAMS = {"word": (1, 2), "char": (3, 5)}
 Analyzer = Callable[[str], Iterator[str]]
 
 
-def analyzer_of(options: TextOptions, twice: int = 0) -> Analyzer:
+def analyzer_of(options: TextOptions) -> Analyzer:
     """Return the function from a text to its terms, with repetitions.
 
     Texts are normalised to Unicode's NFKC and to lower case. Words have two characters at least, and a stem if
@@ -98,15 +98,13 @@ def analyzer_of(options: TextOptions, twice: int = 0) -> Analyzer:
 
     `options`: its `stem` is `NO_STEMS`, or languages: of several, each text has its own, and the first where it is not
     clear.
-    `twice`: of vectorisers of format 3, the number of first words that count twice, in texts of five times as many.
     """
     shortest, longest = options.ngrams or NGRAMS[options.analyzer]
     lengths = range(shortest, longest + 1)
     if options.analyzer == "char":
 
         def of_characters(text: str) -> Iterator[str]:
-            words = _folded(text).split()
-            return _ngrams_of_characters(chain(words, _first(words, twice)), lengths)
+            return _ngrams_of_characters(_folded(text).split(), lengths)
 
         return of_characters
     stem_of = _stems_of(options)
@@ -114,7 +112,7 @@ def analyzer_of(options: TextOptions, twice: int = 0) -> Analyzer:
     def of_words(text: str) -> Iterator[str]:
         words, stem = _WORD.findall(_folded(text)), stem_of(text)
         words = words if stem is None else [stem(word) for word in words]
-        return chain(_ngrams_of_words(words, lengths), _ngrams_of_words(_first(words, twice), lengths))
+        return _ngrams_of_words(words, lengths)
 
     return of_words
 
@@ -127,10 +125,6 @@ def _stems_of(options: TextOptions) -> Callable[[str], Callable[[str], str] | No
         return lambda text: stem
     first = options.languages[0]
     return lambda text: stems.get(language_of(text) or first)
-
-
-def _first(words: list[str], twice: int) -> list[str]:
-    return words[:twice] if len(words) >= 5 * twice else []
 
 
 def lead_of(text: str, lead: str | int) -> str:

@@ -26,13 +26,10 @@ from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 from mpu_cli.version import __version__
 
-FORMAT = "mpu text"
-# An inverse document frequency of each feature or hash; of hashes that occur; first words that count twice; a lead.
-VERSIONS = _DENSE, _SPARSE, _, _LEAD = 1, 2, 3, 4
+FORMAT, FORMAT_VERSION = "mpu text", 1
 MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
 _LANGUAGE = "language"  # kept only where records name it
-_FIRST_TWICE = "first_twice"  # of format 3 only
 _FIELDS = ("text", "tags", "id", "separator", _LANGUAGE)
 _PLACE = ("file", "form", "skip_bad", "sha256")
 _HEADER_BYTES = 4096  # of an array, at most
@@ -85,7 +82,6 @@ class Stored:
     content: Content | None = None  # None if it belongs to no data file
     hashes: np.ndarray | None = None  # int32, shape (m,): where features are hashed, those that occur, ascending
     records: Records | None = None  # what the data file was made of
-    twice: int = 0  # first words that count twice, by a vectoriser of format 3
 
     @property
     def width(self) -> int:
@@ -110,18 +106,17 @@ def save(path: Path, stored: Stored) -> None:
 
 
 def load(path: Path) -> Stored:
-    """Load a vectoriser that `save` has written; InputError where it is missing, damaged, or of a newer version."""
+    """Load a vectoriser that `save` has written; InputError where it is missing, damaged, or of another version."""
     if not (path / MANIFEST).exists():
         raise InputError(str(path), None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
     try:
         manifest = read_manifest(path)
-        is_hashed, n_hashes = bool(manifest["options"]["hashing"]), number_of_hashes(manifest)
-        for name in (IDF, *([] if is_hashed else [FEATURES]), *([] if n_hashes is None else [HASHES])):
+        n_hashes = number_of_hashes(manifest)
+        for name in (IDF, FEATURES if n_hashes is None else HASHES):
             expect(checksum(path / name) == manifest["checksums"][name], f"the checksum of {name} is another")
         idf = _read_array(path / IDF, manifest["features"] if n_hashes is None else n_hashes + 1, np.float64)
-        hashes = None if n_hashes is None else _read_array(path / HASHES, n_hashes, np.int32)
-        if is_hashed:
-            return made(manifest, idf, None, hashes)
+        if n_hashes is not None:
+            return made(manifest, idf, None, _read_array(path / HASHES, n_hashes, np.int32))
         with open_regular(path / FEATURES) as file:
             return made(manifest, idf, file.readall())
     except OSError as error:
@@ -143,10 +138,9 @@ def described(stored: Stored) -> dict[str, Any]:
     """Return the manifest of a vectoriser: all but its long arrays, as JSON values."""
     return {
         "format": FORMAT,
-        "format_version": _LEAD,
+        "format_version": FORMAT_VERSION,
         "mpu_version": __version__,
         "options": written(stored.options),
-        **({_FIRST_TWICE: stored.twice} if stored.twice else {}),
         "features": stored.width,
         **({} if stored.hashes is None else {"hashes": len(stored.hashes)}),
         "fields": {name: value for name in _FIELDS if (value := getattr(stored.fields, name)) or name != _LANGUAGE},
@@ -158,28 +152,25 @@ def described(stored: Stored) -> dict[str, Any]:
 def parse(text: bytes, source: str) -> dict[str, Any]:
     """Parse the manifest of `described`.
 
-    Raises InputError (it is of a newer version), ValueError, KeyError (it is damaged; `made` checks the values).
+    Raises InputError (it is of another version), ValueError, KeyError (it is damaged; `made` checks the values).
     """
     expect(len(text) < MOST_BYTES, "the manifest is too long")
     values = json_value(text)
     expect(isinstance(values, dict) and values.get("format") == FORMAT, "the manifest is not that of a vectoriser")
-    if values["format_version"] not in VERSIONS:
-        raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {VERSIONS[-1]}")
+    if values["format_version"] != FORMAT_VERSION:
+        raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {FORMAT_VERSION}")
     n_features = values["features"]
     expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is no number of features")
     expect(isinstance(values["options"], dict), "options are not named")
-    if values["format_version"] < _LEAD:
-        values[_FIRST_TWICE] = values["options"].get("lead", 0)
-        values["options"]["lead"] = 0
     return values
 
 
 def number_of_hashes(values: Mapping[str, Any]) -> int | None:
-    """Return how many hashes are kept; None if there is an inverse document frequency of every feature.
+    """Return how many hashes are kept; None where features have names.
 
     Raises KeyError, ValueError (it is damaged).
     """
-    if values["format_version"] == _DENSE or values["options"]["hashing"] is None:
+    if values["options"]["hashing"] is None:
         return None
     count = values["hashes"]
     expect(type(count) is int and 0 <= count <= values["features"], f"{count!r} is no number of hashes")
@@ -198,16 +189,11 @@ def made(
     expect(len(idf) == (count if hashes is None else len(hashes) + 1), f"{IDF} has another number of them")
     expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has numbers that no number of texts gives")
     names = None if features is None else _features(features, count)
-    expect((names is None) == (options.hashing is not None), "features have no names")
-    if options.hashing is not None and hashes is None:  # format 1, where absent hashes have the largest one
-        hashes = np.flatnonzero(idf < idf.max()).astype(np.int32)
-        idf = np.append(idf[hashes], idf.max())
+    expect((names is None) == (hashes is not None) == (options.hashing is not None), "features have no names")
     if hashes is not None:
         ascending = np.all(np.diff(hashes, prepend=np.int32(-1)) > 0) and np.all(hashes < count)
-        expect(options.hashing is not None and bool(ascending), f"{HASHES} has no ascending hashes")
-    twice = values.get(_FIRST_TWICE, 0)
-    expect(type(twice) is int and twice >= 0, f"{twice!r} is no number of words")
-    return Stored(options, names, idf, _fields(values["fields"]), content_of(values), hashes, twice=twice)
+        expect(bool(ascending), f"{HASHES} has no ascending hashes")
+    return Stored(options, names, idf, _fields(values["fields"]), content_of(values), hashes)
 
 
 def content_of(values: Mapping[str, Any]) -> Content | None:
@@ -293,7 +279,7 @@ def is_same(one: bytes | None, other: bytes | None) -> bool:
 
 
 def unpacked(data: bytes, source: str) -> Stored:
-    """Return the vectoriser of `packed`; InputError, with its file, where it is damaged or of a newer version."""
+    """Return the vectoriser of `packed`; InputError, with its file, where it is damaged or of another version."""
     try:
         header, _, rest = data.partition(b"\n")
         values = parse(header, source)
@@ -302,6 +288,6 @@ def unpacked(data: bytes, source: str) -> Stored:
         idf = np.frombuffer(rest[:size], _IDF).astype(np.float64)
         if n_hashes is not None:
             return made(values, idf, None, np.frombuffer(rest[size:], _HASHES).astype(np.int32))
-        return made(values, idf, None if values["options"]["hashing"] else rest[size:])
+        return made(values, idf, rest[size:])
     except (DataError, KeyError, TypeError, ValueError) as error:
         raise InputError(source, None, f"the vectoriser is damaged ({error}); train the model again") from error

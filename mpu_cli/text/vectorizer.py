@@ -157,13 +157,12 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         self.features_ = kept.features
         self.hashes_ = kept.hashes
         self.idf_ = kept.idf
-        self._twice = kept.twice
         if kept.hashes is None:
             self._counter: CountVectorizer | Hashes = CountVectorizer(
-                analyzer=analyzer_of(kept.options, kept.twice), vocabulary=kept.features, dtype=np.float32
+                analyzer=analyzer_of(kept.options), vocabulary=kept.features, dtype=np.float32
             )
         else:
-            self._counter = _hashes(kept.options, kept.twice)
+            self._counter = _hashes(kept.options)
             self._occurring = Columns(kept.hashes, self._counter.width)
 
     @property
@@ -174,7 +173,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     def stored(self, fields: Fields = DEFAULT_FIELDS, content: Content | None = None) -> Stored:
         """Return the state of a fitted vectoriser, for storing."""
         check_is_fitted(self, "idf_")
-        return Stored(self.options_, self.features_, self.idf_, fields, content, self.hashes_, twice=self._twice)
+        return Stored(self.options_, self.features_, self.idf_, fields, content, self.hashes_)
 
     def transform(self, X: Iterable[str]) -> csr_array:
         """Return the vectors of texts: float32, shape (n, D), rows of unit length, or empty for texts without features.
@@ -288,9 +287,9 @@ def _unit_rows(matrix: csr_array) -> csr_array:
     return csr_array(normalize(matrix, copy=False)) if matrix.shape[0] else matrix
 
 
-def _hashes(options: TextOptions, twice: int = 0) -> Hashes:
+def _hashes(options: TextOptions) -> Hashes:
     assert options.hashing is not None
-    return Hashes(analyzer_of(options, twice), options.hashing)
+    return Hashes(analyzer_of(options), options.hashing)
 
 
 def _idf(options: TextOptions, frequencies: np.ndarray, texts: int) -> np.ndarray:

@@ -150,29 +150,6 @@ def test_hashes_take_no_room_where_they_do_not_occur(tmp_path, bits):
     assert sum(file.stat().st_size for file in (tmp_path / "kept").iterdir()) < 10_000
 
 
-@pytest.mark.parametrize("texts", [["digital television", "digital radio"] * 20, []])
-@pytest.mark.parametrize("weighting", ["tfidf", "tf"])
-def test_hashes_of_format_1_are_read(tmp_path, texts, weighting):
-    """They had an inverse document frequency of every hash."""
-    vectorizer = Vectorizer(hashing=8, stem="none", weighting=weighting, lead=0).fit([*texts, "radio waves"])
-    dense = np.full(2**8, vectorizer.idf_[-1])
-    dense[vectorizer.hashes_] = vectorizer.idf_[:-1]
-    kept = tmp_path / "kept"
-    vectorizer.save(kept)
-    manifest = json.loads((kept / "manifest.json").read_text())
-    del manifest["hashes"]
-    (kept / "hashes.npy").unlink()
-    np.save(kept / "idf.npy", dense)
-    manifest |= {"format_version": 1, "checksums": {"idf.npy": checksum(kept / "idf.npy")}}
-    (kept / "manifest.json").write_text(json.dumps(manifest))
-    one_piece = json.dumps({**manifest, "content": None}).encode() + b"\n" + dense.astype("<f8").tobytes()
-    new = ["digital waves on television", "something else"]
-    for again in (Vectorizer.load(kept), Vectorizer.of(unpacked(one_piece, "model"))):
-        np.testing.assert_array_equal(again.transform(new).toarray(), vectorizer.transform(new).toarray())
-        again.save(tmp_path / "again")  # now as hashes that occur
-        assert Vectorizer.load(tmp_path / "again").transform(new).nnz == vectorizer.transform(new).nnz
-
-
 @pytest.mark.parametrize(
     "hashes", [[1, 1, 2], [2, 1, 3], [-1, 1, 2], [1, 2, 256], [1, 2], np.array([1, 2, 3], np.int64)]
 )

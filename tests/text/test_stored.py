@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.files import checksum
 from mpu_cli.text import stored
-from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.golden import refused
 
@@ -65,42 +64,13 @@ def change_inner(path, name, **values) -> None:
 CONTENT = {"instances": 3, "labels": 0, "bytes": 9, "sha256": "0" * 64}
 
 
-def test_of_the_first_formats_no_text_has_a_lead(kept):
-    text = "radio " + "digital television " * 30
-    Vectorizer(lead=10).fit(TEXTS).save(kept)
-    plain = Vectorizer(lead=0).fit(TEXTS).transform([text])
-    assert (Vectorizer.load(kept).transform([text]) != plain).nnz
-    manifest = json.loads((kept / "manifest.json").read_text())
-    del manifest["options"]["lead"]
-    change(kept / "manifest.json", format_version=1, options=manifest["options"])
-    assert Vectorizer.load(kept).options_.lead == 0
-    np.testing.assert_array_equal(Vectorizer.load(kept).transform([text]).toarray(), plain.toarray())
-
-
-@pytest.mark.parametrize("analyzer", ["word", "char"])
-@pytest.mark.parametrize("hashing", [None, 12])
-def test_of_format_3_the_first_words_count_twice(kept, analyzer, hashing):
-    """In texts of five times as many words; and also when it is stored again."""
-    options = {"analyzer": analyzer, "ngrams": (1, 1), "hashing": hashing, "stem": "none", "lead": 0}
-    plain = Vectorizer(**options, weighting="tf").fit(TEXTS)
-    plain.save(kept)
-    change_inner(kept / "manifest.json", "options", lead=2)
-    change(kept / "manifest.json", format_version=3)
-    long, short = "radio waves " + "digital television " * 4, "radio waves of digital television"
-    as_counted = plain.transform([f"radio waves {long}", short]).toarray()
-    once = Vectorizer.load(kept)
-    for again in (once, Vectorizer.of(unpacked(packed(once.stored()), "model"))):
-        np.testing.assert_allclose(again.transform([long, short]).toarray(), as_counted, rtol=1e-6)
-
-
 DAMAGE = {
     "no manifest": lambda kept: (kept / "manifest.json").unlink(),
     "an empty manifest": lambda kept: (kept / "manifest.json").write_text(""),
     "a manifest of something else": lambda kept: (kept / "manifest.json").write_text('{"format": "mpu model"}'),
     "a list": lambda kept: (kept / "manifest.json").write_text("[" * 100_000),
     "a manifest without end": lambda kept: (kept / "manifest.json").write_bytes(bytes(1 << 21)),
-    "a later format": lambda kept: change(kept / "manifest.json", format_version=5),
-    "first words that are no number": lambda kept: change(kept / "manifest.json", first_twice="10"),
+    "a later format": lambda kept: change(kept / "manifest.json", format_version=2),
     "no features": lambda kept: (kept / "features").unlink(),
     "fewer features": lambda kept: (kept / "features").write_text("digital\n"),
     "more features": lambda kept: change(kept / "manifest.json", features=10**9),
