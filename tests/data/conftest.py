@@ -31,7 +31,8 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append(self.headers)
         fault = self.server.faults.popleft() if self.server.faults else None
         if isinstance(fault, int):
-            self.send_error(fault)
+            # Pythons differ in the words for it
+            self.send_error(fault, "Requested Range Not Satisfiable" if fault == 416 else None)
             return
         content = self.server.content
         start = self.first_byte()

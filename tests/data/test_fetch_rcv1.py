@@ -5,6 +5,7 @@ import bz2
 import pytest
 from click.testing import CliRunner
 
+from mpu_cli.cli import messages
 from mpu_cli.errors import InputError, MpuError
 from tests.golden import refused
 
@@ -14,6 +15,7 @@ NAME = "tiny.svm.bz2"
 
 @pytest.fixture
 def rcv1(script):
+    messages.reset()  # of a command that ran in this process before
     return script("fetch_rcv1")
 
 
