@@ -15,7 +15,7 @@ from typing import Any
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.figures import image, new_figure
 from mpu_cli.runtime.untrusted import json_value
-from mpu_cli.svmlight.streams import open_output
+from mpu_cli.svmlight.streams import compression_named, open_output
 
 # What is drawn and listed, by the names that `mpu train --json` gives it.
 NUMBERS = ("c", "expected_micro_f1", "instances", "features", "labels", "annotations", "seconds")
@@ -28,6 +28,8 @@ def refuse_unappendable(path: Path) -> None:
     place = path if path.exists() else path.parent
     if path.is_dir():
         raise MpuError(f"{path}: is a directory; name a file for --history")
+    if suffix := compression_named(path):
+        raise MpuError(f"{path}: a history is plain text, to which lines are added; name it without {suffix}")
     if not os.access(place, os.W_OK):
         raise MpuError(f"{path}: cannot be written; name another file for --history")
 

@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 
 from mpu_cli.errors import InputError, one_line
+from mpu_cli.svmlight.signatures import problem_of
 from mpu_cli.svmlight.streams import ReadableLines, open_input
 
 NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
@@ -56,7 +57,7 @@ def decoded_lines(stream: ReadableLines, source: str, limit: int) -> Iterator[st
 
     Bytes that are not UTF-8 become surrogates (`is_utf8`).
 
-    Raises InputError (it is UTF-16).
+    Raises InputError (it is UTF-16, compressed or an archive).
     """
     for number in count(1):
         raw = stream.readline(limit + len(b"\r\n"))
@@ -64,6 +65,8 @@ def decoded_lines(stream: ReadableLines, source: str, limit: int) -> Iterator[st
             return
         if number == 1 and raw.startswith(_UTF16):
             raise InputError(source, 1, "this is UTF-16 text; save the file as UTF-8")
+        if number == 1 and (problem := problem_of(raw)):
+            raise InputError(source, 1, problem)
         if len(raw) > limit and len(raw.rstrip(b"\r\n")) > limit:
             yield None
             while raw and not raw.endswith(b"\n"):

@@ -22,6 +22,8 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mpu_cli.svmlight.signatures import problem_of
+
 MAX_ID = 2**31 - 2
 MAX_LINE_BYTES = 1 << 23
 FLOAT32_OVERFLOW = 2.0**128 - 2.0**103  # from here on, rounding to float32 gives infinity
@@ -29,8 +31,6 @@ FLOAT32_OVERFLOW = 2.0**128 - 2.0**103  # from here on, rounding to float32 give
 _HEADER = re.compile(rb"([0-9]{1,18})[ \t]+(?:([0-9]{1,18})[ \t]+)?([0-9]{1,18})[ \t]*\r?\n?")
 _NOT_TEXT = re.compile(rb"[^\t -~]")
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
-_ARCHIVES = {b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"\x04\x22\x4d\x18": "lz4", b"7z\xbc\xaf": "7z"}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUOTED_BYTES = 40
 
@@ -127,11 +127,8 @@ def parse_line(line: bytes, implicit_values: bool = False, scores: bool = False)
 def _check_text(text: bytes) -> None:
     if text.startswith(_BYTE_ORDER_MARK):
         raise LineError("a byte order mark is in the way; save the file as UTF-8 without one")
-    if text.startswith(_COMPRESSED):
-        raise LineError("this looks like compressed data; name the file .gz, .bz2 or .xz, or decompress it first")
-    for beginning, name in _ARCHIVES.items():
-        if text.startswith(beginning):
-            raise LineError(f"this is {name} data; decompress it first, or make it .gz, .bz2 or .xz")
+    if problem := problem_of(text):
+        raise LineError(problem)
     if match := _NOT_TEXT.search(text):
         raise LineError(f"byte 0x{match[0][0]:02x} at column {match.start() + 1} is not text; is this a LIBSVM file?")
 

@@ -118,6 +118,12 @@ def is_compressed(source: str | Path) -> bool:
     return file_name(source).suffix in _COMPRESSED
 
 
+def compression_named(source: str | Path) -> str | None:
+    """Return the suffix of a name if it is that of compressed data or archives, also of those that are not read."""
+    suffix = file_name(source).suffix
+    return suffix if suffix.lower() in _COMPRESSED + _OTHERS else None
+
+
 def size_of(source: str | Path) -> int | None:
     """Return the size of a regular file in bytes; None for anything else, which has no size before it is read."""
     if is_url(source):
@@ -256,8 +262,8 @@ def open_output(target: str | Path, beside: ExitStack | None = None) -> Iterator
     """
     try:
         with ExitStack() as stack:
-            suffix = Path(target).suffix
-            if suffix not in _COMPRESSED and suffix.lower() in _COMPRESSED + _OTHERS:
+            suffix = compression_named(target)
+            if suffix not in (None, *_COMPRESSED):
                 raise MpuError(
                     f"{target}: nothing is written in the format {suffix}; name it {', '.join(_COMPRESSED)}, or "
                     "without such a suffix"

@@ -20,7 +20,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.names.lines import NOT_UTF8, decoded_lines, first_repeated, is_utf8
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import ReadableLines, is_compressed, open_input
+from mpu_cli.svmlight.streams import ReadableLines, compression_named, open_input
 from mpu_cli.text.fields import holder
 from mpu_cli.text.languages import TextIn
 
@@ -49,7 +49,7 @@ class Bad:
 def format_of(source: str | Path) -> str | None:
     """Return the format of a file by its suffix, compressed or not; None if the suffix means none."""
     path = Path(source)
-    return _FORMAT_OF.get(path.with_suffix("").suffix if is_compressed(path) else path.suffix)
+    return _FORMAT_OF.get(path.with_suffix("").suffix if compression_named(path) else path.suffix)
 
 
 def read_rows(

@@ -145,7 +145,7 @@ def test_wrong_usage(run, args, message, tmp_path, monkeypatch):
         (b"1 2 1:1\n", 1, "'2' has no colon"),
         (b"3 9 9\n1 1:1\n1 1:1\n", 1, "the header announces 3 instances, but 2 follow"),
         (b"1 1:1\n\x89PNG\r\n\x1a\n\x00\x00", 2, "byte 0x89 at column 1 is not text"),
-        (gzip.compress(LINES, mtime=0), 1, "this looks like compressed data"),
+        (gzip.compress(LINES, mtime=0), 1, "this is gzip data"),
         (b"\xef\xbb\xbf1 1:1\n", 1, "a byte order mark"),
         (b"", 1, "the file has no instances"),
         (b"\n".join([b"1 1:1"] * 200_000 + [b"1 1:--1"]), 200_001, "value '--1' of feature 1"),

@@ -62,6 +62,7 @@ def test_the_model_is_the_same_with_and_without(run, tiny, tmp_path):
         (("--oof", "."), 1, "cannot be written: Is a directory"),
         (("--history", "no-such-directory/h"), 1, "cannot be written"),
         (("--history", "."), 1, "is a directory"),
+        (("--history", "h.jsonl.gz"), 1, "h.jsonl.gz: a history is plain text"),
     ],
 )
 def test_refused_before_training(run, tiny, tmp_path, monkeypatch, options, status, said):

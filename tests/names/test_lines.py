@@ -1,3 +1,5 @@
+import gzip
+
 import pytest
 
 from mpu_cli.errors import InputError
@@ -32,6 +34,13 @@ def test_utf_16_is_named(file, reader):
     path = file("1 0.5\n".encode("utf-16"))
     with refused(InputError, "small.txt:1: "):
         READERS[reader](path)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("content", [gzip.compress(b"1 0.5\n", mtime=0), b"PK\x03\x04 and more\n"], ids=["gzip", "zip"])
+def test_compressed_data_are_named(file, reader, content):
+    with refused(InputError, "small.txt:1: "):
+        READERS[reader](file(content))
 
 
 @pytest.mark.parametrize("reader", READERS)

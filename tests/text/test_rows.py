@@ -35,6 +35,7 @@ def table(header: list[str], values: list[list[str]], delimiter: str = ",") -> b
         ("a.ndjson", "jsonl"),
         ("a.b.csv.gz", "csv"),
         ("a.tsv.xz", "tsv"),
+        ("a.csv.ZST", "csv"),
         ("a.txt", None),
         ("-", None),
     ],
