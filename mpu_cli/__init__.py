@@ -10,6 +10,7 @@ from mpu_cli.version import __version__
 
 if TYPE_CHECKING:
     from mpu_cli.api.analysis import (
+        OutOfFold,
         Thresholds,
         c_from_review,
         calibrate,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     )
     from mpu_cli.api.any_classifier import IncompleteLabelClassifier
     from mpu_cli.api.estimator import MPUClassifier, load
-    from mpu_cli.api.learning import OutOfFold
     from mpu_cli.api.scoring import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
     from mpu_cli.core.frequency.estimators import FrequencyEstimate
     from mpu_cli.core.frequency.questions import Questions
@@ -59,6 +59,7 @@ __all__ = [
 
 _MODULES = {
     "mpu_cli.api.analysis": (
+        "OutOfFold",
         "Thresholds",
         "c_from_review",
         "calibrate",
@@ -75,7 +76,6 @@ _MODULES = {
     "mpu_cli.errors": ("MpuError", "MpuWarning"),
     "mpu_cli.api.estimator": ("MPUClassifier", "load"),
     "mpu_cli.api.any_classifier": ("IncompleteLabelClassifier",),
-    "mpu_cli.api.learning": ("OutOfFold",),
     "mpu_cli.api.scoring": ("corrected_metrics", "incomplete_f1_scorer", "jain_propensities", "ranking_metrics"),
     "mpu_cli.text.vectorizer": ("Vectorizer",),
 }

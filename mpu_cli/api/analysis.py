@@ -1,7 +1,7 @@
 """Functions on arrays: c, questions, thresholds and out-of-fold predictions where labels are incomplete."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -11,15 +11,23 @@ from scipy.sparse import csr_array
 from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
-from mpu_cli.api.learning import OutOfFold
+from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
+from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
-from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.thresholds import chosen_thresholds
-from mpu_cli.core.options import CRITERIA, Validation
+from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
+from mpu_cli.core.select.hyper_parameters import Estimates
+from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
+from mpu_cli.core.suggest.other_labels import given_other_labels
+from mpu_cli.core.suggest.posterior import unannotated_posterior
 from mpu_cli.core.suggest.suggestions import Cells, Choice
+from mpu_cli.core.train import algorithm
+from mpu_cli.core.train.choose_features import choose_features
 from mpu_cli.core.train.evidence import Evidence, calibrated_by
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import RunOptions
@@ -135,8 +143,28 @@ def estimate_c(
     annotations = _annotations(y, keywords, Estimation)
     matrix, P = _evidence(X, y, scores, annotations)
     declared = {name: parameters.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
-    chosen = {name: keywords.get(option.name, option.written_default) for name, option in declared.items()}
-    return learning.estimate_frequency(parameters.checked(chosen), matrix, annotations, method, P, per_label)
+    chosen = parameters.checked(
+        {name: keywords.get(option.name, option.written_default) for name, option in declared.items()}
+    )
+    q, run = len(annotations.columns), learning.run_of(chosen)
+    refuse_too_large(matrix.shape[1], q, levels=1)
+    labels = draw_labels(count_annotations(annotations.labels), run.seed)
+    refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if labels is None else len(labels.columns))
+    features = chosen["features"] if P is None else LINEAR
+    options = Options(folds=chosen["folds"], sample=chosen["sample"], features=features)
+    instances = choose_features(annotations.problem(matrix), options, run).instances
+    drawn = Sample(instances, options.sample, options.folds or usual_folds(len(instances), q), run, labels)
+    probabilities = drawn.naive_probabilities() if P is None else drawn.part_of(P)
+    how = estimators.REPLICATES, run.seed, drawn.verified, drawn.fold_of_instances
+    estimate = estimators.estimate(probabilities, drawn.labels, method, *how)
+    of_all = drawn.of_all_labels(estimate)
+    learning.warn_of([estimate.caution] if estimate.caution else [], Estimates(estimate=of_all), annotations)
+    if estimate.one_label_each:
+        estimate = replace(estimate, c=np.nan, interval=None)
+    elif per_label:
+        singly = estimate_singly(probabilities, drawn.labels, method, estimate, drawn.verified)
+        return singly.of_all(annotations.width, annotations.columns[drawn.columns], estimate.c)
+    return replace(estimate, labels=np.sort(annotations.columns[of_all.labels]))
 
 
 def _evidence(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[csr_array, np.ndarray | None]:
@@ -358,6 +386,27 @@ def questions(
     return learning.questions(chosen, matrix, annotations, n, P)
 
 
+@dataclass(frozen=True)
+class OutOfFold:
+    """Predictions of training instances by models that have not seen them.
+
+    Attributes
+    ----------
+    probabilities : ndarray of float32, shape (n, q)
+        p = Pr(y=1 | x).
+    c : ndarray of float, shape (q,)
+        Label frequency of each label; NaN where it is unknown, since the label is never annotated.
+    posteriors : ndarray of float32, shape (n, q)
+        How probably a label is true, were it not annotated: (1-c) g / (1 - c g), where g is Pr(y=1 | x and the
+        annotations of the other labels), of up to 500 labels, and p of more. Of interest where it is not annotated:
+        there the highest are the labels that are most probably missing, in the order of `mpu suggest`.
+    """
+
+    probabilities: np.ndarray
+    c: np.ndarray
+    posteriors: np.ndarray
+
+
 def out_of_fold(
     X: Any,
     y: Any,
@@ -414,7 +463,18 @@ def out_of_fold(
     annotations = _annotations(y, verified, Drawn)
     matrix = arrays.features(X, annotations.labels)
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
-    return learning.held_out(chosen, matrix, annotations)
+    options, run = learning.options(chosen, annotations), learning.run_of(chosen)
+    refuse_large_predictions(*annotations.labels.shape)
+    _, report = algorithm.train(annotations.problem(matrix), options, run, hold_out_all=True)
+    learning.warn_of(report.warnings(), report.estimates, annotations)
+    frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.verified)
+    held_out = report.held_out.probabilities
+    given_others = learning.dense(given_other_labels(held_out, annotations.labels, frequency, run))
+    return OutOfFold(
+        annotations.widened(learning.dense(held_out)),
+        annotations.widened(report.c, np.nan),
+        annotations.widened(unannotated_posterior(given_others, report.c)),
+    )
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import PER_LABEL
-from mpu_cli.core.suggest.suggestions import Cells
+from mpu_cli.core.suggest.suggestions import Cells, Choice
 from mpu_cli.errors import DataError
 from mpu_cli.methods.scikit_learn import NEGATIVE, UNANNOTATED
+from mpu_cli.methods.scikit_learn.classifiers import learn, scores
 from mpu_cli.runtime.options import AUTO, Words, checked
 
 
@@ -164,13 +165,26 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             random_state=self.random_state,
         )
         chosen = parameters.of_estimator(as_mpu)
-        (X,), parallel = indexable(X), Parallel(self.n_jobs, verbose=self.verbose)
-        scored = learning.Scored.of(self.estimator, X, annotations, chosen, unannotated, parallel, per_label)
-        self._scored, self.estimators_, self.weighted_ = scored, scored.learned.classifiers, scored.learned.is_weighted
+        (X,), run, options = indexable(X), learning.run_of(chosen), learning.options(chosen, annotations)
+        problem = annotations.problem(learning.without_features(len(named.matrix.indptr) - 1))
+        parallel = Parallel(self.n_jobs, verbose=self.verbose)
+        how = {"unannotated": unannotated, "parallel": parallel, "per_label": per_label}
+        learned = learn(self.estimator, X, problem, options, run, **how)
+        evidence, expected = learned.evidence, learned.decision.expected
+        learning.warn_of(evidence.warnings, evidence.estimates, annotations)
+        self._learned, self._annotations, self._chosen = learned, annotations, chosen
+        self.estimators_, self.weighted_ = learned.classifiers, learned.is_weighted
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension
-        self.c_, self.group_c_, self.thresholds_ = scored.c, scored.group_c, scored.thresholds
-        self.expected_f1_, self.expected_f1_interval_ = scored.expected_f1
-        self.out_of_fold_scores_ = annotations.widened(scored.learned.scores)
+        rates, of_instances = evidence.frequency.rates, evidence.frequency.of_instances
+        self.c_ = annotations.widened(rates, rates[0] if (rates == rates[0]).all() else np.nan)
+        self.group_c_ = {}
+        if annotations.groups is not None and of_instances is not None:
+            first = np.unique(annotations.groups.of_instances, return_index=True)[1]
+            self.group_c_ = dict(zip(annotations.groups.names, of_instances[first].tolist(), strict=True))
+        self.thresholds_ = annotations.widened(learned.decision.thresholds, np.inf)
+        self.expected_f1_ = min(expected.f1, 1.0)
+        self.expected_f1_interval_ = evidence.estimates.f1_interval(expected)
+        self.out_of_fold_scores_ = annotations.widened(learned.scores)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -199,17 +213,20 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     def missing_labels(self, top: int | None = None) -> Cells:
         """List the labels of the training instances that are probably missing, as `mpu_cli.missing_labels` does."""
         check_is_fitted(self)
-        return self._scored.missing_labels(top)
+        return learning.missing_labels(self._learned.evidence, self._annotations, Choice(top=top))
 
     def questions(self, n: int) -> Questions:
         """Draw cells of the training instances to ask people about, as `mpu_cli.questions` does."""
         check_is_fitted(self)
-        return self._scored.questions(n)
+        matrix = learning.without_features(len(self._learned.scores))
+        return learning.questions(self._chosen, matrix, self._annotations, n, self._learned.scores)
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return Pr(y=1 | x) of each column that is learned from: float32, shape (n, q)."""
         check_is_fitted(self)
-        return self._scored.probabilities(X)
+        calibration = self._learned.evidence.calibration
+        assert calibration is not None  # of scores
+        return self._annotations.widened(calibration(scores(self.estimators_, X, self._annotations.labels.shape[1])))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

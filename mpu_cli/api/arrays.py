@@ -13,87 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mpu_cli.core.data.predictions import values_at
 from mpu_cli.core.data.problem import Answers, InstanceGroups, LabelInformation, Problem
-from mpu_cli.core.data.verified_labels import Cells, VerifiedLabels
+from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.errors import DataError
 from mpu_cli.names import LabelNames
 from mpu_cli.svmlight.grammar import MAX_ID
-
-
-@dataclass(frozen=True)
-class Checked:
-    """The checked arguments of `MPUClassifier.fit` beside features and annotations. Made by `of`."""
-
-    verdicts: csr_array | None  # int8, shape (n, width): 1 where the label is true, -1 where it is false
-    ignored: csr_array | None  # int8, shape (n, width): 1 where a cell must have no influence
-    # `complete`, `sampled`: bool, shape (n,): instances whose labels are complete, and the random sample of
-    # them
-    complete: np.ndarray
-    sampled: np.ndarray
-    chances: csr_array | None  # float64, shape (n, width): the probability with which each cell was drawn as a question
-    label_features: csr_array | None  # float32, shape (width, D)
-    groups: InstanceGroups | None
-
-    @classmethod
-    def of(
-        cls,
-        named: "Named",
-        reviewed: Any = None,
-        fully_labelled: Any = None,
-        ignored: Any = None,
-        sampled: Any = None,
-        label_features: csr_array | None = None,
-        groups: Any = None,
-    ) -> "Checked":
-        """Check arguments of `fit`; DataError where one has another shape or other values."""
-        shape = n, _ = named.matrix.shape
-        reviewed, ignored, sampled = (
-            None if values is None else in_order_of(named.names, values, name)
-            for name, values in (("reviewed", reviewed), ("ignored", ignored), ("sampled", sampled))
-        )
-        verdicts = None if reviewed is None else _matrix(reviewed, "reviewed", shape, (-1, 0, 1))
-        left_out = named.unknown if ignored is None else _matrix(ignored, "ignored", shape, (0, 1))
-        if named.unknown is not None and ignored is not None:
-            left_out = csr_array((named.unknown + left_out) > 0, dtype=np.int8)
-        drawn, chances = _sampled(sampled, shape)
-        whole = drawn if fully_labelled is None else drawn | _mask(fully_labelled, "fully_labelled", n)
-        return cls(verdicts, left_out, whole, drawn, chances, label_features, _groups(groups, n))
-
-    def columns(self, occurs: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:
-        """Return the columns of labels that are annotated, verified as true, or have features.
-
-        `occurs` says whether a label is annotated; DataError where none is. `numbers` put the labels in order; None: as
-        they stand.
-        """
-        if not occurs.any():
-            raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
-        occurs = occurs.copy()
-        if self.verdicts is not None:
-            occurs[self.verdicts.indices[self.verdicts.data > 0]] = True
-        if self.label_features is not None:
-            occurs |= np.diff(self.label_features.indptr) > 0
-        columns = np.flatnonzero(occurs)
-        return columns if numbers is None else columns[np.argsort(numbers[columns], kind="stable")]
-
-    def label_information(self, columns: np.ndarray) -> LabelInformation:
-        """Return the information on the labels of some columns, as methods take it."""
-        features = None if self.label_features is None else self.label_features[columns]
-        if self.verdicts is None and self.ignored is None and not self.complete.any():
-            return LabelInformation(label_features=features, groups=self.groups)
-        none: Cells = ((), ())
-        verified = VerifiedLabels.of(
-            (len(self.complete), len(columns)),
-            true=none if self.verdicts is None else _columns(self.verdicts > 0, columns).nonzero(),
-            false=none if self.verdicts is None else _columns(self.verdicts < 0, columns).nonzero(),
-            ignored=none if self.ignored is None else _columns(self.ignored, columns).nonzero(),
-            complete=self.complete,
-        )
-        drawn = np.flatnonzero(self.sampled) if self.sampled.any() else None
-        answers = None
-        if self.chances is not None and self.verdicts is not None:
-            answers = _answers(_columns(self.chances, columns), _columns(self.verdicts, columns))
-        return LabelInformation(
-            verified=verified, sampled=drawn, answers=answers, label_features=features, groups=self.groups
-        )
 
 
 @dataclass(frozen=True)
@@ -128,14 +51,61 @@ class Annotations(LabelInformation):
         return Problem(matrix, self.labels, **vars(self.label_information))
 
     @classmethod
-    def of(cls, named: "Named", numbers: np.ndarray | None = None, **checked: Any) -> "Annotations":
-        """Take labels that are annotated, verified as true, or have features; arguments as for `Checked`."""
-        annotated, arguments = named.matrix, Checked.of(named, **checked)
-        occurs = np.zeros(annotated.shape[1], bool)
-        occurs[annotated.indices] = True
-        columns = arguments.columns(occurs, numbers)
-        information = vars(arguments.label_information(columns))
-        return cls(_columns(annotated, columns), columns, annotated.shape[1], **information)
+    def of(
+        cls,
+        named: "Named",
+        numbers: np.ndarray | None = None,
+        *,
+        reviewed: Any = None,
+        fully_labelled: Any = None,
+        ignored: Any = None,
+        sampled: Any = None,
+        label_features: csr_array | None = None,
+        groups: Any = None,
+    ) -> "Annotations":
+        """Check arguments of `fit`, and take the labels that are annotated, verified as true, or have features.
+
+        `numbers`: put the labels in order; None: as they stand.
+        Raises DataError (an argument has another shape or other values, or no label is annotated).
+        """
+        shape = n, width = named.matrix.shape
+        verdicts = _cells(reviewed, named, "reviewed", (-1, 0, 1))
+        unknown = csr_array(shape, dtype=np.int8) if named.unknown is None else named.unknown
+        left_out = csr_array(unknown + _cells(ignored, named, "ignored", (0, 1)))
+        drawn, chances = _sampled(in_order_of(named.names, sampled, "sampled"), shape)
+        complete = drawn if fully_labelled is None else drawn | _mask(fully_labelled, "fully_labelled", n)
+        occurs = np.zeros(width, bool)
+        occurs[named.matrix.indices] = True
+        if not occurs.any():
+            raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
+        occurs[verdicts.indices[verdicts.data > 0]] = True
+        if label_features is not None:
+            occurs |= np.diff(label_features.indptr) > 0
+        columns = np.flatnonzero(occurs)
+        if numbers is not None:
+            columns = columns[np.argsort(numbers[columns], kind="stable")]
+        labels, verdicts, left_out = (_columns(matrix, columns) for matrix in (named.matrix, verdicts, left_out))
+        verified, answers = None, None
+        if reviewed is not None or left_out.nnz or complete.any():
+            verified = VerifiedLabels.of(
+                (n, len(columns)),
+                true=(verdicts > 0).nonzero(),
+                false=(verdicts < 0).nonzero(),
+                ignored=left_out.nonzero(),
+                complete=complete,
+            )
+        if chances is not None:
+            answers = _answers(_columns(chances, columns), verdicts)
+        return cls(
+            labels,
+            columns,
+            width,
+            verified=verified,
+            sampled=np.flatnonzero(drawn) if drawn.any() else None,
+            answers=answers,
+            label_features=None if label_features is None else label_features[columns],
+            groups=_groups(groups, n),
+        )
 
 
 @dataclass(frozen=True)
@@ -421,6 +391,13 @@ def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tupl
         sparse.sum_duplicates()
         sparse.eliminate_zeros()
     return sparse
+
+
+def _cells(values: Any, named: Named, name: str, allowed: tuple[int, ...]) -> csr_array:
+    """Check values of cells of y; None: zeros."""
+    if values is None:
+        return csr_array(named.matrix.shape, dtype=np.int8)
+    return _matrix(in_order_of(named.names, values, name), name, named.matrix.shape, allowed)
 
 
 def _columns(matrix: csr_array, columns: np.ndarray) -> csr_array:
