@@ -52,7 +52,8 @@ def news(tmp_path):
     folder = tmp_path / "the news"
     (folder / ".venv" / "bin").mkdir(parents=True)
     for name, text in (("news", NEWS), ("test", HELD_OUT), ("bad", "2 1:1\n1 2:1\n" * 45)):
-        (folder / f"{name}.svm.gz").write_bytes(gzip.compress(text.encode()))
+        lines = (f"{line} {i}:0.1\n" for i, line in enumerate(text.splitlines(), 3))  # no two are the same
+        (folder / f"{name}.svm.gz").write_bytes(gzip.compress("".join(lines).encode()))
     program = folder / ".venv" / "bin" / "mpu"
     program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m mpu_cli "$@" {QUICK}\n')
     program.chmod(0o755)
