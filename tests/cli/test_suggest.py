@@ -130,8 +130,8 @@ def test_where_all_is_known_nothing_is_missing(run, tmp_path):
 
 def test_instances_of_a_second_file_are_not_listed(run, tmp_path):
     data, more = tmp_path / "data.svm", tmp_path / "more.svm"
-    data.write_text("1 1:1\n2 2:1\n 1:1 2:1\n" * 20)
-    more.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 20)
+    data.write_text("".join(f"1 1:1 {i}:.1\n2 2:1 {i}:.1\n 1:1 2:1 {i}:.1\n" for i in range(3, 23)))
+    more.write_text("".join(f"1 1:1 {i}:.1\n2 2:1 {i}:.1\n1,2 1:1 2:1 {i}:.1\n" for i in range(23, 43)))
     options = ("--fully-labelled", more, "--cost", 10, "--epochs", 5)
     assert run("suggest", data, *options, "--top", 10, "-o", tmp_path / "out.tsv").exit_code == 0
     assert all(int(row["instance"]) % 3 == 0 and int(row["instance"]) <= 60 for row in rows(tmp_path / "out.tsv"))
