@@ -25,8 +25,7 @@ def kin_of(features: csr_array) -> np.ndarray | None:
     filled = np.flatnonzero(np.diff(features.indptr) > 1)
     hashes = _hashes(features)[filled]
     _, first, of_rows = np.unique(hashes, return_index=True, return_inverse=True)
-    different = len(first) + n - len(filled)
-    if different == n or different < _FEWEST:
+    if len(first) == len(filled) or len(first) < _FEWEST:
         return None
     kin = np.arange(n)
     kin[filled] = filled[first[of_rows]]
