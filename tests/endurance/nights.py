@@ -108,8 +108,8 @@ class _Nights(Trainings):
         after, accepted = self.all_models(), states.count(0)
         assert after == [*after[:accepted], *before][: len(after)]
         assert len(after) >= min(len(before) + accepted, KEEP + 1)
-        assert len(after) == len(all_kept(self.model, KEEP)) + 1  # none twice
-        assert len(after) <= KEEP + 1 or not accepted  # a kill may leave one too many until then
+        # A kill may leave one too many, or the present model twice, until one is accepted.
+        assert not accepted or len(after) == len(all_kept(self.model, KEEP)) + 1 <= KEEP + 1
         self.log.write_text("")
         return [{0: "accepted", 3: "rejected", 75: "refused beside another"}[state] for state in states]
 
