@@ -89,7 +89,8 @@ def at_port(host: str, port: int) -> Iterator[socket.socket]:
         both = host == "::" and socket.has_dualstack_ipv6()
         listening = socket.create_server((host, port), family=family, dualstack_ipv6=both)
     except (OSError, UnicodeError) as error:
-        reason = str(getattr(error, "strerror", None) or error).partition(" (")[0]  # the rest says the address again
+        # The rest says the address again; of a name that cannot be one, Pythons say different things.
+        reason = str(getattr(error, "strerror", "this is not the name of a host")).partition(" (")[0]
         raise MpuError(f"cannot listen at {host}, port {port}: {reason}; give another --host or --port") from error
     with listening:
         # Connections inherit it. asyncio does that only where a socket names its protocol, and the body of an answer

@@ -55,7 +55,7 @@ def outcomes(folder) -> dict:
 
 
 def test_results_summary_and_settings(compare, tmp_path):
-    result = compare("--missing-rates", "0,0.5", "-j", 1)
+    result = compare("--missing-rates", "0,0.5", "-j", 1, "-v")
     assert result.exit_code == 0
     out = tmp_path / "out"
     table = rows(out)
@@ -132,7 +132,7 @@ def test_goes_on_where_it_stopped(compare, tmp_path):
     whole = results.read_bytes()
     lines = whole.splitlines(keepends=True)
     results.write_bytes(b"".join(lines[:4]) + lines[4][:-7])
-    result = compare("--missing-rates", "0,0.5")
+    result = compare("--missing-rates", "0,0.5", "-v")
     assert "3 of 8 cells done already" in result.stderr
     assert "5 of 5 cells" in result.stderr
     assert results.read_bytes().startswith(b"".join(lines[:4]))

@@ -91,8 +91,8 @@ def test_progress_is_a_line_a_step_where_there_is_no_terminal(group):
             tick()
             tick()
 
-    assert group(work)().stderr == "walk: 0.0 s\n"
-    assert group(work)("-q").stderr == ""
+    assert group(work)("-v").stderr == "walk: 0.0 s\n"
+    assert group(work)().stderr == group(work)("-q").stderr == ""
 
 
 @pytest.mark.parametrize(("given", "used"), [("1", 1), ("2", 2), ("3", 2), ("9999999", 2), ("-1", -1)])

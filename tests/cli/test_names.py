@@ -197,7 +197,8 @@ def test_estimate_c_per_label(run, folder):
     assert "Digital television" in run("estimate-c", *options).stdout
     report = json.loads(run("estimate-c", *options, "--json", "-o", "c.txt").stdout)
     assert [row["name"] for row in report["per_label"]] == ["news", "Digital television", "=1+1", "news"]
-    assert (folder / "c.txt").read_text().splitlines()[2].endswith("  # '=1+1")
+    lines = [line for line in (folder / "c.txt").read_text().splitlines() if line[0] != "#"]
+    assert lines[2].endswith("  # '=1+1")
     assert run("train", *QUICK, "x.svm", "--c", "c.txt").exit_code == 0
     report = json.loads(run("estimate-c", *options, "--json", "--numbers").stdout)
     assert "name" not in report["per_label"][0]

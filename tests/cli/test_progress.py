@@ -61,9 +61,9 @@ def session(tmp_path_factory):
 
 def test_a_terminal_keeps_the_report_alone(session):
     assert session.status == 0
-    assert session.screen[0].startswith("method ")
+    assert session.screen[0].startswith("data ")
     assert session.screen[-1].startswith("model ")
-    assert len(session.screen) == 9
+    assert len(session.screen) == 8
 
 
 def test_a_step_of_more_than_a_second_has_a_bar(small):
@@ -100,7 +100,7 @@ def test_nothing_is_drawn_quietly_or_on_a_dumb_terminal(small):
     assert on_terminal(["train", small, *QUICK, *ALONE, "-q"]).written == ""
     session = on_terminal(["train", small, *QUICK, *ALONE], {"TERM": "dumb"})
     assert "\x1b" not in session.written
-    assert session.screen[0].startswith("method ")
+    assert session.screen[0].startswith("data ")
 
 
 def test_predict_counts_instances_unless_predictions_go_to_the_terminal(run, small, tmp_path):

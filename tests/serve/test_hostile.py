@@ -35,6 +35,7 @@ def test_idle_connections_do_not_stop_it(service, monkeypatch, caplog):
     from mpu_cli.serve import listening
 
     monkeypatch.setattr(listening, "_most_connections", lambda: 8)
+    monkeypatch.setattr(listening, "_SECONDS_TO_ASK", 1.0)
     asked = service("one")
     with caplog.at_level(logging.INFO):
         idle = [connected(asked.port) for _ in range(60)]

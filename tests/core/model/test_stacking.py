@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -37,15 +35,6 @@ def test_probabilities_run_through_the_levels(density):
     assert probabilities.dtype == np.float32
     assert_allclose(probabilities, expected, rtol=1e-5)
     assert model.n_features == 4
-
-
-def test_probabilities_are_divided_by_frequencies():
-    model = random_model()
-    X = as_features(np.random.default_rng(1).normal(size=(30, 4)))
-    c = np.array([1.0, 0.5, 0.01])
-    divided = replace(model, frequencies=c).probabilities(X)
-    assert divided.dtype == np.float32
-    assert_allclose(divided, np.minimum(model.probabilities(X) / c, 1), rtol=1e-6)
 
 
 def test_features_unknown_to_the_model_are_ignored_and_missing_ones_are_zero():
