@@ -43,7 +43,7 @@ def make_model(D: int, q: int, seed: int = 0) -> bundle.TrainedModel:
         levels.append(LinearModel(weights, rng.normal(-7, 1, q).astype(np.float32)))
     known = Columns(np.arange(D, dtype=np.int32), D)
     model = StackedModel(tuple(levels), 4.0, np.full(q, 0.3, np.float32), top=Top(), columns=known)
-    return bundle.TrainedModel("mpu", model, np.arange(q), np.ones(q), known, {})
+    return bundle.TrainedModel(model, np.arange(q), np.ones(q), known, {})
 
 
 def write_instances(path: Path, n: int, D: int, seed: int = 1) -> None:

@@ -29,7 +29,7 @@ def news(count: int, rng: np.random.Generator) -> tuple[list[str], np.ndarray]:
     for row in tags:
         row[rng.choice(len(TAGS), size=rng.integers(1, 3), replace=False)] = 1
         subjects = [WORDS[TAGS[k]].split() for k in np.flatnonzero(row)]
-        texts.append(" ".join(word for words in subjects for word in rng.choice(words, 4)))
+        texts.append(" ".join(word for words in subjects for word in rng.choice(words, 8)))
     return texts, tags
 
 
