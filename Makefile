@@ -27,7 +27,7 @@ BLAS_TESTS := tests/core tests/methods tests/evaluation tests/bundle/test_fixtur
 
 # Uncompiled, numbers overflow as they are meant to, but with a warning, and tests of whole files would take hours.
 KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py tests/svmlight/test_reader.py \
-	tests/core/kernels tests/core/test_sgd.py tests/methods/baselines/test_numba_kernel.py -k "not shared and not digits and not threads" \
+	tests/core/kernels tests/core/test_sgd.py -k "not shared and not digits and not threads" \
 	-W ignore::RuntimeWarning
 
 # Without bytecode, each of the hundreds of processes that tests start compiles the package again, and pytest the tests.
