@@ -31,9 +31,10 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     ----------
     estimator : classifier
         With `predict_proba` or `decision_function`.
-    c : float, array_like of shape (q,), "auto" or "per-label"
-        Label frequency. auto: estimated, as by `estimate_c`, or by people where `fit` has `sampled`. per-label: of each
-        label, where it is not by people and there are no groups; such estimates help on some data and harm on others.
+    c : float, array_like of shape (q,), dict, "auto" or "per-label"
+        Label frequency; that of labels that a dict by name does not have, or of which it is NaN, is estimated. auto:
+        estimated, as by `estimate_c`, or by people where `fit` has `sampled`. per-label: of each label, where it is not
+        by people and there are no groups; such estimates help on some data and harm on others.
     threshold : {"pu-f1", "per-label", "macro-f1"} or float
         As for `choose_thresholds`; or the probability from which all labels are predicted.
     unannotated : {"negative", "weighted", "auto"}
@@ -45,6 +46,8 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         Of the out-of-fold scores, from 2.
     random_state : int, RandomState or None
         Deals the folds, and draws the questions. The estimator has its own.
+    pos_label : optional
+        As of `MPUClassifier`.
     n_jobs : int or None
         Folds that are learned side by side, as of `cross_val_predict`. The result does not depend on it.
     verbose : int
@@ -92,7 +95,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     ([[1, 0], [1, 1], [0, 1], [0, 0]], [0.5, 0.5])
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # by the conventions of scikit-learn
         self,
         estimator: Any,
         *,
@@ -100,6 +103,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         threshold: str | float = "pu-f1",
         unannotated: str = NEGATIVE,
         folds: int = 5,
+        pos_label: Any = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -109,6 +113,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         self.threshold = threshold
         self.unannotated = unannotated
         self.folds = folds
+        self.pos_label = pos_label
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -153,7 +158,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         if not is_classifier(self.estimator):
             raise DataError(f"estimator is {self.estimator!r}, which is no classifier in scikit-learn's conventions")
         unannotated = checked(Words(UNANNOTATED), "unannotated", self.unannotated)
-        named = arrays.Named.of(y)
+        named = arrays.Named.of(y, pos_label=self.pos_label)
         check_consistent_length(X, named.matrix)
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         annotations = arrays.Annotations.of(named, groups=groups, **verified)
@@ -164,7 +169,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             folds=self.folds,
             random_state=self.random_state,
         )
-        chosen = parameters.of_estimator(as_mpu)
+        chosen = parameters.of_estimator(as_mpu, named.of_columns)
         (X,), run, options = indexable(X), learning.run_of(chosen), learning.options(chosen, annotations)
         problem = annotations.problem(learning.without_features(len(named.matrix.indptr) - 1))
         parallel = Parallel(self.n_jobs, verbose=self.verbose)

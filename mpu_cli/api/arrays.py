@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from mpu_cli.core.data.limits import refuse_large_predictions
 from mpu_cli.core.data.predictions import values_at
 from mpu_cli.core.data.problem import Answers, InstanceGroups, LabelInformation, Problem
 from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.errors import DataError
+from mpu_cli.evaluation.metrics import entries_in
 from mpu_cli.names import LabelNames
 from mpu_cli.svmlight.grammar import MAX_ID
 
@@ -131,11 +134,12 @@ class Named:
         return self.has_one_dimension and self.matrix.shape[1] > 1
 
     @classmethod
-    def of(cls, y: Any, classes: Any = None) -> "Named":
+    def of(cls, y: Any, classes: Any = None, pos_label: Any = None) -> "Named":
         """Read an indicator matrix, label sets, or one class for each instance.
 
         `y`: array_like, sparse matrix or data frame, shape (n, q); n collections of str; or array_like, shape (n,).
         `classes`: array_like of shape (q,): names of the columns, or of the labels in the sets.
+        `pos_label`: the value, or the class of two, that stands for an annotated label. None: 1, or the larger class.
         Raises DataError (y has another form, other values, or one class only, or the names are not those of its
         columns).
         """
@@ -144,7 +148,7 @@ class Named:
             matrix, labels = from_label_sets(y, classes)
             return cls(matrix, labels, names=labels)
         names = getattr(y, "columns", None) if classes is None else classes
-        y, unknown = _without_unknown(y)
+        y, unknown = _without_unknown(y, pos_label)
         refuse_broken(y, "y")
         values = check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")
         if values.ndim != 1 and (issparse(values) or values.shape[1] != 1 or np.isin(values, (0, 1)).all()):
@@ -161,6 +165,8 @@ class Named:
         _refuse_lists(classes)
         if len(classes) < 2:
             raise DataError("y has one class only, so there is nothing to learn")
+        if len(classes) == 2 and classes[0] == _positive(classes, pos_label):
+            classes, numbers = classes[::-1], 1 - numbers
         columns = [1] if len(classes) == 2 else range(len(classes))
         return cls(csr_array(numbers[:, None] == np.array(columns)), classes, has_one_dimension=True)
 
@@ -220,12 +226,34 @@ def _refuse_lists(classes: np.ndarray) -> None:
 
 
 _SEPARATOR = re.compile("[,;|]")
+# Values that are looked at to say what an array holds.
+_LOOKED_AT = 1 << 22
 
 
-def _without_unknown(y: Any) -> tuple[Any, csr_array | None]:
+def _positive(classes: np.ndarray, pos_label: Any) -> Any:
+    """Return which one of two classes is annotated; DataError where that is not known."""
+    first, second = classes.tolist()
+    if pos_label is not None:
+        if pos_label not in (first, second):
+            raise DataError(f"pos_label is {pos_label!r}, and the classes of y are {first!r} and {second!r}")
+        return pos_label
+    if isinstance(second, str) and _NOT_ANNOTATED.fullmatch(second.lower()):
+        raise DataError(
+            f"y has the classes {first!r} and {second!r}: say by pos_label which one is annotated, such as "
+            f"pos_label={first!r}"
+        )
+    return second
+
+
+# Names of a class whose label is not annotated.
+_NOT_ANNOTATED = re.compile(r"u|un.*|no|none|(no|not|non)\W.*|neg.*|missing|absent")
+
+
+def _without_unknown(y: Any, pos_label: Any = None) -> tuple[Any, csr_array | None]:
     """Take cells that are unknown, NaN, None, pd.NA or masked, out of annotations: they become 0 there.
 
-    Return the annotations, as they are where there are none, and where such cells are: int8, shape (n, q).
+    Return the annotations, as they are where there are none and no `pos_label`, else where they are this value; and
+    where unknown cells are: int8, shape (n, q).
     """
     if issparse(y):
         refuse_broken(y, "y")
@@ -233,11 +261,13 @@ def _without_unknown(y: Any) -> tuple[Any, csr_array | None]:
         unknown = csr_array(matrix != matrix)
     else:
         matrix = np.ma.getdata(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
-        if matrix.ndim != 2 or (matrix.dtype.kind not in "fO" and matrix is y):
+        if matrix.ndim != 2 or (matrix.dtype.kind not in "fO" and matrix is y and pos_label is None):
             return y, None
         with np.errstate(invalid="ignore"):  # Python 3.13 sets the flag where NaN is compared
             holes = _IS_UNKNOWN(matrix).astype(bool) if matrix.dtype == object else matrix != matrix
         unknown = csr_array(holes | np.ma.getmaskarray(y))
+    if pos_label is not None:
+        return matrix == pos_label, unknown.astype(np.int8) if unknown.nnz else None
     if not unknown.nnz:
         return y, None
     filled = matrix.copy()
@@ -249,8 +279,13 @@ _IS_UNKNOWN = np.frompyfunc(lambda value: value is None or type(value).__name__ 
 
 
 def scores(values: Any, shape: tuple[int, ...], name: str = "scores") -> np.ndarray:
-    """Check scores from 0 to 1 of all cells: float32."""
-    checked: np.ndarray = check_array(values, dtype=np.float32, input_name=name)
+    """Check scores from 0 to 1 of all cells, 0 where a sparse matrix has none: ndarray of float32."""
+    refuse_broken(values, name)
+    given = check_array(values, accept_sparse="csr", dtype=np.float32, input_name=name)
+    if issparse(given):
+        refuse_large_predictions(*given.shape)
+        given = given.toarray()
+    checked: np.ndarray = given
     if checked.shape != shape:
         raise DataError(f"{name} have shape {checked.shape}, and y has {shape}")
     if not ((checked >= 0) & (checked <= 1)).all():
@@ -299,26 +334,70 @@ def indicator(y: Any, name: str = "y") -> csr_array:
     return _matrix(y, name, None, (0, 1)).astype(bool)
 
 
+def truth(y: Any, name: str, ignored: Any = None, pos_label: Any = None) -> tuple[csr_array, csr_array | None]:
+    """Check true labels to compare predictions with, and return them (bool), and the cells that do not count (int8).
+
+    These are those of `ignored`, and those that are NaN, None, pd.NA or masked. `pos_label`: the value of a true label.
+    """
+    known, unknown = _without_unknown(y, pos_label)
+    matrix = indicator(known, name)
+    if ignored is not None:
+        cells = _cells(ignored, Named(matrix, np.array([]), names=columns_of(y)), "ignored", (0, 1))
+        unknown = cells if unknown is None else csr_array(cells + unknown)
+    return (matrix if unknown is None else without(matrix, unknown)), unknown
+
+
+def without(matrix: csr_array, cells: csr_array | None) -> csr_array:
+    """Return a matrix without the entries that `cells` has too."""
+    if cells is None:
+        return matrix
+    kept = ~entries_in(matrix, cells)
+    ends = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
+    return csr_array((matrix.data[kept], matrix.indices[kept], ends), shape=matrix.shape)
+
+
 def are_label_sets(y: Any) -> bool:
-    """Whether y has a collection of names for each instance, and is no matrix."""
+    """Whether y has a collection of labels for each instance, None or NaN where it has none, and is no matrix.
+
+    Lists of numbers that are all equally long may be rows of a matrix: they are label sets if they are sets.
+    """
     if issparse(y) or hasattr(y, "columns") or not isinstance(y, Iterable) or getattr(y, "ndim", 1) != 1:
         return False
     rows = list(y)
-    if not rows or not all(isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping) for row in rows):
+    sets = [row for row in rows if not _is_missing(row)]
+    if not sets or not all(isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping) for row in sets):
         return False
-    return any(isinstance(row, set | frozenset) or any(isinstance(name, str) for name in row) for row in rows)
+    if len(sets) < len(rows) or len({len(row) for row in sets}) > 1:
+        return True
+    return any(isinstance(row, set | frozenset) or any(isinstance(name, str) for name in row) for row in sets)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or pd.NA."""
+    return value is None or (
+        np.ndim(value) == 0 and not isinstance(value, str | Collection) and bool(_IS_UNKNOWN(value))
+    )
+
+
+def label_sets(y: Any, name: str = "y") -> list[list[Any]]:
+    """Return the different labels of each instance, all texts or all whole numbers; DataError where they are not."""
+    rows = [[] if _is_missing(row) else list(dict.fromkeys(row)) for row in y]
+    kinds = {str if isinstance(label, str) else int for row in rows for label in row}
+    for i, row in enumerate(rows):
+        for label in row:
+            is_name = isinstance(label, str | Integral) and not isinstance(label, bool)
+            if not is_name or (len(kinds) > 1 and not isinstance(label, str)):
+                raise DataError(f"{name}[{i}] has the label {label!r}: give texts, or whole numbers, in all of {name}")
+    return rows
 
 
 def from_label_sets(y: Any, classes: Any = None, name: str = "y") -> tuple[csr_array, np.ndarray]:
     """Return the indicator matrix of label sets, and the names of its columns.
 
-    A label that an instance has twice counts once. `classes` are all names; by default those that occur, in the order
-    of the alphabet. DataError where a label is no text, or is not among them, or they are not unique.
+    A label that an instance has twice counts once. `classes` are all names; by default those that occur, in ascending
+    order. DataError where a label is neither a text nor a whole number, or is not among them, or they are not unique.
     """
-    rows = [list(dict.fromkeys(row)) for row in y]
-    for i, row in enumerate(rows):
-        if wrong := [label for label in row if not isinstance(label, str)]:
-            raise DataError(f"{name}[{i}] has the label {wrong[0]!r}; names are texts, in all of {name} or nowhere")
+    rows = label_sets(y, name)
     every = sorted({label for row in rows for label in row}) if classes is None else classes
     names = class_names(np.array(list(every), dtype=object), len(every))
     column = {label: k for k, label in enumerate(names.tolist())}
@@ -383,14 +462,24 @@ def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tupl
         raise DataError(f"{name} has shape {matrix.shape}, and y has {shape}: give one value for each cell of y")
     entries = matrix.data if issparse(matrix) else matrix
     if matrix.dtype.kind not in "biuf" or not np.isin(entries, allowed).all():
-        what = "Unknown label type: " if shape is None else ""
-        raise DataError(f"{what}{name} holds other values than {', '.join(map(str, allowed))}")
+        what, others = "Unknown label type: " if shape is None else "", ", ".join(map(str, allowed))
+        advice = "" if shape else _advice(entries, name)
+        raise DataError(f"{what}{name} holds other values than {others}{advice}")
     sparse = csr_array(matrix, dtype=np.int8)
     if not sparse.has_canonical_format or not sparse.data.all():
         sparse = sparse.copy()
         sparse.sum_duplicates()
         sparse.eliminate_zeros()
     return sparse
+
+
+def _advice(entries: np.ndarray, name: str) -> str:
+    """Say how other values become an indicator matrix."""
+    values = {*entries.flat} if entries.size <= _LOOKED_AT else set()
+    if len(values) != 2:
+        return "; label sets are lists of names, or sets of numbers"
+    shown = " and ".join(map(repr, sorted(value.item() if hasattr(value, "item") else value for value in values)))
+    return f", {shown}: say by pos_label, or give {name} == value, which one stands for an annotated label"
 
 
 def _cells(values: Any, named: Named, name: str, allowed: tuple[int, ...]) -> csr_array:

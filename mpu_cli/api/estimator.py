@@ -28,7 +28,8 @@ from mpu_cli.runtime.options import FREQUENCY, checked
 class LabelSetsMixin(ClassifierMixin):
     """Label sets by name, their micro-F1, and what scikit-learn is to know.
 
-    Of what has `predict`, `classes_`, `thresholds_`, and `_has_one_dimension`, whether y had a class for each instance.
+    Of what has `pos_label`, `predict`, `classes_`, `thresholds_`, and `_has_one_dimension`, whether y had a class for
+    each instance.
     """
 
     _has_one_dimension = False
@@ -65,7 +66,8 @@ class LabelSetsMixin(ClassifierMixin):
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
         y : array_like, sparse matrix or data frame, shape (n, q); or n collections of str
-            True labels, or annotated ones; as for `fit`. A name that is none of `classes_` is a label that was missed.
+            True labels, or annotated ones; as for `fit`: NaN where a cell does not count. A name that is none of
+            `classes_` is a label that was missed.
         c : float
             Label frequency of `y`: below 1 the micro-F1 is that to expect on complete labels, from incomplete ones. To
             compare models, give the same for all.
@@ -84,12 +86,17 @@ class LabelSetsMixin(ClassifierMixin):
             return float(super().score(X, y))
         predicted = arrays.indicator(self.predict(X), "predictions")
         if arrays.are_label_sets(y):
-            new = {label for row in y for label in row} - set(self.classes_.tolist())  # they are never predicted
-            y, names = arrays.from_label_sets(y, [*self.classes_.tolist(), *sorted(new, key=str)])
+            sets = arrays.label_sets(y)
+            new = {label for row in sets for label in row} - set(self.classes_.tolist())  # they are never predicted
+            y, names = arrays.from_label_sets(sets, [*self.classes_.tolist(), *sorted(new, key=str)])
             predicted.resize(predicted.shape[0], len(names))
-        truth = arrays.indicator(arrays.in_order_of(self.classes_.tolist(), y, "y", "the classes"))
+            truth, unknown = arrays.truth(y, "y")
+        else:
+            y = arrays.in_order_of(self.classes_.tolist(), y, "y", "the classes")
+            truth, unknown = arrays.truth(y, "y", pos_label=self.pos_label)
         if truth.shape != predicted.shape:
             raise DataError(f"y has shape {truth.shape}, and the predictions have {predicted.shape}")
+        predicted = arrays.without(predicted, unknown)
         hits = truth.multiply(predicted).nnz
         return float(corrected(hits, predicted.nnz, truth.nnz, checked(FREQUENCY, "c", c)).f1)
 
@@ -150,6 +157,9 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     classes : array_like of shape (q,), optional
         Names of the labels, the columns of `y`: whole numbers or texts. Default: the columns of a data frame; the names
         that occur in label sets, in alphabetical order; else 0 to q - 1.
+    pos_label : optional
+        The value in `y` that stands for an annotated label, where it is not 1: in a matrix of -1 and 1 or of texts; or
+        of two classes in one dimension, where it is not the larger one.
     verbose : int
         Above 0, `fit` prints each step and its seconds.
 
@@ -208,13 +218,18 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     [('news',), ('arts', 'film')]
     """
 
-    def __init__(self, *, classes: ArrayLike | None = None, verbose: int = 0, **chosen: Any) -> None:
+    def __init__(
+        self, *, classes: ArrayLike | None = None, pos_label: Any = None, verbose: int = 0, **chosen: Any
+    ) -> None:
         defaults = {option.name: option.written_default for option in parameters.DECLARED.values()}
         if unknown := chosen.keys() - defaults.keys():
-            raise TypeError(f"{min(unknown)} is not a parameter; there are {', '.join(defaults)}, classes and verbose")
+            raise TypeError(
+                f"{min(unknown)} is not a parameter; there are {', '.join(defaults)}, classes, pos_label and verbose"
+            )
         for name, default in defaults.items():
             setattr(self, name, chosen.get(name, default))
         self.classes = classes
+        self.pos_label = pos_label
         self.verbose = verbose
 
     def fit(
@@ -282,7 +297,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         arguments = verified | {"label_features": label_features, "groups": groups}
         validate_data(self, X, y, skip_check_array=True)
-        named = arrays.Named.of(y, self.classes)
+        named = arrays.Named.of(y, self.classes, self.pos_label)
         arrays.refuse_broken(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
         check_consistent_length(X, named.matrix)
@@ -293,7 +308,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         annotations = arrays.Annotations.of(named, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
-        chosen = parameters.of_estimator(self)
+        chosen = parameters.of_estimator(self, named.of_columns)
         if named.one_each:
             chosen["c"] = 1.0
         model = learning.learn(chosen, arrays.as_csr(X), annotations, ids)

@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from mpu_cli.core.options import Options
+from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import Kind, Option, RunOptions, Threads, Whole, options_of
 from mpu_cli.runtime.options import checked as checked_as
 from mpu_cli.runtime.run import Run, no_observer
@@ -71,10 +72,23 @@ def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: DECLARED[name].check(value) for name, value in parameters.items()}
 
 
-def of_estimator(estimator: Any) -> dict[str, Any]:
-    """Check and return the parameters of an estimator, as `checked` does, and `observe`, which says what is done."""
+def of_estimator(estimator: Any, classes: np.ndarray | None = None) -> dict[str, Any]:
+    """Check and return the parameters of an estimator, as `checked` does, and `observe`, which says what is done.
+
+    `classes`: names of the labels, by which c may be given.
+    """
     observe = _saying if checked_as(Whole(0), "verbose", int(estimator.verbose)) else no_observer
-    return checked({name: getattr(estimator, option.name) for name, option in DECLARED.items()}) | {"observe": observe}
+    given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()}
+    if classes is not None and isinstance(given["c"], Mapping):
+        given["c"] = _by_name(given["c"], classes.tolist())
+    return checked(given) | {"observe": observe}
+
+
+def _by_name(c: Mapping[Any, float], classes: list[Any]) -> list[float]:
+    """Return the label frequency of each label, NaN where it is not given."""
+    if unknown := c.keys() - set(classes):
+        raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")
+    return [c.get(name, np.nan) for name in classes]
 
 
 def run_of(estimator: Any) -> Run:

@@ -1,6 +1,7 @@
 """Metrics for people with arrays: of label sets where labels are incomplete, and of rankings."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import make_scorer
 from sklearn.utils import check_array
 
+from mpu_cli.api import arrays
 from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator, refuse_broken
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation import bootstrap, incomplete
@@ -26,7 +28,9 @@ from mpu_cli.runtime.options import (
 )
 
 
-def corrected_metrics(y_true: Any, y_pred: Any, c: ArrayLike, *, intervals: bool = False) -> dict[str, Any]:
+def corrected_metrics(
+    y_true: Any, y_pred: Any, c: ArrayLike, *, intervals: bool = False, ignored: Any = None
+) -> dict[str, Any]:
     """Estimate precision, recall and F1 on complete labels, where the true labels are incomplete.
 
     A label that is predicted and true is annotated with probability c, whatever the features. So precision is too low
@@ -35,7 +39,7 @@ def corrected_metrics(y_true: Any, y_pred: Any, c: ArrayLike, *, intervals: bool
     Parameters
     ----------
     y_true : array_like, sparse matrix or data frame, shape (n, q)
-        Annotated labels.
+        Annotated labels; NaN where a cell does not count.
     y_pred : array_like, sparse matrix or data frame, shape (n, q)
         Predicted labels, of models that have not seen these annotations.
     c : float or array_like that broadcasts to (n, q)
@@ -44,6 +48,8 @@ def corrected_metrics(y_true: Any, y_pred: Any, c: ArrayLike, *, intervals: bool
     intervals : bool
         Also estimate 90 % intervals, by a bootstrap of the instances. They cover which instances there are and which of
         their labels are annotated. They do not cover that c may be wrong.
+    ignored : array_like or sparse matrix, shape (n, q), optional
+        1 where a cell does not count.
 
     Returns
     -------
@@ -77,12 +83,11 @@ def corrected_metrics(y_true: Any, y_pred: Any, c: ArrayLike, *, intervals: bool
     >>> metrics["micro_precision"], metrics["micro_recall"], metrics["micro_f1"]
     (1.0, 1.0, 1.0)
     """
-    truth, predicted = (
-        indicator(y_true, "y_true"),
-        indicator(in_order_of(columns_of(y_true), y_pred, "y_pred"), "y_pred"),
-    )
+    truth, unknown = arrays.truth(y_true, "y_true", ignored)
+    predicted = indicator(in_order_of(columns_of(y_true), y_pred, "y_pred"), "y_pred")
     if truth.shape != predicted.shape:
         raise DataError(f"y_true has shape {truth.shape}, and y_pred has {predicted.shape}")
+    predicted = arrays.without(predicted, unknown)
     weighted = _weighted(truth, c)
     sizes = [np.bincount(predicted.indices, minlength=truth.shape[1]), weighted.sum(axis=0)]
     occurring = np.flatnonzero((sizes[0] > 0) | (sizes[1] > 0))
@@ -139,9 +144,10 @@ def ranking_metrics(
     y_true: Any,
     scores: Any,
     *,
-    k: Sequence[int] = (1, 3, 5),
+    k: int | Sequence[int] = (1, 3, 5),
     propensities: ArrayLike | None = None,
     c: ArrayLike | None = None,
+    ignored: Any = None,
 ) -> dict[str, float]:
     """Compare scores with true labels, by the metrics of rankings of `mpu evaluate`.
 
@@ -152,17 +158,19 @@ def ranking_metrics(
     Parameters
     ----------
     y_true : array_like, sparse matrix or data frame, shape (n, q)
-        True labels: 1 where the label is true, else 0.
+        True labels: 1 where the label is true, else 0; NaN where a cell does not count: it has no rank.
     scores : array_like or sparse matrix, shape (n, q)
         Larger is more probable. Of a sparse matrix, the entries that are stored are the labels that are listed, also
         where a stored score is 0.
-    k : sequence of int
+    k : int or sequence of int
         Cut-offs.
-    propensities : array_like of float, shape (q,), optional
+    propensities : array_like of float that broadcasts to (n, q), optional
         In (0, 1]: with what probability each label is annotated where it is true, from `jain_propensities` or label
-        frequencies that were estimated or reviewed.
+        frequencies that were estimated or reviewed: shape (q,); or that of each instance, (n, 1), or of each cell.
     c : float or array_like that broadcasts to (n, q), optional
         Label frequency of `y_true`, if it is incomplete, as for `corrected_metrics`.
+    ignored : array_like or sparse matrix, shape (n, q), optional
+        1 where a cell does not count.
 
     Returns
     -------
@@ -194,24 +202,30 @@ def ranking_metrics(
     >>> metrics["precision_at_1"], metrics["recall_at_2"], round(metrics["coverage_at_2"], 3)
     (0.5, 0.75, 0.667)
     """
-    truth, listed = indicator(y_true, "y_true"), _score_lists(in_order_of(columns_of(y_true), scores, "scores"))
+    truth, unknown = arrays.truth(y_true, "y_true", ignored)
+    listed = _score_lists(in_order_of(columns_of(y_true), scores, "scores"))
     if truth.shape != listed.shape:
         raise DataError(f"y_true has shape {truth.shape}, and scores have {listed.shape}")
-    cutoffs = tuple(int(cutoff) for cutoff in k)
-    if not all(cutoff >= 1 for cutoff in cutoffs) or cutoffs != tuple(k):
+    listed = arrays.without(listed, unknown)
+    given = (k,) if isinstance(k, int | Integral) else tuple(k)
+    cutoffs = tuple(int(cutoff) for cutoff in given)
+    if not all(cutoff >= 1 for cutoff in cutoffs) or cutoffs != given:
         raise DataError(f"k is {k}: give whole numbers of labels, from 1")
-    ranking = RankingMetrics(cutoffs)
-    ranking.add(truth, listed)
-    results = ranking.results()
+    known = slice(None) if unknown is None else np.flatnonzero(np.diff(unknown.indptr) < truth.shape[1])
+
+    def results(
+        metrics: RankingMetrics | PropensityScoredMetrics | incomplete.CorrectedRanking, true: csr_array
+    ) -> dict[str, float]:
+        metrics.add(true[known], listed[known])
+        return metrics.results()
+
+    found = results(RankingMetrics(cutoffs), truth)
     if propensities is not None:
-        scored = PropensityScoredMetrics(_propensities(propensities, truth.shape[1]), cutoffs)
-        scored.add(truth, listed)
-        results |= scored.results()
+        found |= results(PropensityScoredMetrics(ks=cutoffs), _weighted(truth, propensities, "propensities"))
     if c is not None:
-        corrected = incomplete.CorrectedRanking(cutoffs)
-        corrected.add(_weighted(truth, c), listed)
-        results |= {f"corrected_{name}": value for name, value in corrected.results().items()}
-    return results
+        corrected = results(incomplete.CorrectedRanking(cutoffs), _weighted(truth, c))
+        found |= {f"corrected_{name}": value for name, value in corrected.items()}
+    return found
 
 
 def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_B) -> np.ndarray:
@@ -256,15 +270,15 @@ def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_
     return models.jain_propensities(counts, annotated.shape[0], a, b)
 
 
-def _weighted(truth: csr_array, c: ArrayLike) -> csr_array:
+def _weighted(truth: csr_array, c: ArrayLike, name: str = "c") -> csr_array:
     """Return what each annotation stands for, 1 / c: csr_array of float64, shape (n, q)."""
-    frequencies = np.asarray(checked(PerLabel(FREQUENCY), "c", c))
+    frequencies = np.asarray(checked(PerLabel(FREQUENCY), name, c))
     try:
         of_cells = np.broadcast_to(frequencies, truth.shape)
     except ValueError:
         raise DataError(
-            f"c has shape {frequencies.shape}, and y_true {truth.shape}: give one number, one for each label, one for "
-            "each instance in a column, or one for each cell"
+            f"{name} has shape {frequencies.shape}, and y_true {truth.shape}: give one number, one for each label, one "
+            "for each instance in a column, or one for each cell"
         ) from None
     values = 1 / of_cells[entry_rows(truth), truth.indices]
     return csr_array((values, truth.indices, truth.indptr), shape=truth.shape)
@@ -277,12 +291,3 @@ def _score_lists(scores: Any) -> csr_array:
         return as_csr(matrix)
     n, q = matrix.shape
     return csr_array((matrix.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
-
-
-def _propensities(values: ArrayLike, q: int) -> models.Propensities:
-    propensities = np.asarray(values, float)
-    if propensities.shape != (q,):
-        raise DataError(f"propensities have shape {propensities.shape}, and y_true has {q} columns: give one for each")
-    if not ((propensities > 0) & (propensities <= 1)).all():
-        raise DataError("propensities: give numbers above 0 up to 1")
-    return models.Propensities(np.arange(q), propensities)

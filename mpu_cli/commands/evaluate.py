@@ -399,8 +399,7 @@ def metric_names(ks: Sequence[int]) -> list[str]:
 
 
 def _propensity_scored_names(ks: Sequence[int]) -> list[str]:
-    unknown = Propensities(np.empty(0, np.int64), np.empty(0))
-    return list(PropensityScoredMetrics(unknown, tuple(ks)).results())
+    return list(PropensityScoredMetrics(ks=tuple(ks)).results())
 
 
 def build_report(

@@ -104,7 +104,7 @@ class Options(Descent, FrequencyOptions):
         "are more, and their names teach.",
     )
     c: "np.ndarray | float | None" = option(
-        WordOr((AUTO,), PerLabel(FREQUENCY)),
+        WordOr((AUTO,), PerLabel(FREQUENCY, some=True)),
         None,
         "Label frequency, the share of the true labels that is annotated. auto estimates it. 1 treats missing "
         "labels as negatives.",

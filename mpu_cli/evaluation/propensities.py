@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from mpu_cli.core.data.predictions import values_at
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics, Sums, divide, gains_up_to, ranked_hits, tied_gain
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
@@ -177,13 +178,13 @@ class PropensityScoredMetrics:
 
     Attributes
     ----------
-    propensities : Propensities
-        Propensities of all labels that are ever true.
+    propensities : Propensities or None
+        Propensities of all labels that are ever true; None where label sets have weights themselves.
     ks : tuple of int
         Cut-offs.
     """
 
-    propensities: Propensities
+    propensities: Propensities | None = None
     ks: tuple[int, ...] = (1, 3, 5)
 
     def __post_init__(self) -> None:
@@ -194,8 +195,9 @@ class PropensityScoredMetrics:
 
         Parameters
         ----------
-        truth : csr_array, shape (n, Q), bool
-            Label sets: row i has an entry in column k if label k is in the set of instance i.
+        truth : csr_array, shape (n, Q)
+            Label sets: row i has an entry in column k if label k is in the set of instance i. Without propensities, the
+            entry is 1 / propensity.
         scores : csr_array, shape (n, R)
             Scores of the listed labels; larger means more probable. A stored zero counts as listed.
 
@@ -204,9 +206,9 @@ class PropensityScoredMetrics:
         MpuError
             The propensity of a true label is unknown.
         """
-        hits = ranked_hits(truth, scores)
-        ideal = ranked_hits(truth, self.propensities.weighted(truth))
-        rankings = ((hits, self.propensities.inverse(hits.labels)), (ideal, self.propensities.inverse(ideal.labels)))
+        weighted = truth if self.propensities is None else self.propensities.weighted(truth)
+        hits, ideal = ranked_hits(truth, scores), ranked_hits(truth, weighted)
+        rankings = [(ranked, values_at(weighted, ranked.rows, ranked.labels)) for ranked in (hits, ideal)]
         true_sizes = np.diff(truth.indptr)
         longest = int(max(np.diff(scores.indptr).max(initial=0), true_sizes.max(initial=0)))
         retrieved, discounts = gains_up_to(longest)

@@ -254,6 +254,7 @@ class PerLabel:
     """A number, or one for each label: from Python an array, on the command line a file."""
 
     number: Real
+    some: bool = False  # whether NaN is allowed where the number of a label is not known
     metavar = "number|file"
     documented = "float or array_like of shape (q,)"
 
@@ -278,7 +279,7 @@ class PerLabel:
             each = np.asarray(value, float)
         except (TypeError, ValueError):
             raise NotAllowedError(value, "'auto', a number, or one number for each label") from None
-        if not self.number.includes(each).all():
+        if not (self.number.includes(each) | (self.some & np.isnan(each))).all():
             raise ValueError(f"an array: give numbers {self.number.range}")
         return each
 

@@ -67,8 +67,7 @@ def test_scores_of_label_sets(named):
 @pytest.mark.parametrize(
     ("tags", "message"),
     [
-        ([["a"], ["b", 3]], r"y\[1\] has the label 3; names are texts"),
-        ([{1}, {2}], r"y\[0\] has the label 1; names are texts"),
+        ([["a"], ["b", 3]], r"y\[1\] has the label 3: give texts"),
         ([["a"], ["c"]], r"y\[1\] has the label 'c', which is not among the classes"),
         ([[], []], "0 feature"),
         (["a", "b"], "Unknown label type.*, or a list of names for each instance"),

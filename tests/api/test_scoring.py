@@ -61,9 +61,9 @@ def test_propensities_of_an_indicator_matrix():
         (([[1]], [[np.nan]]), {}, "scores contains NaN"),
         (([[1]], [[1]]), {"k": [0]}, "give whole numbers of labels, from 1"),
         (([[1]], [[1]]), {"k": [1.5]}, "give whole numbers of labels, from 1"),
-        (([[1]], [[1]]), {"propensities": [0.5, 0.5]}, r"propensities have shape \(2,\), and y_true has 1 columns"),
-        (([[1]], [[1]]), {"propensities": [0]}, "above 0 up to 1"),
-        (([[1]], [[1]]), {"propensities": [np.nan]}, "above 0 up to 1"),
+        (([[1]], [[1]]), {"propensities": [0.5, 0.5]}, r"propensities has shape \(2,\), and y_true \(1, 1\)"),
+        (([[1]], [[1]]), {"propensities": [0]}, "above 0 and at most 1"),
+        (([[1]], [[1]]), {"propensities": [np.nan]}, "above 0 and at most 1"),
     ],
 )
 def test_rankings_are_refused_for_other_arrays(arguments, options, problem):

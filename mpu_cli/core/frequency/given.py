@@ -40,6 +40,18 @@ def earlier_estimate(c: Any) -> EarlierEstimate | None:
     return c.earlier if isinstance(c, EstimatedRates) else None
 
 
+def is_estimated(c: Any) -> bool:
+    """Whether the label frequency of all labels, None, or of some of them, NaN, is to be estimated."""
+    return c is None or bool(np.isnan(c).any())
+
+
+def with_estimates(c: Any, estimated: Callable[[], np.ndarray]) -> Any:
+    """Return a label frequency that is given; that of labels of which it is not given is estimated."""
+    if not is_estimated(c):
+        return c
+    return estimated() if c is None else np.where(np.isnan(c), estimated(), c)
+
+
 def annotated_and_counted(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, np.ndarray]:
     """Count, of each label, the cells that are annotated by chance, and all cells that may have been: int, shape (q,).
 

@@ -17,7 +17,7 @@ from mpu_cli.core.frequency.estimators import (
     estimate_groups,
     tells,
 )
-from mpu_cli.core.frequency.given import EarlierEstimate, earlier_estimate
+from mpu_cli.core.frequency.given import EarlierEstimate, earlier_estimate, is_estimated, with_estimates
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.instances import Instances
@@ -141,15 +141,16 @@ def choose_hyper_parameters(
     free = _free(options, has_label_features)
     folds = options.folds or usual_folds(n, q)
     sample = None
-    if options.c is None or free or many:
+    if is_estimated(options.c) or free or many:
         sample = _sample(population, options.sample, folds, run)
-    if options.c is None and sample is not None:
+    if is_estimated(options.c) and sample is not None:
         if estimates is None:
             with run.step(Step.ESTIMATE_C, sample.m) as tick:
                 estimates = estimate_frequency(population, sample, run, tick)
         sample = sample.with_group_rates(estimates.group_rates)
     estimates = estimates or Estimates(earlier=earlier_estimate(options.c), repeated=population.share_repeated)
-    rates = LabelFrequency.of(estimates.rates(q) if options.c is None else options.c, (n, q)).rates
+    estimated = estimates
+    rates = LabelFrequency.of(with_estimates(options.c, lambda: estimated.rates(q)), (n, q)).rates
 
     usual_epochs = default_epochs(n, population.features.coherence, many)
 

@@ -7,10 +7,11 @@ A true label is annotated with probability c, a false one never, so by Bayes' ru
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, values_at
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -19,12 +20,12 @@ from mpu_cli.errors import DataError
 _CELLS = 1 << 21  # of a block
 
 
-def unannotated_posterior(probabilities: ArrayLike, c: ArrayLike) -> np.ndarray:
+def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
     """Return Pr(y=1 | x, s=0): how probably a label is true that is not annotated.
 
     Parameters
     ----------
-    probabilities : array_like, shape (n, q) or any other
+    probabilities : array_like, shape (n, q) or any other, or sparse matrix
         p = Pr(y=1 | x), in [0, 1]. Training instances must be predicted out of fold: a model that has seen an instance
         has learned that a label is not annotated there.
     c : array_like, broadcastable to `probabilities`
@@ -32,7 +33,7 @@ def unannotated_posterior(probabilities: ArrayLike, c: ArrayLike) -> np.ndarray:
 
     Returns
     -------
-    ndarray of float32 or float64, shape of `probabilities`
+    ndarray, or csr_array of a sparse matrix, of float32 or float64, shape of `probabilities`
         Never above p. 0 where c is 1, since a label that is not annotated is then false.
 
     Raises
@@ -50,6 +51,12 @@ def unannotated_posterior(probabilities: ArrayLike, c: ArrayLike) -> np.ndarray:
     >>> unannotated_posterior([0.5, 0.9, 0.99], c=0.5).round(3).tolist()
     [0.333, 0.818, 0.98]
     """
+    if issparse(probabilities):
+        entries = csr_array(probabilities)
+        rates = np.broadcast_to(c, entries.shape)[entries.nonzero()]
+        return csr_array(
+            (unannotated_posterior(entries.data, rates), entries.indices, entries.indptr), shape=entries.shape
+        )
     p = np.asarray(probabilities)
     p = p if p.dtype == np.float32 else p.astype(float)
     frequency = np.asarray(c, p.dtype)
@@ -81,4 +88,6 @@ def posterior_at(
     probabilities: Predictions, frequency: LabelFrequency, rows: np.ndarray, columns: np.ndarray
 ) -> np.ndarray:
     """Return posteriors of a subset of the cells, as if they were not verified."""
-    return unannotated_posterior(values_at(probabilities, rows, columns), frequency.by_chance(rows, columns))
+    p = values_at(probabilities, rows, columns)
+    posterior: np.ndarray = unannotated_posterior(p, frequency.by_chance(rows, columns))
+    return posterior

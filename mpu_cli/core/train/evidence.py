@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.data.predictions import Predictions
 from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.frequency.given import earlier_estimate
+from mpu_cli.core.frequency.given import earlier_estimate, is_estimated, with_estimates
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import estimate_singly
@@ -51,14 +51,15 @@ class Evidence:
         population = Instances.of(problem)
         refuse_two_frequencies(population, options)
         estimates = Estimates(earlier=earlier_estimate(options.c), repeated=population.share_repeated)
-        if options.c is None:
+        if is_estimated(options.c):
             drawn = draw_labels(population.annotations, run.seed)
             folds = options.folds or usual_folds(n, q)
             with run.step(Step.ESTIMATE_C):
                 sample = Sample(population, options.sample, folds, run, drawn)
                 estimates = estimate_frequency(population, sample, run, scores=scores)
         groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
-        c = estimates.rates(q) if options.c is None else options.c
+        estimated = estimates
+        c = with_estimates(options.c, lambda: estimated.rates(q))
         frequency = LabelFrequency.of(c, (n, q), problem.verified, groups)
         calibration = calibrated_by(scores, problem.labels, frequency)
         return cls(

@@ -52,7 +52,9 @@ def learned(estimator: Any, X: Any, targets: np.ndarray) -> list[Any]:
 def takes_all(estimator: Any, targets: np.ndarray) -> bool:
     """Whether one classifier learns all of these labels at once."""
     is_certain = ((targets == 0) | (targets == 1)).all()
-    return targets.shape[1] > 1 and is_certain and get_tags(estimator).classifier_tags.multi_label
+    tags = get_tags(estimator)
+    learns_several = tags.classifier_tags.multi_label or not tags.target_tags.single_output
+    return targets.shape[1] > 1 and is_certain and learns_several
 
 
 def _of_one(estimator: Any, X: Any, target: np.ndarray) -> Any:
@@ -61,6 +63,8 @@ def _of_one(estimator: Any, X: Any, target: np.ndarray) -> Any:
     if not len(true) or not len(false):
         return DummyClassifier().fit(np.zeros((len(target), 1)), np.full(len(target), int(not len(false))))
     rows, y = np.concatenate([true, false]), np.repeat([1, 0], [len(true), len(false)])
+    if not get_tags(estimator).target_tags.single_output:
+        y = y[:, None]
     weights = np.concatenate([target[true], 1 - target[false]])
     if (weights == 1).all():
         order = np.argsort(rows)
@@ -146,7 +150,7 @@ def held_out(
 def scores(learned: list[Any], X: Any, q: int) -> np.ndarray:
     """Score q labels, by one classifier for all or one for each: float32, n x q, from 0 to 1.
 
-    Scores are probabilities, or the logistic function of decisions.
+    Scores are probabilities, the logistic function of decisions, the share of votes, or else the predictions.
     """
     return np.hstack([_scores(model, X, q // len(learned)) for model in learned])
 
@@ -154,12 +158,16 @@ def scores(learned: list[Any], X: Any, q: int) -> np.ndarray:
 def _scores(estimator: Any, X: Any, q: int) -> np.ndarray:
     if hasattr(estimator, "predict_proba"):
         p, classes = estimator.predict_proba(X), estimator.classes_
-        if not isinstance(p, list) and q == 1:
+        if q == 1 and not isinstance(p, list) and not isinstance(classes, list):
             p, classes = [p], [classes]
         if isinstance(p, list):  # of each label, the probability of each class
             p = np.stack([of_label @ (np.asarray(own) == 1) for of_label, own in zip(p, classes, strict=True)], 1)
-    else:
+    elif hasattr(estimator, "decision_function"):
         p = expit(estimator.decision_function(X))
+    elif getattr(estimator, "voting", "") == "hard":
+        p = np.mean(estimator.transform(X), axis=1)  # the share of the votes
+    else:
+        p = estimator.predict(X)
     return np.asarray(p, np.float32).reshape(-1, q)
 
 

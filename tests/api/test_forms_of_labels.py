@@ -1,0 +1,184 @@
+"""Forms in which people have labels, scores and label frequencies."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.ensemble import VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import mpu_cli
+from mpu_cli import (
+    IncompleteLabelClassifier,
+    MPUClassifier,
+    calibrate,
+    choose_thresholds,
+    corrected_metrics,
+    estimate_c,
+    incomplete_f1_scorer,
+    missing_labels,
+    questions,
+    ranking_metrics,
+    unannotated_posterior,
+)
+from tests.golden import refused
+
+pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # of so few instances, c is unreliable
+
+QUICK = {"levels": 1, "C": 10.0, "features": "linear"}
+NAMES = ["arts", "film", "news"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Features, true labels, and annotated ones, of which half are missing."""
+    rng = np.random.default_rng(1)
+    Y = rng.random((400, 3)) < 0.4
+    X = Y + rng.normal(scale=0.3, size=Y.shape)
+    return X, Y.astype(int), (Y & (rng.random(Y.shape) < 0.5)).astype(int)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return MPUClassifier(**QUICK, c=0.5).fit(data[0], data[2])
+
+
+def sets_of(S, names):
+    return [[names[k] for k in np.flatnonzero(row)] for row in S]
+
+
+# Label sets
+
+
+@pytest.mark.parametrize("names", [NAMES, [3, 10, 12], list(np.array([3, 10, 12]))])
+@pytest.mark.parametrize("absent", [[], None, np.nan])
+def test_label_sets_are_of_texts_or_numbers_and_may_be_absent(data, model, names, absent):
+    X, _, S = data
+    given = [row or absent for row in sets_of(S, names)]
+    learned = MPUClassifier(**QUICK, c=0.5).fit(X, given)
+    assert learned.classes_.tolist() == names
+    np.testing.assert_array_equal(learned.predict_proba(X), model.predict_proba(X))
+    assert learned.score(X, given) == model.score(X, S)
+
+
+@pytest.mark.parametrize("given", [[["arts"], [3]], [["arts"], [1.5]], [{"arts"}, {True}]])
+def test_other_labels_are_refused(given):
+    with refused(ValueError):
+        MPUClassifier(**QUICK).fit(np.eye(2), given)
+
+
+# Other values than 0 and 1
+
+
+@pytest.mark.parametrize(("yes", "no"), [(1, -1), (2, 0), ("yes", "no"), ("positive", "unlabeled")])
+def test_the_positive_value_is_a_parameter(data, model, yes, no):
+    X, _, S = data
+    y = np.where(S, yes, no)
+    learned = MPUClassifier(**QUICK, c=0.5, pos_label=yes).fit(X, y)
+    np.testing.assert_array_equal(learned.predict_proba(X), model.predict_proba(X))
+    assert learned.score(X, y) == model.score(X, S)
+    one = MPUClassifier(**QUICK, c=0.5, pos_label=yes).fit(X, y[:, 0])
+    assert one.classes_.tolist() == [no, yes]
+    with refused(ValueError):
+        MPUClassifier(**QUICK).fit(X, y)
+
+
+def test_which_class_is_positive_is_asked_for(data):
+    X, _, S = data
+    y = np.where(S[:, 0], "positive", "unlabeled")
+    for wrong in ({}, {"pos_label": "labeled"}):
+        with refused(ValueError):
+            MPUClassifier(**QUICK, **wrong).fit(X, y)
+    assert IncompleteLabelClassifier(LogisticRegression(), pos_label="positive").fit(X, y).classes_[1] == "positive"
+
+
+# Unknown cells of the truth
+
+
+def test_unknown_cells_of_the_truth_do_not_count(data, model):
+    X, Y, _ = data
+    unknown = np.random.default_rng(0).random(Y.shape) < 0.2
+    unknown[:5] = True
+    truth = np.where(unknown, np.nan, Y)
+    predicted, scores = model.predict(X), model.predict_proba(X)
+    hits, positives = (predicted & Y)[~unknown].sum(), predicted[~unknown].sum() + Y[~unknown].sum()
+    assert model.score(X, truth) == incomplete_f1_scorer(1.0)(model, X, truth) == pytest.approx(2 * hits / positives)
+    assert corrected_metrics(Y, predicted, 0.5, ignored=unknown) == corrected_metrics(truth, predicted, 0.5)
+    found = ranking_metrics(truth, scores, propensities=[0.5] * 3)
+    assert found == ranking_metrics(Y, scores, propensities=[0.5] * 3, ignored=unknown)
+    seen = np.flatnonzero(~unknown.all(axis=1))
+    best = np.where(unknown, -1, scores)[seen].argmax(axis=1)
+    assert found["precision_at_1"] == pytest.approx(Y[seen, best].mean())
+
+
+# Scores and propensities
+
+
+def test_sparse_scores_are_taken_everywhere(data):
+    X, _, S = data
+    scores = np.where(MPUClassifier(**QUICK, c=1.0).fit(X, S).predict_proba(X) > 0.2, 0.7, 0).astype(np.float32)
+    sparse = csr_array(scores)
+    for of in (
+        lambda P: estimate_c(y=S, scores=P).c,
+        lambda P: calibrate(S, scores=P, c=0.5)(np.array([0.1, 0.9])).tolist(),
+        lambda P: missing_labels(S, scores=P, c=0.5, top=9).rows.tolist(),
+        lambda P: questions(y=S, scores=P, n=9).rows.tolist(),
+        lambda P: choose_thresholds(P, S, 0.5).thresholds.tolist(),
+    ):
+        assert of(sparse) == of(scores)
+    for c in (0.5, [0.5, 0.6, 0.7]):
+        np.testing.assert_array_equal(unannotated_posterior(sparse, c).toarray(), unannotated_posterior(scores, c))
+
+
+def test_propensities_may_be_those_of_instances_or_cells(data, model):
+    X, Y, _ = data
+    scores, each = model.predict_proba(X), np.array([0.3, 0.5, 0.9])
+    expected = ranking_metrics(Y, scores, propensities=each, k=2)
+    assert ranking_metrics(Y, scores, propensities=np.tile(each, (len(Y), 1)), k=[2]) == expected
+    flat = ranking_metrics(Y, scores, propensities=np.full((len(Y), 1), 0.5))
+    assert flat == ranking_metrics(Y, scores, propensities=[0.5] * 3)
+
+
+# Label frequencies of some labels
+
+
+def test_c_of_some_labels_is_estimated_and_of_others_given(data):
+    X, _, S = data
+    by_number = MPUClassifier(**QUICK, c=[0.6, np.nan, 0.45]).fit(X, S)
+    assert by_number.c_[[0, 2]].tolist() == [0.6, 0.45]
+    assert by_number.c_[1] == MPUClassifier(**QUICK).fit(X, S).c_[1]
+    by_name = MPUClassifier(**QUICK, c={"arts": 0.6, "news": 0.45}).fit(X, sets_of(S, NAMES))
+    assert by_name.c_.tolist() == by_number.c_.tolist()
+    other = IncompleteLabelClassifier(LogisticRegression(), c={"film": 0.6}).fit(X, sets_of(S, NAMES))
+    assert other.c_[1] == 0.6
+    assert 0.3 < other.c_[0] == other.c_[2]
+    with refused(ValueError):
+        MPUClassifier(**QUICK, c={"sport": 0.5}).fit(X, sets_of(S, NAMES))
+
+
+# Classifiers of several labels
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        ClassifierChain(LogisticRegression()),
+        MultiOutputClassifier(LogisticRegression()),
+        VotingClassifier(
+            [(str(k), DecisionTreeClassifier(min_samples_leaf=20, max_features=1, random_state=k)) for k in range(30)]
+        ),
+    ],
+)
+@pytest.mark.parametrize("unknown", [0, 1])
+def test_classifiers_of_all_labels_and_by_votes(data, classifier, unknown):
+    X, Y, S = data
+    known = S.astype(float)
+    known[:unknown] = np.nan  # then each label has a copy of the classifier
+    assert IncompleteLabelClassifier(classifier, c=0.5).fit(X, known).score(X, Y) > 0.8
+    of_one = IncompleteLabelClassifier(classifier, c=0.5).fit(X, S[:, 0])
+    assert (of_one.predict(X) == Y[:, 0]).mean() > 0.8
+
+
+def test_the_package_lists_what_it_has():
+    assert dir(mpu_cli) == sorted(mpu_cli.__all__)
