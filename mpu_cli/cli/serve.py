@@ -63,6 +63,7 @@ def serve(
     POST /predict   {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]},
                     perhaps with "top": how many scores of each; and "fill_implied": true or false
     GET  /health    status 503 if MODEL is missing or damaged, and the earlier one is still in use
+    GET  /          these paths
     GET  /metrics   for Prometheus: requests, times, reloads, unknown features
     /v1/projects/NAME, /v1/projects/NAME/suggest
                     what Annif's http backend asks for; NAME is MODEL without its suffix
@@ -82,7 +83,9 @@ def serve(
         from mpu_cli.serve.model import Current
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
-        raise MpuError(f"the package {package} is not installed: install mpu with the extra serve") from None
+        raise MpuError(
+            f"the package {package} is not installed: run pip install '.[serve]' in a copy of mpu's source"
+        ) from None
     current = Current(model, run, fill_implied)
     with at_port(host, port) if path is None else at_socket(path) as listening:
         where, hosts = str(path), None

@@ -98,7 +98,7 @@ def _file_system(url: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError:
         raise InputError(
-            url, None, "URLs are read by the package fsspec, which is not installed: install mpu with the extra url"
+            url, None, "URLs need the package fsspec: run pip install '.[url]' in a copy of mpu's source"
         ) from None
     try:
         return url_to_fs(url, **(_http_options(url) if _protocol(url) in _STREAMED else {}))

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import numpy as np
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 from scipy.sparse import csr_array
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -54,17 +54,19 @@ class Metrics:
                 ("instances", "Texts and instances that were predicted."),
                 ("features", "Features of these."),
                 ("unknown_features", "Those that did not occur in training, and are ignored."),
-                ("warnings", "Answers that warn of texts in languages that the model has not seen."),
+                ("warnings", "Answers that warn of texts: of their languages, or their words."),
             )
         ]
         self._reloads = make(Counter, "reloads", "Models that were read in place of another.", ("result",))
         for result in ("done", "failed"):
             self._reloads.labels(result)
+        self._current, self._model = current, make(Info, "model", "The model in use.")
         in_place = make(Gauge, "model_in_place", "1 if the model in use is the one that is there now.")
         in_place.set_function(lambda: current.problem is None)
 
     def text(self) -> bytes:
         """Return all of them."""
+        self._model.info({"path": str(self._current.path), "version": self._current.loaded.version})
         return generate_latest(self._registry)
 
     def reloaded(self, done: bool) -> None:
@@ -74,7 +76,7 @@ class Metrics:
     def count(self, answer: Answer) -> None:
         """Count an answer."""
         fitness = answer.fitness
-        counts = answer.instances, fitness.entries, fitness.unknown, int(answer.warning is not None)
+        counts = answer.instances, fitness.entries, fitness.unknown, int(bool(answer.warnings))
         for counter, count in zip(self._counted, counts, strict=True):
             counter.inc(count)
 
@@ -85,8 +87,15 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
         who = (scope.get("client") or ("-",))[0]
         values = {"client": who, "method": scope["method"], "path": scope["path"], "status": status}
-        line = f"{who} {scope['method']} {scope['path']} {status} {1000 * seconds:.1f} ms"
-        _log.info("%s", line, extra={"counts": values | {"seconds": round(seconds, 6)}})
+        if (reason := scope.get(_REASON)) is not None:
+            values["reason"] = reason
+        line = f"{who} {scope['method']} {scope['path']} {status} {1000 * seconds:.1f} ms {reason or ''}".rstrip()
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        _log.info("%s %s", now, line, extra={"counts": values | {"seconds": round(seconds, 6)}})
+
+
+# Where a request has the reason why it was refused.
+_REASON = "mpu.reason"
 
 
 class Observed:
@@ -125,8 +134,9 @@ class KnownHosts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] == "http" and _host(scope) not in self._hosts:
-            error = f"this service is not known by this name; it is by {', '.join(sorted(self._hosts))}"
-            await JSONResponse({"error": f"{error}, and by each --allowed-host"}, 421)(scope, receive, send)
+            known = ", ".join(sorted(self._hosts))
+            scope[_REASON] = f"this service is not known by this name; it is by {known}, and by each --allowed-host"
+            await JSONResponse({"error": scope[_REASON]}, 421)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -241,6 +251,7 @@ class Service:
     def application(self) -> Starlette:
         """Return the application."""
         routes = [
+            Route("/", self._paths),
             Route("/health", self._health),
             Route("/metrics", self._show_metrics),
             Route("/predict", self._predict, methods=["POST"]),
@@ -271,6 +282,17 @@ class Service:
         with self._pool:
             yield
         watching.cancel()
+
+    async def _paths(self, _request: Request) -> JSONResponse:
+        project = f"/v1/projects/{self._current.path.stem}"
+        paths = {
+            "POST /predict": 'labels of {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]}',
+            "GET /health": "the model in use, and whether it is the one that is there now",
+            "GET /metrics": "counts, for Prometheus",
+            f"GET {project}": "the model, for Annif",
+            f"POST {project}/suggest": "labels of a text, for Annif",
+        }
+        return JSONResponse({"model": str(self._current.path), "version": self._current.loaded.version, "paths": paths})
 
     async def _health(self, _request: Request) -> JSONResponse:
         current, problem = self._current, self._current.problem
@@ -311,14 +333,17 @@ class Service:
     async def _answer(
         self, request: Request, read: Callable[[bytes, Limits], Asked], write: Callable[[Answer], dict[str, Any]]
     ) -> JSONResponse:
-        received = await self._body(request)
+        try:
+            received = await self._body(request)
 
-        def work() -> Response:
-            answer = self._current.answer(read(received, self._limits))
-            self._metrics.count(answer)
-            return JSONResponse(write(answer))
+            def work() -> Response:
+                answer = self._current.answer(read(received, self._limits))
+                self._metrics.count(answer)
+                return JSONResponse(write(answer))
 
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        except asyncio.CancelledError:  # by the server, at its end
+            raise HTTPException(503, "the service ends", _CLOSE) from None
 
     async def _body(self, request: Request) -> bytes:
         received = bytearray()
@@ -351,7 +376,7 @@ def _tell(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         _log.error("%s", context["message"], exc_info=error)
 
 
-async def _refused(_request: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     headers = None
     match error:
         case ClientDisconnect():
@@ -362,4 +387,5 @@ async def _refused(_request: Request, error: Exception) -> Response:
             status, message = 400, str(error)
         case _:  # which the server logs
             status, message = 500, "this service has failed; its log says how"
+    request.scope[_REASON] = message
     return JSONResponse({"error": message}, status, headers)

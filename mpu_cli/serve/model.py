@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -111,12 +111,18 @@ class Loaded:
         if implies is not None:
             decided, top = (with_implied(cells, implies, None, ranked=True) for cells in (decided, top))
             top = top[np.arange(len(top)) - np.searchsorted(top.rows, top.rows) < asked.top]
-        return Answer(self, features.shape[0], Fitness.of(self.model, features), decided, top, self._warning(asked))
+        return Answer(
+            self, features.shape[0], Fitness.of(self.model, features), decided, top, self._warnings(asked, features)
+        )
 
-    def _warning(self, asked: Asked) -> str | None:
+    def _warnings(self, asked: Asked, features: csr_array) -> list[str]:
+        """Say which texts are in languages that the model has not seen, or have no word that it knows."""
         if self.vectorizer is None or isinstance(asked.data, csr_array):
-            return None
-        return strangers(languages_of(asked.data), self.vectorizer.options_.languages, len(asked.data))
+            return []
+        foreign = strangers(languages_of(asked.data), self.vectorizer.options_.languages, len(asked.data))
+        known = np.diff(self.model.occurring.of(features).indptr)
+        wordless = [f"text {row + 1} has no word that the model knows" for row in np.flatnonzero(known == 0)]
+        return [*([] if foreign is None else [foreign]), *wordless]
 
     def _vectors(self, texts: list[str]) -> csr_array:
         if self.vectorizer is None:
@@ -134,7 +140,7 @@ class Answer:
     # `decided`, `top`: the labels that reach their threshold, and the most probable ones; the most probable first
     decided: Cells
     top: Cells
-    warning: str | None = None  # that texts are in languages that the model has not seen
+    warnings: Sequence[str] = ()  # of texts in languages that the model has not seen, or without a word that it knows
 
     def as_json(self) -> dict[str, Any]:
         """Return labels and scores of each instance, by name."""
@@ -159,7 +165,7 @@ class Answer:
         return {**self._about(), "results": results}
 
     def _about(self) -> dict[str, Any]:
-        warnings = {} if self.warning is None else {"warnings": [self.warning]}
+        warnings = {"warnings": self.warnings} if self.warnings else {}
         return {"version": self.loaded.version, "unknown_features": self.fitness.unknown, **warnings}
 
 

@@ -168,14 +168,14 @@ def test_the_command_of_the_unit_that_serves_is_one(run):
 def test_the_container_file_names_what_is_there():
     lines = (EXAMPLES / "Containerfile").read_text().splitlines()
     steps = [line.split(maxsplit=1) for line in lines if line and line[0] not in "# "]
-    known = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "ENV", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
+    known = {"FROM", "WORKDIR", "COPY", "ARG", "RUN", "USER", "ENV", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
     assert {name for name, _ in steps} <= known
     assert steps[0][0] == "FROM" and ":" in steps[0][1] and not steps[0][1].endswith(":latest")
     for name, rest in steps:
         if name == "COPY":
             assert all((ROOT / source).exists() for source in rest.split()[:-1])
-        if name in ("ENTRYPOINT", "CMD"):
-            assert isinstance(json.loads(rest), list)
+        if name in ("ENTRYPOINT", "CMD", "HEALTHCHECK"):
+            assert isinstance(json.loads(rest.removeprefix("CMD ")), list)
     assert [name for name, _ in steps].index("USER") < [name for name, _ in steps].index("ENTRYPOINT")
     (installed,) = [rest for name, rest in steps if name == "RUN"]
     extras = re.search(r"\[([a-z,]+)\]", installed)[1].split(",")

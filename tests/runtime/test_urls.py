@@ -128,5 +128,5 @@ def test_what_to_install_is_said(monkeypatch):
         pass
     assert str(error.value).startswith("s3://bucket/x: s3:// needs a package that is not installed: Install s3fs")
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
-    with pytest.raises(InputError, match="fsspec, which is not installed: install mpu with the extra url"):
+    with pytest.raises(InputError, match="URLs need the package fsspec"):
         size_at("memory://x")

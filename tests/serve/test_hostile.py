@@ -6,12 +6,14 @@ import resource
 import socket
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from mpu_cli.errors import MpuError
 from tests.golden import refused
+from tests.serve.conftest import serving, trained
 
 HEAD = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
 
@@ -81,6 +83,23 @@ def test_who_does_not_finish_a_request_is_sent_away(service, monkeypatch, sent):
         while part := client.recv(1000):
             answer += part
     assert answer.startswith(b"HTTP/1.1 408") if sent.startswith(b"POST") else answer == b""
+
+
+def test_a_slow_client_is_told_that_the_service_ends(made, tmp_path, monkeypatch, caplog):
+    """It left a traceback, and had status 500."""
+    pytest.importorskip("uvicorn")
+    from mpu_cli.serve import listening
+
+    monkeypatch.setattr(listening, "_SECONDS_TO_FINISH", 1)
+    logging.getLogger("uvicorn").propagate = True
+    with caplog.at_level(logging.INFO), ExitStack() as stack:
+        with serving(made(trained) / "one.mpu") as asked:
+            client = stack.enter_context(connected(asked.port))
+            client.sendall(HEAD + b"{")
+            time.sleep(0.3)
+        assert client.recv(100).startswith(b"HTTP/1.1 503")
+    assert "Traceback" not in caplog.text
+    assert "/predict 503" in caplog.text
 
 
 def test_bodies_that_wait_for_their_end_have_a_limit_together(service, monkeypatch):

@@ -160,7 +160,7 @@ def test_a_service_that_fills_in_needs_a_model_that_can(service):
 
 def test_texts_in_a_language_that_the_model_has_not_seen_are_a_warning(service):
     asked = service("subjects")
-    english, german = "the law of the land and of the sea", "das Gesetz ist für die Menschen und nicht gegen sie"
+    english, german = "the law of the land and of the sea", "das Gesetz (law) ist für die Menschen und nicht gegen sie"
     assert "warnings" not in asked.ask("/predict", {"texts": [english] * 20})[1]
     status, found = asked.ask("/predict", {"texts": [german] + [english] * 19})
     assert status == 200
@@ -308,6 +308,31 @@ def test_a_model_that_could_not_be_read_is_not_read_again_at_each_look_but_is_la
     monkeypatch.setattr(model, "_SECONDS_BEFORE_RETRY", 0.0)
     current.refresh()
     assert (current.problem, current.loaded.labels) == (None, ["3", "4"])
+
+
+def test_the_log_says_when_and_why_a_request_is_refused(service, caplog):
+    asked = service("one")
+    logging.getLogger("mpu_cli").propagate = True
+    with caplog.at_level(logging.INFO, "mpu_cli"):
+        _, found = asked.ask("/predict", b"{")
+        asked.ask("/health")  # after what is logged of the first
+    record = next(record for record in caplog.records if hasattr(record, "counts"))
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S+ 127.0.0.1 POST /predict 400 ", record.getMessage())
+    assert record.getMessage().endswith(found["error"])
+    assert record.counts["reason"] == found["error"]
+
+
+def test_paths_are_listed(service):
+    asked = service("one")
+    status, found = asked.ask("/")
+    assert (status, found["version"]) == (200, asked.ask("/health")[1]["version"])
+    assert f'version="{found["version"]}"' in asked.get("/metrics")[1].decode()
+    assert {"POST /predict", "GET /health", "GET /metrics"} < set(found["paths"])
+
+
+def test_a_text_without_a_known_word_is_a_warning(service):
+    found = service("texts").ask("/predict", {"texts": ["a law", "xyz", ""]})[1]
+    assert found["warnings"] == [f"text {number} has no word that the model knows" for number in (2, 3)]
 
 
 def test_requests_are_counted(service):
