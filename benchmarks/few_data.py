@@ -22,10 +22,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks import losing
-from mpu_cli.commands.corrupt import remove_labels
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.experiment.cell import fit_and_predict, tune
+from mpu_cli.experiment.design import remove_labels
 from mpu_cli.methods import METHODS
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands import suggest
+from mpu_cli.cli import suggest
 from mpu_cli.core.data.problem import Problem
 from mpu_cli.core.suggest.suggestions import Choice
 from mpu_cli.core.train.algorithm import Options, train

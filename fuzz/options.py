@@ -9,7 +9,7 @@ from fuzz import harness
 
 with harness.instrumented():
     from mpu_cli import methods
-    from mpu_cli.commands import corrupt, evaluate, predict
+    from mpu_cli.cli import corrupt, evaluate, predict
     from mpu_cli.methods.baselines import elkan08, m3l, well
     from tests import kernels
     from tests.cli.corpus import replay

@@ -1,35 +1,56 @@
-"""The command line: one module per subcommand. Each declares options, calls one function and prints its report.
+"""The command line: a module per subcommand, which is imported when it is asked for.
 
-Modules here import nothing heavy at the top: ``mpu --help`` must not wait for NumPy.
+In each are a function of files and options, which returns a report, and then `command`, which declares the options,
+calls the function and prints the report. `mpu --help` and the completion of names import none of them, and so no NumPy.
 """
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from mpu_cli.cli import messages
-from mpu_cli.cli.apply import apply
-from mpu_cli.cli.corrupt import corrupt
-from mpu_cli.cli.estimate_c import estimate_c
-from mpu_cli.cli.evaluate import evaluate
-from mpu_cli.cli.experiment import experiment
-from mpu_cli.cli.info import info
-from mpu_cli.cli.predict import predict
-from mpu_cli.cli.report import report
-from mpu_cli.cli.review import review
-from mpu_cli.cli.serve import serve
-from mpu_cli.cli.suggest import suggest
-from mpu_cli.cli.train import train
-from mpu_cli.cli.vectorize import vectorize
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime import signals
 from mpu_cli.version import __version__
 
+# What each does: the first sentence of its help.
+COMMANDS = {
+    "apply": "Write accepted tags back into RECORDS.",
+    "corrupt": "Remove labels at random, to test methods on missing labels.",
+    "estimate-c": "Estimate c, the share of the true labels that is annotated.",
+    "evaluate": "Compare PREDICTIONS with the labels of TRUTH.",
+    "experiment": "Compare methods by cross-validation.",
+    "info": "Show what MODEL is, and what it has learned of labels.",
+    "predict": "Predict the labels of FILE with MODEL, one line per instance.",
+    "report": "Write a page about what is missing from FILE.",
+    "review": "Make a page on which people decide which labels are true.",
+    "serve": "Answer HTTP requests with the predictions of MODEL.",
+    "suggest": "Find the labels that are missing from FILE.",
+    "train": "Learn a model of FILE, some of whose labels may be missing.",
+    "vectorize": "Make a data file of TEXTS with tags, for other commands.",
+}
 PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
+
+
+class _Commands(Mapping[str, click.Command]):
+    """The subcommands by name, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        return import_module(f"mpu_cli.cli.{name.replace('-', '_')}").command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
 
 
 class CleanErrors(click.Group):
@@ -39,6 +60,16 @@ class CleanErrors(click.Group):
     same files; try again later. 141: the reader of the output has closed it. `mpu_cli.runtime.signals` handles signals
     (129, 130, 143).
     """
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands as click does, but without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the names of commands without importing them."""
+        names = [CompletionItem(name, help=of) for name, of in COMMANDS.items() if name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as click does. What comes before the command (help, completion) can fail too."""
@@ -61,6 +92,7 @@ class CleanErrors(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand. Turn errors that a user can mend into a message and an exit status."""
         with _reported_failures(ctx.args):
+            _check_environment()  # before a library reads it
             return super().invoke(ctx)
 
 
@@ -113,7 +145,7 @@ def fail(message: str, status: int = 1) -> NoReturn:
     raise click.exceptions.Exit(status)
 
 
-@click.group(cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CleanErrors, commands=_Commands(), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", prog_name="mpu")
 def mpu() -> None:
     """Learn multi-label classifiers from data in which some labels are missing.
@@ -126,22 +158,3 @@ def mpu() -> None:
       mpu train news.svm                    # writes the model directory news.mpu
       mpu predict news.mpu new.svm -o tags.txt
     """
-    _check_environment()
-
-
-for command in (
-    vectorize,
-    corrupt,
-    estimate_c,
-    train,
-    info,
-    suggest,
-    review,
-    apply,
-    report,
-    predict,
-    serve,
-    evaluate,
-    experiment,
-):
-    mpu.add_command(command)

@@ -1,16 +1,409 @@
-"""``mpu apply``."""
+"""Write accepted labels back into the records that data were made of: ``mpu apply``."""
 
-from typing import Any
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import click
+import numpy as np
 
 from mpu_cli.cli.messages import info, verbosity_options, warn
 from mpu_cli.cli.options import FILE, option, reading_options, reviewed_options
 from mpu_cli.cli.printing import json_option, print_json
-from mpu_cli.errors import counted
+from mpu_cli.core.data.implications import Implications
+from mpu_cli.errors import InputError, counted, shown
+from mpu_cli.names import BESIDE, LabelNames, RecordIds
+from mpu_cli.names.name_files import is_uri
+from mpu_cli.names.naming import folder_of, ids_file
+from mpu_cli.review import decisions
+from mpu_cli.review.matching import match
+from mpu_cli.review.tables import NOTHING_ELSE, checksum
+from mpu_cli.review.worklist import read_suggestions
+from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import PROBABILITY
-from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.text.records import FORMATS
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.streams import ReadableLines, open_output, stem
+from mpu_cli.text.fields import holder, value_of, with_value
+from mpu_cli.text.labels import Labels
+from mpu_cli.text.records import (
+    DEFAULT_FIELDS,
+    FORMATS,
+    Bad,
+    Fields,
+    Record,
+    Row,
+    clean,
+    form_and_fields,
+    is_corpus,
+    open_records,
+    read_rows_and_records,
+    subject,
+)
+from mpu_cli.text.sidecars import Sidecars, read_vectorization
+
+_LINE_END = "\r\n"
+Origin = Literal["decided", "suggested", "implied"]
+
+
+@dataclass(frozen=True)
+class Retagged:
+    """What changes in the tags of a record."""
+
+    added: Mapping[str, Origin] = field(default_factory=dict)  # tags that it does not have, and why it gets them
+    removed: frozenset[str] = frozenset()  # tags that it has
+
+
+class Rewriter:
+    """Reads the records of one file, and writes them with changes. All else in the file stays as it is, byte for byte.
+
+    Of an object only the values that change are written anew, of a row of a table the cells.
+
+    `form`: {"jsonl", "csv", "tsv", "annif"}.
+    `added`: the field, or column, that lists the tags that are added; empty: none. Annif's own files have no such
+    field, but for CSV.
+    """
+
+    def __init__(
+        self, stream: ReadableLines, source: str, form: str, fields: Fields, added: str, max_line_bytes: int
+    ) -> None:
+        self._stream = _Kept(stream)
+        self._rows = read_rows_and_records(self._stream, source, form, fields, max_line_bytes)
+        self._source = source
+        self._form = form
+        self._fields = fields
+        self._is_corpus = is_corpus(form, fields)
+        self._added = "" if self._is_corpus and form != "csv" else added
+        self._delimiter = "," if form == "csv" else "\t"
+        self._columns: list[str] = []  # of a table, with the new ones
+        self._row = Row(0, {})
+        self._next_line = 1
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records. InputError where one is bad."""
+        for row, record in self._rows:
+            if isinstance(record, Bad):
+                raise InputError(self._source, record.line, record.problem)
+            assert not isinstance(row, Bad)  # there would be no record of it
+            self._row = row
+            yield record
+
+    def written(self, change: Retagged) -> bytes:
+        """Return the record that was read last, after the lines between the one before and it.
+
+        Raises ValueError (a tag has the separator of tags that are written as one text, or a field that is to be added
+        is there).
+        """
+        place = holder(self._row.fields, self._added) if self._added else None
+        if place is not None and place[1] in place[0]:
+            raise ValueError(f"there is a field {self._added!r} already; name another one by --added")
+        lines = self._stream.take()
+        n_before = self._row.line - self._next_line
+        self._next_line += len(lines)
+        before, text = (b"".join(part).decode() for part in (lines[:n_before], lines[n_before:]))
+        row = text.rstrip(_LINE_END)
+        end = text[len(row) :]
+        if self._form in ("csv", "tsv"):
+            before = before if self._columns else self._with_columns(before)
+            row = self._table_row(row, change)
+        elif change.added or change.removed:
+            row = self._object(row, change) if self._form == "jsonl" else self._line(row, change)
+        return f"{before}{row}{end}".encode()
+
+    def rest(self) -> bytes:
+        """Return what is after the last record."""
+        return b"".join(self._stream.take())
+
+    def _object(self, line: str, change: Retagged) -> str:
+        values: dict[str, object] = {self._fields.tags: self._tags(change)}
+        if self._added and change.added:
+            values[self._added] = list(change.added)
+        for name, value in values.items():
+            line = with_value(line, name, json.dumps(value, ensure_ascii=line.isascii()))
+        return line
+
+    def _line(self, line: str, change: Retagged) -> str:
+        text, _, _ = line.partition("\t")
+        return f"{text}\t{self._tags(change)}"
+
+    def _with_columns(self, lines: str) -> str:
+        """Return the lines with the names of columns, with those that are new."""
+        row = lines.rstrip(_LINE_END)
+        names = _cells(row.removeprefix("\ufeff").lstrip(_LINE_END), self._delimiter)
+        self._columns = [_unquoted(name).strip() for name in names]
+        new = [name for name in (self._fields.tags, self._added) if name and name not in self._columns]
+        self._columns += new
+        added = [_cell(name, self._delimiter) for name in new]
+        return self._delimiter.join([row, *added]) + lines[len(row) :]
+
+    def _table_row(self, row: str, change: Retagged) -> str:
+        cells = _cells(row, self._delimiter)
+        values = {self._fields.tags: str(self._tags(change))} if change.added or change.removed else {}
+        if self._added:
+            values[self._added] = self._joined(change.added)
+        for name, value in values.items():
+            place = self._columns.index(name)
+            cells += [""] * (place + 1 - len(cells))
+            if value or cells[place].strip():
+                cells[place] = _cell(value, self._delimiter, is_quoted=cells[place].startswith('"'))
+        return self._delimiter.join(cells)
+
+    def _tags(self, change: Retagged) -> list[object] | str:
+        """Return the tags of the record in the form that it has them: a list, or one text."""
+        tags = value_of(self._row.fields, self._fields.tags)
+        if isinstance(tags, list):
+            kept = [tag for tag in tags if clean(str(subject(tag))) not in change.removed]
+            are_objects = any(isinstance(tag, dict) for tag in tags) if tags else self._is_corpus
+            return [*kept, *(_objects(change) if are_objects else change.added)]
+        if tags is None and self._form == "jsonl":
+            return _objects(change) if self._is_corpus else list(change.added)
+        parts = str(tags or "").split(self._fields.separator)
+        texts = [part.strip() for part in parts if clean(part) not in change.removed and part.strip()]
+        blank = " " if all(part.startswith(" ") for part in parts[1:]) and len(parts) > 1 else ""
+        new = [f"<{tag}>" for tag in change.added] if self._is_corpus else change.added
+        return self._joined([*texts, *new], blank)
+
+    def _joined(self, tags: Iterable[str], blank: str = "") -> str:
+        tags = list(tags)
+        for tag in tags:
+            if self._fields.separator in tag:
+                raise ValueError(
+                    f"the tag {tag!r} has {self._fields.separator!r} in it, which separates tags here: it would be "
+                    "read as two"
+                )
+        return f"{self._fields.separator}{blank}".join(tags)
+
+
+class _Kept:
+    """A stream whose lines are kept until they are taken."""
+
+    def __init__(self, stream: ReadableLines) -> None:
+        self._stream = stream
+        self._lines: list[bytes] = []
+        self.read = stream.read
+
+    def readline(self, n_bytes: int = -1, /) -> bytes:
+        if line := self._stream.readline(n_bytes):
+            self._lines.append(line)
+        return line
+
+    def take(self) -> list[bytes]:
+        lines, self._lines = self._lines, []
+        return lines
+
+
+def _cells(row: str, delimiter: str) -> list[str]:
+    """Return the cells of a row of a table as they are written."""
+    return re.findall(rf'(?:^|{delimiter})("[^"]*(?:""[^"]*)*"|[^{delimiter}]*)', row)
+
+
+def _unquoted(cell: str) -> str:
+    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
+
+
+def _cell(text: str, delimiter: str, is_quoted: bool = False) -> str:
+    if is_quoted or any(special in text for special in (delimiter, '"', "\r", "\n")):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _objects(change: Retagged) -> list[object]:
+    """Return the tags that are added as a corpus of Annif has them in JSON."""
+    return [{"uri" if is_uri(tag) else "label": tag} for tag in change.added]
+
+
+_DATA_SUFFIXES = (".svm", ".svm.gz", ".svm.bz2", ".svm.xz")
+ADDED = "added"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """What is written into the records: labels that these review files add, and more, by the options of `mpu apply`."""
+
+    reviewed: Sequence[str | Path] = ()
+    suggestions: str | Path | None = None
+    least: float | None = None  # probability from which a suggestion is added; `suggestions` need it
+    remove: bool = False  # whether annotated labels decided ``no`` are removed
+    fill_implied: bool = False
+    on_conflict: str = "error"
+
+
+@dataclass(kw_only=True)
+class TaggingReport:
+    """What `apply` did."""
+
+    records: int = 0  # Records written.
+    changed: int = 0  # Those with other tags than before.
+    added: int = 0  # Tags added.
+    decided: int = 0  # Of the tags added, those decided ``yes``.
+    suggested: int = 0  # Of the tags added, those that are probable enough.
+    implied: int = 0  # Of the tags added, those that only other tags imply.
+    removed: int = 0  # Tags removed.
+    absent: int = 0  # Instances of the data with accepted or rejected labels that no record has the id of.
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Changes:
+    """Labels to add to an instance, those decided ``no``, and whether nothing else is true."""
+
+    add: dict[int, Origin] = field(default_factory=dict)
+    refused: set[int] = field(default_factory=set)
+    closed: bool = False
+
+
+def apply(
+    source: str | Path,
+    target: str | Path,
+    accepted: Accepted,
+    *,
+    data: str | Path | None = None,
+    form: str | None = None,
+    added_field: str = ADDED,
+    reading: Reading = DEFAULT_READING,
+) -> TaggingReport:
+    """Write records with accepted labels as tags, all else as it was.
+
+    Instance k of the data is the record with its id or, where records have no ids, the k-th record.
+
+    `source`, `target`: records, as `mpu vectorize` has read them, and the file that is written.
+    `data`, `form`, `added_field`: as the options of `mpu apply`.
+    Raises InputError (a file cannot be read, or does not belong to the data; a label has no name; or records and
+    instances do not match; nothing is written then), MpuError (the output cannot be written).
+    """
+    chosen, _ = form_and_fields(source, form, DEFAULT_FIELDS)
+    data = _data_beside(source) if data is None else data
+    vectorization = read_vectorization(data)
+    changes, names, ids, n = _changes(data, accepted, len(vectorization.labels), reading)
+    by_key = _by_key(changes, ids, data)
+    used: set[str | int] = set()
+    report = TaggingReport()
+    origins: Counter[Origin] = Counter()
+    broader = vectorization.labels.broader if accepted.fill_implied else {}
+    if accepted.fill_implied and not broader:
+        raise InputError(str(folder_of(data)), None, "nothing says which labels imply others, so none can be filled in")
+    rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
+    by_uri = is_corpus(chosen, vectorization.fields)
+    with open_records(source) as stream, open_output(target) as out:
+        rewriter = Rewriter(stream, str(source), chosen, vectorization.fields, added_field, reading.max_line_bytes)
+        for record in rewriter.records():
+            key = report.records if ids is None else record.id or ""
+            used.add(key)
+            try:
+                decided = by_key.get(key, _Changes())
+                change = _retagged(record, decided, names, vectorization.labels, rules, accepted.remove, by_uri)
+                out.write(rewriter.written(change))
+            except ValueError as error:
+                raise InputError(str(source), record.line, str(error)) from None
+            report.records += 1
+            report.changed += bool(change.added or change.removed)
+            origins.update(change.added.values())
+            report.removed += len(change.removed)
+        out.write(rewriter.rest())
+        if ids is None and report.records != n:
+            raise InputError(
+                str(source),
+                None,
+                f"has {counted(report.records, 'record')} without ids, and {shown(data)} has {n:,} instances",
+            )
+    report.added = origins.total()
+    report.decided, report.suggested, report.implied = (origins[each] for each in get_args(Origin))
+    report.absent = len(by_key.keys() - used)
+    if report.absent:
+        report.warnings.append(
+            f"{counted(report.absent, 'instance')} with decisions {'is' if report.absent == 1 else 'are'} not in "
+            f"{shown(source)}, by the ids"
+        )
+    return report
+
+
+def _data_beside(source: str | Path) -> Path:
+    """Return the data file beside records that has their name or, where none has, the one that was made of them."""
+    there = [path for path in Path(source).parent.glob("*.svm*") if path.name.endswith(_DATA_SUFFIXES)]
+    there = [path for path in there if folder_of(path).is_dir()]
+    there = [path for path in there if stem(path) == stem(source)] or [path for path in there if _made_of(path, source)]
+    if len(there) != 1:
+        made = f"{counted(len(there), 'data file')} beside it {'is' if len(there) == 1 else 'are'} of these records"
+        raise InputError(str(source), None, f"{made}, by mpu vectorize; name the one that is meant by --data")
+    return there[0]
+
+
+def _made_of(data: Path, source: str | Path) -> bool:
+    records = Sidecars(data).records()
+    return records is not None and Path(records.file).resolve() == Path(source).resolve()
+
+
+def _changes(
+    data: str | Path, accepted: Accepted, n_labels: int, reading: Reading
+) -> tuple[dict[int, _Changes], LabelNames, RecordIds | None, int]:
+    """Return labels to add and to remove by instance, names of labels, ids, and the number of instances."""
+    sidecars = Sidecars(data)
+    dataset = read(data, reading, contents=sidecars.contents)
+    sidecars.refuse_ids()
+    ids = sidecars.ids(len(dataset))
+    names = sidecars.names_of(BESIDE, np.arange(1, n_labels + 1))
+    assert names is not None  # the directory has them
+    decided = decisions.read(accepted.reviewed, names, ids, accepted.on_conflict)
+    match(decided, dataset, data, wins=True)
+    changes: defaultdict[int, _Changes] = defaultdict(_Changes)
+    cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
+    seen = set()
+    for instance, label, is_true in cells:
+        seen.add((instance, label))
+        if is_true:
+            changes[instance].add[label] = "decided"
+        elif label == NOTHING_ELSE and accepted.fill_implied:
+            changes[instance].closed = True
+        elif label != NOTHING_ELSE and (accepted.remove or accepted.fill_implied):
+            changes[instance].refused.add(label)
+    if accepted.suggestions is not None:
+        digits = checksum(dataset.features)
+        suggested = read_suggestions(accepted.suggestions, dataset, data, digits, names, ids)
+        for instance, labels in suggested.items():
+            for one in labels:
+                is_probable = one.shown is not None and one.shown >= (accepted.least or 0.0)
+                if is_probable and (instance, one.label) not in seen:
+                    changes[instance].add[one.label] = "suggested"
+    return dict(changes), names, ids, len(dataset)
+
+
+def _by_key(changes: dict[int, _Changes], ids: RecordIds | None, data: str | Path) -> dict[str | int, _Changes]:
+    """Return the changes by the ids of records; by their numbers, from 0, where they have none."""
+    if ids is None:
+        return {instance: change for instance, change in changes.items()}  # noqa: C416
+    for instance in changes:
+        try:
+            ids.refuse_several(ids.texts[instance])
+        except ValueError as error:
+            raise InputError(str(ids_file(data)), instance + 1, str(error)) from None
+    return {ids.texts[instance]: change for instance, change in changes.items()}
+
+
+def _retagged(
+    record: Record, change: _Changes, names: LabelNames, labels: Labels, rules: Implications, remove: bool, by_uri: bool
+) -> Retagged:
+    """Return what changes in the tags of a record; it may have some of them by now."""
+    of_label = {tag: labels.number(tag) for tag in record.tags}
+    new = {label: origin for label, origin in change.add.items() if label not in of_label.values()}
+    unwanted = change.refused if remove else set()
+    if not change.closed:
+        there = {label for label in of_label.values() if label is not None} | {*new}
+        implied = {wide for label in there - unwanted for wide in rules.broader(label)}
+        new |= dict.fromkeys(sorted(implied - there - change.refused), "implied")
+    if nameless := [label for label in new if label not in names.by_number]:
+        raise ValueError(f"label {nameless[0]} is to be added here, and has no name; leave it out of the decisions")
+    by_uri |= bool(record.tags) and all(map(is_uri, record.tags))
+    added: dict[str, Origin] = {}
+    for label, origin in new.items():
+        name = names.name(label)
+        tag = (names.uri(label) if by_uri or labels.number(name) != label else None) or name
+        if tag not in record.tags:
+            added.setdefault(tag, origin)
+    return Retagged(added, frozenset(tag for tag, label in of_label.items() if label in unwanted))
 
 
 @click.command("apply")
@@ -43,7 +436,7 @@ from mpu_cli.text.records import FORMATS
 @reading_options
 @json_option
 @verbosity_options
-def apply(
+def command(
     source: str,
     output: str,
     data: str | None,
@@ -66,12 +459,7 @@ def apply(
       mpu apply books.csv --reviewed checked.tsv --remove-rejected -o books-new.csv
       mpu apply news.jsonl --suggestions missing.tsv --min-probability 0.95 -o news-new.jsonl
     """
-    from dataclasses import asdict
-
-    from mpu_cli.commands import apply as command
-    from mpu_cli.runtime.files import refuse_overlaps
-
-    accepted = command.Accepted(**of_accepted)
+    accepted = Accepted(**of_accepted)
     if not accepted.reviewed and accepted.suggestions is None and not accepted.fill_implied:
         raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
     if (accepted.suggestions is None) != (accepted.least is None):
@@ -79,7 +467,7 @@ def apply(
     inputs = {"RECORDS": source, "--suggestions": accepted.suggestions, "--data": data}
     inputs |= {f"--reviewed {file}": file for file in accepted.reviewed}
     refuse_overlaps(inputs, {"--output": output})
-    done = command.apply(source, output, accepted, data=data, form=form, added_field=added, reading=reading)
+    done = apply(source, output, accepted, data=data, form=form, added_field=added, reading=reading)
     for warning in done.warnings:
         warn(warning)
     if as_json:

@@ -1,13 +1,274 @@
-"""``mpu corrupt``."""
+"""Remove random labels, for training data with a known share of missing labels.
 
+From a file they are drawn instance by instance in constant memory.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.options import FILE, option, reading_options, run_options
-from mpu_cli.errors import counted
+from mpu_cli.errors import InputError, MpuError, counted
+from mpu_cli.inputs.side_tables import frequency_lines
+from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import PROBABILITY
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.header import Top
+from mpu_cli.svmlight.reader import iter_stream
+from mpu_cli.svmlight.streams import Counted, Readable, Writable, blocks, open_output, read_twice, refuse_unwritable
+from mpu_cli.svmlight.writer import LabelSpans, find_labels, without_labels
+
+# From the labels of the next instances, and how many each has, to whether each of these labels is drawn.
+Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+_DRAWN_AT_ONCE = 1 << 16
+_HYPERGEOMETRIC_LIMIT = 10**9
+_SPREAD = 0.8  # how far the rates of labels are from their mean, by the distance of that from 0 or 1
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of instances, of labels in total, and of instances with labels in a file."""
+
+    instances: int
+    labels: int
+    labelled: int
+
+
+def rows_of(sizes: np.ndarray) -> np.ndarray:
+    """Return the row of each label."""
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+class UniformDraw:
+    """Draw an exact number of labels uniformly from all labels of a file, instance by instance.
+
+    They are ``round(missing_rate * counts.labels)``, halves to even; MpuError where there are not as many to draw from.
+    With `keep_one`, one random label of each instance is kept, and the labels are drawn from the others. The labels of
+    an instance are then equally likely to be removed, although not all admissible outcomes are equally likely.
+    """
+
+    def __init__(self, counts: Counts, missing_rate: float, keep_one: bool, seed: int) -> None:
+        n_removed = round(missing_rate * counts.labels)
+        n_free = counts.labels - counts.labelled if keep_one else counts.labels
+        if n_removed > n_free:
+            highest = np.floor(n_free / counts.labels * 1e4) / 1e4
+            raise MpuError(
+                f"{n_removed} of {counts.labels} labels cannot be removed so that each of {counts.labelled} instances "
+                f"keeps one; the highest missing rate possible is {highest:g}"
+            )
+        self._keep_one = keep_one
+        subset_rng, self._rng = np.random.default_rng(seed).spawn(2)
+        self._subset = _Subset(n_free, n_removed, subset_rng)
+
+    def __call__(self, sizes: np.ndarray) -> np.ndarray:
+        """Return which labels of the next instances, with these sizes, are drawn: bool, shape (sum of sizes,)."""
+        free = np.ones(sizes.sum(), bool)
+        if self._keep_one:
+            labelled = sizes > 0
+            first = (np.cumsum(sizes) - sizes)[labelled]
+            free[first + (self._rng.random(len(first)) * sizes[labelled]).astype(int)] = False
+        drawn = np.zeros(len(free), bool)
+        drawn[free] = self._subset.take(int(np.count_nonzero(free)))
+        return drawn
+
+
+class _Subset:
+    """A random subset of `size` out of `total` things, every such subset equally likely, drawn piece by piece.
+
+    The number of the next `_DRAWN_AT_ONCE` things in it is hypergeometric; which ones they are is uniform.
+    """
+
+    def __init__(self, total: int, size: int, rng: np.random.Generator) -> None:
+        if max(size, total - size) >= _HYPERGEOMETRIC_LIMIT:
+            raise MpuError(f"cannot draw from {total} labels (the limit is {_HYPERGEOMETRIC_LIMIT}); split the file")
+        self._left = total
+        self._size_left = size
+        self._rng = rng
+        self._ready = np.zeros(0, bool)
+
+    def take(self, count: int) -> np.ndarray:
+        """Return whether each of the next `count` things is in the subset."""
+        pieces = [self._ready]
+        missing = count - len(self._ready)
+        while missing > 0:
+            pieces.append(self._next_piece())
+            missing -= len(pieces[-1])
+        joined = np.concatenate(pieces)
+        self._ready = joined[count:]
+        return joined[:count]
+
+    def _next_piece(self) -> np.ndarray:
+        piece = np.zeros(_DRAWN_AT_ONCE, bool)
+        here = min(_DRAWN_AT_ONCE, self._left)
+        size = self._rng.hypergeometric(self._size_left, self._left - self._size_left, here)
+        piece[self._rng.choice(here, size, replace=False, shuffle=False)] = True
+        self._left -= here
+        self._size_left -= size
+        return piece
+
+
+class LabelDraw:
+    """Draw labels by rates: each label has one of its own, uniform about the missing rate.
+
+    With `keep_one`, the label of an instance stays that was nearest to it.
+    """
+
+    def __init__(self, labels: np.ndarray, missing_rate: float, keep_one: bool, seed: int) -> None:
+        """Draw the rates of labels, the numbers of which ascend."""
+        kept = 1 - missing_rate
+        width = min(kept, 1 - kept) * _SPREAD
+        self._rng = np.random.default_rng(seed)
+        self._kept = np.append(self._rng.uniform(kept - width, kept + width, len(labels)), 0)
+        self._labels = labels
+        self._keep_one = keep_one
+
+    def __call__(self, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return which labels of the next instances are drawn: bool, shape (sum of sizes,)."""
+        order = np.lexsort((labels, rows_of(sizes)))
+        margin = self._kept[np.searchsorted(self._labels, labels)]
+        margin[order] -= self._rng.random(len(labels))
+        drawn = margin <= 0
+        if self._keep_one and len(labels):
+            labelled = sizes > 0
+            first = (np.cumsum(sizes) - sizes)[labelled]
+            drawn &= margin < np.repeat(np.maximum.reduceat(margin, first), sizes[labelled])
+        return drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorruptionReport:
+    """The result of `corrupt`."""
+
+    # `instances`, `labels`, `removed`: Numbers of instances and labels of the file, before the removal, and of removed
+    # labels.
+    instances: int
+    labels: int
+    removed: int
+    emptied: int  # Number of instances that have lost all their labels.
+    c_of_labels: dict[int, float]  # Share of the instances of each label that have kept it.
+
+    def frequencies(self) -> bytes:
+        """Return these shares, but those that are 0, as `inputs.side_tables` reads them."""
+        kept = {label: c for label, c in self.c_of_labels.items() if c}
+        return frequency_lines(np.array(list(kept), int), np.array(list(kept.values())))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lists:
+    """Files that `corrupt` writes beside its output; None: not."""
+
+    removed: str | Path | None = None  # the removed labels: lines of instance number (from 1), tab, label
+    kept: str | Path | None = None  # the share of each label that was kept, as `inputs.side_tables` reads it
+
+
+def corrupt(
+    source: str | Path,
+    target: str | Path,
+    missing_rate: float,
+    *,
+    scheme: str = "uniform",
+    keep_one: bool = False,
+    run: Run = DEFAULT_RUN,
+    lists: Lists = Lists(),
+    reading: Reading = DEFAULT_READING,
+) -> CorruptionReport:
+    """Copy a file without a share of its labels. Every other byte stays the same.
+
+    The file is read twice, once to check every line and to count, once to copy, in constant memory. Input that cannot
+    be read twice (standard input, a pipe) is stored in a temporary file in between. The result depends only on the
+    content and the seed.
+
+    `source`, `target`: files, compressed by suffix; ``-`` is standard input or output.
+    `missing_rate`: from 0 to 1.
+    `scheme`: ``uniform`` removes exactly ``round(missing_rate * labels)`` (halves to even) of all labels, see
+    `UniformDraw`; ``label`` removes each label at a rate of its own, see `LabelDraw`.
+    `keep_one`: whether an instance with labels keeps at least one.
+    Raises InputError (the file cannot be read, or a line breaks the grammar), MpuError (this many labels cannot be
+    removed with `keep_one`, or a file cannot be written).
+    """
+    with read_twice(source) as (open_first, open_again):
+        with open_first() as stream:
+            first = Counted(stream)
+            draw = _draw(first, str(source), missing_rate, scheme, keep_one, reading, run)
+        with open_again() as stream, ExitStack() as beside, open_output(target, beside) as out:
+            again = Counted(stream)
+            removed_out = None if lists.removed is None else beside.enter_context(open_output(lists.removed))
+            report = _copy(again, str(source), out, removed_out, draw, reading)
+            if first.content() != again.content():
+                raise _changed(str(source))
+            if lists.kept is not None:
+                beside.enter_context(open_output(lists.kept)).write(report.frequencies())
+    return report
+
+
+def _changed(source: str) -> InputError:
+    return InputError(source, None, "changed while it was being read; try again")
+
+
+def _draw(
+    stream: Readable, source: str, missing_rate: float, scheme: str, keep_one: bool, reading: Reading, run: Run
+) -> Draw:
+    chunks = iter_stream(stream, source, reading, run=run)
+    if scheme == "label":
+        occurring = [np.unique(chunk.labels.indices) for chunk in chunks]
+        return LabelDraw(np.unique(np.concatenate(occurring)), missing_rate, keep_one, run.seed)
+    instances = labels = labelled = 0
+    for chunk in chunks:
+        sizes = np.diff(chunk.labels.indptr)
+        instances += len(sizes)
+        labels += int(sizes.sum())
+        labelled += int(np.count_nonzero(sizes))
+    uniform = UniformDraw(Counts(instances, labels, labelled), missing_rate, keep_one, run.seed)
+    return lambda _, sizes: uniform(sizes)
+
+
+def _copy(
+    stream: Readable, source: str, out: Writable, removed_out: Writable | None, draw: Draw, reading: Reading
+) -> CorruptionReport:
+    instances = emptied = 0
+    before: Counter[int] = Counter()
+    after: Counter[int] = Counter()
+    top = Top()
+    for first_line, block in blocks(stream, source, reading.max_line_bytes):
+        start = top.end_in(block, first_line)
+        lines = block[start:]
+        spans = find_labels(lines)
+        try:
+            labels = spans.numbers(lines)
+        except (ValueError, OverflowError):
+            raise _changed(source) from None
+        removed = draw(labels, spans.sizes)
+        out.write(block[:start])
+        out.write(without_labels(lines, spans, removed))
+        if removed_out is not None:
+            removed_out.write(_removed_lines(lines, spans, removed, instances + 1))
+        instances += len(spans.sizes)
+        before.update(labels.tolist())
+        after.update(labels[~removed].tolist())
+        left = np.bincount(rows_of(spans.sizes)[~removed], minlength=len(spans.sizes))
+        emptied += int(np.count_nonzero((spans.sizes > 0) & (left == 0)))
+    return CorruptionReport(
+        instances=instances,
+        labels=before.total(),
+        removed=before.total() - after.total(),
+        emptied=emptied,
+        c_of_labels={label: after[label] / before[label] for label in sorted(before)},
+    )
+
+
+def _removed_lines(block: bytes, spans: LabelSpans, removed: np.ndarray, first_instance: int) -> bytes:
+    instances = rows_of(spans.sizes)[removed] + first_instance
+    places = zip(instances.tolist(), spans.starts[removed].tolist(), spans.stops[removed].tolist(), strict=True)
+    return b"".join([b"%d\t%s\n" % (instance, block[start:stop]) for instance, start, stop in places])
 
 
 @click.command("corrupt")
@@ -36,7 +297,7 @@ from mpu_cli.runtime.options import PROBABILITY
 @run_options("seed", "kernel")
 @reading_options
 @verbosity_options
-def corrupt(
+def command(
     source: str, target: str, missing_rate: float, scheme: str, removed: str | None, kept: str | None, **how: Any
 ) -> None:
     """Remove labels at random, to test methods on missing labels.
@@ -52,17 +313,9 @@ def corrupt(
       mpu corrupt train.svm noisy.svm --missing-rate 0.5 --scheme label --kept c.txt
       xzcat train.svm.xz | mpu corrupt --missing-rate 0.3 | gzip > noisy.svm.gz
     """
-    from dataclasses import asdict
-
-    from mpu_cli.commands import corrupt as command
-    from mpu_cli.runtime.files import refuse_overlaps
-    from mpu_cli.svmlight.streams import refuse_unwritable
-
     refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed, "--kept": kept})
     refuse_unwritable(kept)
-    report = command.corrupt(
-        source, target, missing_rate, scheme=scheme, lists=command.Lists(removed=removed, kept=kept), **how
-    )
+    report = corrupt(source, target, missing_rate, scheme=scheme, lists=Lists(removed=removed, kept=kept), **how)
     share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
     of_labels = ""
     counts = asdict(report)

@@ -1,8 +1,12 @@
-"""``mpu estimate-c``."""
+"""Estimate the label frequency c of a file, and draw questions, the answers to which tell it."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 
 from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
@@ -15,15 +19,351 @@ from mpu_cli.cli.options import (
     training_files,
 )
 from mpu_cli.cli.printing import QUESTIONS, WIDE, give, json_option, print_groups, print_table
-from mpu_cli.core.options import FrequencyOptions
-from mpu_cli.errors import counted
+from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.data.problem import Answers
+from mpu_cli.core.frequency import estimators, questions
+from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
+from mpu_cli.core.frequency.given import EarlierEstimate
+from mpu_cli.core.frequency.review_frequency import instances_to_review
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
+from mpu_cli.core.instances import Instances
+from mpu_cli.core.options import LINEAR, FrequencyOptions, Options, Validation
+from mpu_cli.core.select.hyper_parameters import Estimates
+from mpu_cli.core.select.sample import DrawnLabels, Sample, draw_labels, draw_questions, usual_folds
+from mpu_cli.core.train.choose_features import choose_features
+from mpu_cli.errors import InputError, MpuError, counted
+from mpu_cli.inputs.read_sources import training_set
+from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
+from mpu_cli.inputs.training_data import Sources, TrainingData
+from mpu_cli.names import LabelNames
+from mpu_cli.review import decisions
+from mpu_cli.review.tables import QUESTION
+from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
+from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+_DESIGN = (
+    "questions drawn by chance: drawn is the probability with which a cell was; labels by annotations^0.7, "
+    "cells by r^{0:g} (1-r)^{1:g}, where r is the probability, of at least {2:g}",
+    "probability is that of yes, {3}",
+)
 
-    from mpu_cli.commands.estimate_c import FrequencyReport, LabelFrequencyReport
-    from mpu_cli.inputs.training_data import Sources
-    from mpu_cli.runtime.run import Run
+
+@dataclass(frozen=True, kw_only=True)
+class LabelFrequencyReport:
+    """The label frequency of one label."""
+
+    label: int
+    name: str | None = None  # None where no names are known.
+    annotations: int  # Instances that have the label.
+    c: float
+    # 90 % interval: see `core.frequency.single_frequencies`, or credible where c comes from complete label sets.
+    interval: Sequence[float]
+    missing: float  # How many labels of this kind are missing; all labels together as many as the pooled c says.
+    pooled: bool  # Whether c is pooled over labels, since this one has too few annotations.
+    unreliable: bool  # Whether the interval is wider than half of all that is possible.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reviews:
+    """How many instances to review, drawn at random, for a 90 % interval of c of this width."""
+
+    width: float
+    instances: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """How many questions to answer for a 90 % interval of c of this width."""
+
+    width: float
+    questions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyReport:
+    """The label frequency of a file."""
+
+    # `c`, `missing_rate`, `missing`, `interval`: The label frequency, 1 - c, how many labels are missing by c and the
+    # number of annotations, and a 90 % interval of c: what annotations allow, or credible where c comes from people.
+    # None where c is unknown, since (nearly) every annotated instance has exactly one label.
+    c: float | None = None
+    missing_rate: float | None = None
+    missing: float | None = None
+    interval: Sequence[float] | None = None
+    # What c is then if each instance truly has one label only; numbers of single labels go by it too.
+    c_if_one_label_each: float | None = None
+    method: str  # How c was estimated: a method of `estimators.estimate`, "questions", "reviewed" or "complete".
+    labels_used: int  # Number of labels that the estimate rests on.
+    labels: int
+    instances: int
+    predictable: bool  # Whether labels are predicted so surely that c can be estimated.
+    assumption: str | None = None  # What c rests on where it comes from annotations alone.
+    # Instances with complete label sets that c comes from; None where it comes from annotations alone.
+    complete_instances: int | None = None
+    answers: int | None = None  # Answers to questions that c comes from; None where there are none.
+    yes: int | None = None  # How many of them say "yes".
+    by_annotations_alone: float | None = None  # What c would be without them.
+    # How many instances to review, drawn at random, for a 90 % interval of c of each width.
+    plan: list[Reviews] | None = None
+    # How many questions to answer for these; widths that thousands of them do not reach are not there.
+    plan_of_questions: list[Questions] | None = None
+    # How wide the interval is to be expected after as many answers more; None where there are none.
+    next_width: float | None = None
+    # In ascending order of labels; None where that was not asked for.
+    per_label: list[LabelFrequencyReport] | None = None
+    per_group: list[GroupRow] | None = None  # None without groups of instances.
+    warnings: list[str] = field(default_factory=list)  # What to know before using the estimate.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimator(FrequencyOptions):
+    """How c is estimated from annotations, by cross-validation on a sample.
+
+    `method`: {"bbe", "e1", "e2", "e3"}: see `estimators.estimate`.
+    """
+
+    method: str = "bbe"
+
+
+def estimate(
+    sources: Sources,
+    estimator: Estimator = Estimator(),
+    *,
+    per_label: bool = False,
+    output: str | Path | None = None,
+    plan: Sequence[float] = (),
+    by_number: bool = False,
+    run: Run = DEFAULT_RUN,
+) -> FrequencyReport:
+    """Estimate the label frequency of a file: by what people have checked, where they have, else by cross-validation.
+
+    By the features that `mpu train` chooses by default, or with the same --features, so that both say the same.
+
+    `per_label`: whether to estimate a label frequency for each label too.
+    `output`: where to write the frequency of each label, as `read_frequencies` reads it.
+    `plan`: widths of intervals of c to plan a review for.
+    Raises InputError (as of `training_set`), MpuError (the output cannot be written; TooLargeError where
+    the data do not fit in memory).
+    """
+    refuse_unwritable(output)
+    data = training_set(sources, run, is_for_model=False)
+    drawn = _Drawn.of(data, estimator, per_label, run)
+    sample = drawn.sample
+    estimated, scored = _Estimated(), None
+    if not data.has_complete_sets or estimators.tells(sample.labels, sample.verified):
+        if data.scores is None:
+            with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
+                probabilities = sample.naive_probabilities(tick)
+        else:
+            probabilities = sample.part_of(data.scores)
+        singly = per_label and not data.has_complete_sets and data.answers is None
+        estimated = drawn.estimated(probabilities, estimator.method, singly, run)
+        if data.answers is not None or plan:
+            scored = sample.answered(probabilities, data.answers or Answers.none())
+    pooled, single = estimated.pooled, estimated.single
+    automatic = None if pooled is None else pooled.c
+    reviewed = data.reviewed_frequency(automatic, scored)
+    repeated = drawn.population.share_repeated
+    estimates = Estimates(estimate=pooled, reviewed=reviewed, groups=estimated.groups, repeated=repeated)
+    report, c = report_of(estimates, data, estimator.method), estimates.overall.c
+    q = len(data.ids)
+    if reviewed is not None:
+        single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
+    if output is not None:
+        with open_output(output) as out:
+            rates = estimates.rates(q) if single is None else single.c
+            interval = estimates.overall.interval if estimates.is_known else None
+            if not estimates.is_known:
+                out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())
+            out.write(estimate_lines(EarlierEstimate(c, interval, tuple(report.warnings))))
+            out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
+    expected = c if estimates.is_known else 0.5  # where a plan asks for most
+    per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
+    if plan and not per_instance:
+        raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
+    reviews = [Reviews(width=w, instances=instances_to_review(w, expected, per_instance)) for w in plan]
+    report = replace(report, plan=reviews or None)
+    if scored is not None:
+        with run.step(Step.PLAN_QUESTIONS):
+            of_questions = scored.plan(plan, expected) if plan else {}
+            next_width = scored.after(len(scored.answers), automatic) if report.answers else None
+        questions = [Questions(width=width, questions=n) for width, n in of_questions.items()]
+        report = replace(report, plan_of_questions=questions or None, next_width=next_width)
+    if not per_label:
+        return report
+    assert single is not None
+    return replace(report, per_label=_of_labels(data, single, c, None if by_number else data.names))
+
+
+@dataclass(frozen=True)
+class _Estimated:
+    """What annotations alone tell of c."""
+
+    pooled: estimators.FrequencyEstimate | None = None
+    single: SingleFrequencies | None = None
+    groups: estimators.GroupFrequencies | None = None
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """The sample that c is estimated on."""
+
+    data: TrainingData  # the instances that it is drawn from
+    population: Instances  # the same, with the features that are chosen
+    sample: Sample
+    pool: DrawnLabels | None  # the labels that `mpu train` estimates c by, so that both say the same; None: all
+
+    @classmethod
+    def of(cls, data: TrainingData, estimator: Estimator, per_label: bool, run: Run) -> "_Drawn":
+        """Fetch the data, choose features and draw; `per_label`: all labels with enough annotations are in it."""
+        q = len(data.ids)
+        refuse_too_large(data.features.shape[1], q, levels=1)
+        pool = each = draw_labels(data.annotations, run.seed)
+        if per_label and pool is not None and data.answers is None:
+            often = np.flatnonzero(data.annotations >= estimators.FEWEST_ANNOTATIONS)
+            columns = np.union1d(pool.columns, often)
+            each = DrawnLabels(columns, np.ones(len(columns)))
+        refuse_large_sample(min(len(data), estimator.sample), q if each is None else len(each.columns))
+        if data.groups is not None and (
+            data.has_complete_sets or data.answers is not None or estimator.method != "bbe"
+        ):
+            raise MpuError(
+                "c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest"
+            )
+        features = estimator.features if data.scores is None else LINEAR
+        options = Options(folds=estimator.folds, sample=estimator.sample, features=features)
+        population = choose_features(data.problem, options, run).instances
+        folds = estimator.folds or usual_folds(len(data), q)
+        return cls(data, population, Sample(population, estimator.sample, folds, run, each), pool)
+
+    def estimated(self, probabilities: np.ndarray, method: str, singly: bool, run: Run) -> _Estimated:
+        """Estimate c by out-of-fold probabilities of the sample; `singly`: of each label too."""
+        sample, groups = self.sample, None
+        with run.step(Step.ESTIMATE_C):
+            pooling: slice | np.ndarray = slice(None)
+            if self.pool is not None:
+                pooling = np.flatnonzero(np.isin(np.arange(len(self.data.ids))[sample.columns], self.pool.columns))
+            verified = sample.verified and sample.verified.block(pooling)
+            scores, labels = probabilities[:, pooling], sample.labels[:, pooling]
+            how = estimators.REPLICATES, run.seed, verified, sample.fold_of_instances
+            pooled = estimators.estimate(scores, labels, method, *how)
+            if sample.groups is not None:
+                groups = estimate_groups(scores, labels, sample.groups, pooled, *how)
+                pooled = groups.combined(pooled, self.population.group_annotations())
+        if not singly:
+            return _Estimated(pooled, None, groups)
+        with run.step(Step.ESTIMATE_C_OF_EACH_LABEL):
+            single = estimate_singly(probabilities, sample.labels, method, pooled, sample.verified)
+            return _Estimated(pooled, single.of_all(len(self.data.ids), sample.columns, pooled.c), groups)
+
+
+def _of_labels(
+    data: TrainingData, single: SingleFrequencies, c: float, names: LabelNames | None
+) -> list[LabelFrequencyReport]:
+    annotations, missing_of_label = data.annotations_of_file, missing(data.left_to_chance_of_file, single.c, c).tolist()
+    return [
+        LabelFrequencyReport(
+            label=label,
+            name=None if names is None else names.name(label),
+            annotations=int(annotations[k]),
+            c=float(single.c[k]),
+            interval=(float(single.intervals[k, 0]), float(single.intervals[k, 1])),
+            missing=missing_of_label[k],
+            pooled=bool(single.pooled[k]),
+            unreliable=bool(single.unreliable[k]),
+        )
+        for k, label in enumerate(data.ids.tolist())
+    ]
+
+
+def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> FrequencyReport:
+    """Say what is missing of some data by the label frequency that was estimated, here or in a training."""
+    reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
+    found: dict[str, Any]
+    if reviewed is not None:
+        used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
+        found = {
+            "method": "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete",
+            "labels_used": len(used),
+            "complete_instances": reviewed.instances if reviewed.instances or not reviewed.answers else None,
+            "answers": reviewed.answers or None,
+            "yes": reviewed.yes if reviewed.answers else None,
+            "by_annotations_alone": None if pooled is None or pooled.one_label_each else pooled.c,
+        }
+    else:
+        assert pooled is not None  # of annotations, and nothing else to go by
+        found = {"method": method, "labels_used": len(pooled.labels)}
+    if estimates.is_known:
+        counts = data.left_to_chance_of_file.copy()
+        counts[list(() if reviewed is not None or pooled is None else pooled.left_out)] = 0
+        missing = int(counts.sum()) * (1 / basis.c - 1)
+        found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
+        if estimates.groups is not None and data.groups is not None:
+            found["per_group"] = estimates.groups.rows(data.groups, data.labels, data.verified)
+    else:
+        found["c_if_one_label_each"] = basis.c
+    cautions = [] if data.review is None else data.review.cautions(data.names)
+    cautions += data.left_out_of(estimates)
+    return FrequencyReport(
+        labels=len(data.ids),
+        instances=len(data),
+        predictable=pooled is not None and pooled.predictable,
+        assumption=estimates.assumption,
+        warnings=[*cautions, *estimates.warnings()],
+        **found,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked."""
+
+    questions: int  # How many cells are asked about; fewer than wanted where no more are worth it.
+    # `instances`, `labels`: How many are asked about.
+    instances: int
+    labels: int
+    answered: int  # Answers that there are already.
+
+
+def ask(
+    sources: Sources,
+    target: str | Path,
+    n: int,
+    *,
+    validation: Validation,
+    by_number: bool = False,
+    run: Run = DEFAULT_RUN,
+) -> Asked:
+    """Draw cells that are not annotated, and write them as a review file in which nothing is decided.
+
+    `sources`: with reviews: cells answered there are not drawn again, and the answers say where others are most
+    informative.
+    `target`: written as a whole or not at all; ``-`` is standard output.
+    `n`: how many questions; the seed of the run draws them.
+    Raises InputError (a file cannot be read, or nothing is left to ask), MpuError (the output cannot be written;
+    TooLargeError where the data do not fit in memory).
+    """
+    refuse_overlaps(sources.by_option(), {"--output": target})
+    refuse_unwritable(target)
+    data = training_set(sources, run, is_for_model=False)
+    drawn = draw_questions(data.problem, n, validation, run, data.scores)
+    answered = 0 if data.answers is None else len(data.answers)
+    if not len(drawn):
+        raise InputError(str(sources.file), None, "nothing is left to ask: no cell may be a missing label")
+    by = f"by {answered} answers" if answered else "if half of the labels are missing"
+    design = (questions.OF_TRUE, questions.OF_FALSE, questions.LEAST, by)
+    with open_output(target) as out:
+        for line in _DESIGN:
+            out.write(f"# {line.format(*design)}\n".encode())
+        lines = decisions.Lines(
+            drawn.rows, data.ids[drawn.columns], source=QUESTION, probability=drawn.probabilities, drawn=drawn.chance
+        )
+        names = None if by_number else data.names
+        decisions.write(out, lines, of=sources.file, checksum=data.checksum(), names=names, ids=data.record_ids)
+    size = [len(np.unique(of)) for of in (drawn.rows, drawn.columns)]
+    return Asked(questions=len(drawn), instances=size[0], labels=size[1], answered=answered)
 
 
 def _widths(text: str) -> tuple[float, ...]:
@@ -68,7 +408,7 @@ def _widths(text: str) -> tuple[float, ...]:
 @scores_option
 @json_option
 @verbosity_options
-def estimate_c(
+def command(
     sources: "Sources",
     output: str | None,
     method: str,
@@ -112,17 +452,14 @@ def estimate_c(
       mpu estimate-c news.svm --plan
       mpu estimate-c news.svm --scores forest-oof.txt
     """
-    from mpu_cli.commands import estimate_c as command
-    from mpu_cli.runtime.files import refuse_overlaps
-
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
     refuse_overlaps(sources.by_option(), {"--output": output})
     if sources.scores is not None and options.features is not None:
         raise click.UsageError("--scores stands in place of a model: leave out --features.")
-    report = command.estimate(
+    report = estimate(
         sources,
-        command.Estimator(method=method, **vars(options)),
+        Estimator(method=method, **vars(options)),
         output=output,
         run=run,
         **wanted,

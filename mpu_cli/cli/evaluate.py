@@ -1,10 +1,16 @@
-"""``mpu evaluate``."""
+"""Evaluate the predictions of a file or model by true labels, or compare several."""
 
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NotRequired, TypedDict, cast
 
 import click
+import numpy as np
+from scipy.sparse import csr_array
 
+from mpu_cli.cli.candidates import Candidate
 from mpu_cli.cli.messages import verbosity_options, warn
 from mpu_cli.cli.options import (
     FILE,
@@ -19,7 +25,27 @@ from mpu_cli.cli.options import (
 )
 from mpu_cli.cli.printing import json_option, print_table, show
 from mpu_cli.cli.progress import counting
-from mpu_cli.errors import STANDARD_STREAM, counted, one_line
+from mpu_cli.errors import STANDARD_STREAM, MpuError, counted, one_line, without_secrets
+from mpu_cli.evaluation.bootstrap import (
+    SAMPLES_F1,
+    SET_METRICS,
+    Counts,
+    Difference,
+    Tally,
+    compare,
+    micro_intervals,
+    ranking_names,
+)
+from mpu_cli.evaluation.compare import Comparison, ComparisonCounts, Form, labels_from_scores, lockstep, metric_names
+from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
+from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
+from mpu_cli.evaluation.propensities import Propensities
+from mpu_cli.evaluation.reliability import Calibration, plot
+from mpu_cli.inputs.side_tables import frequencies_of_file
+from mpu_cli.names import BESIDE, LabelNames, Naming
+from mpu_cli.review import decisions
+from mpu_cli.review.matching import match
+from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
 from mpu_cli.runtime.options import (
     FREQUENCY,
     PROBABILITY,
@@ -29,12 +55,437 @@ from mpu_cli.runtime.options import (
     PROPENSITY_B_RANGE,
     PerLabel,
 )
-from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.runtime.report import HIDDEN, INLINE
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.reader import iter_chunks, read
+from mpu_cli.svmlight.streams import Source, as_one, refuse_unreadable
+from mpu_cli.text.sidecars import Sidecars
 
-if TYPE_CHECKING:
-    from mpu_cli.commands.evaluate import ComparisonReport, EvaluationReport, Quality
-    from mpu_cli.names import Naming
-    from mpu_cli.runtime.run import Run
+_log = logging.getLogger(__name__)
+_DECIDING_METRIC = "micro_f1"
+_TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """The metrics of one of the predictions, with the name that the user gave."""
+
+    name: str
+    metrics: dict[str, float] = field(metadata=INLINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One of the predictions minus another."""
+
+    name: str
+    compared_with: str
+    verdict: str  # In words.
+    differences: dict[str, Difference]  # Of metrics, with 95 % intervals.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonReport:
+    """What several predictions of the same instances are worth."""
+
+    instances: int
+    labels: int  # Labels that are true for at least one instance.
+    # Label frequency of the true labels, where they are incomplete: metrics are estimates on complete labels.
+    c: float | None = None
+    evaluated: list[Evaluated]
+    compared: list[Compared]  # Each but the first, with the first.
+    # Predictions that are scores alone, so that their label sets rest on a threshold that nobody chose.
+    cut: list[str] = field(metadata=HIDDEN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """Which metrics are reported, and how they are computed."""
+
+    names: Sequence[str] | None = None  # None: all that the predictions allow
+    # The true labels are incomplete with this label frequency, in (0, 1], or those in this file, which may name
+    # labels (`naming`): estimate metrics on complete labels
+    c: float | Path | None = None
+    naming: Naming = BESIDE
+    ks: tuple[int, ...] = (1, 3, 5)  # cut-offs of the metrics at k
+    threshold: float | None = None  # as for `evaluation.compare.compare`
+
+    def frequencies(self, truth: Source) -> Propensities | None:
+        """Return the label frequencies of the truth; None where it is complete. InputError for a malformed file."""
+        if not isinstance(self.c, Path):
+            return None if self.c is None else Propensities.of_all(self.c)
+        names = Sidecars(truth).names_of(self.naming, np.empty(0, int), endless=True)
+        return _propensities(self.c, names)
+
+
+def compared_metric_names(ks: Sequence[int], c: float | Path | None = None) -> list[str]:
+    """Names of all metrics that several predictions are compared by."""
+    return [*SET_METRICS, *([SAMPLES_F1, *ranking_names(ks)] if c is None else [])]
+
+
+def evaluate_several(
+    truth: Source,
+    predictions: Sequence[str],
+    metrics: Metrics = Metrics(),
+    *,
+    count: Callable[[int], None] = lambda _: None,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> ComparisonReport:
+    """Compare several predictions with the same true labels, and the others with the first.
+
+    `truth`: data; they are read for each of the predictions.
+    `predictions`: at least two files, directories of them or models, as for `evaluate`.
+    `metrics`: names among `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them.
+    `count`: called with how many more instances have been compared, for each of the predictions.
+    `run`: its seed draws the bootstrap samples.
+    Raises InputError (a file cannot be read), MpuError (the files have different numbers of instances, or one of the
+    metrics needs scores that not all have).
+    """
+    refuse_unreadable(name for name in predictions if not Path(name).is_dir())
+    cut: list[str] = []
+    c = metrics.frequencies(truth)
+    every = []
+    for name in predictions:
+        candidate = Candidate.of(name, truth)
+        counts = _CandidateCounts(candidate.form, metrics.threshold, Tally(metrics.ks), Tally(metrics.ks), c)
+        candidate.collect(counts, truth, reading, run, called=name, tick=count)
+        every.append(counts.counts())
+        cut += [name] * counts.is_cut
+    values, differences = compare(every, c is not None, run.seed)
+    common = [name for name in values[0] if all(name in one for one in values)]
+    if missing := [name for name in metrics.names or () if name not in common]:
+        without = next(name for name, one in zip(predictions, values, strict=True) if missing[0] not in one)
+        raise MpuError(
+            f"{missing[0]} needs scores, and {without} has label lists; give the model, or make them with "
+            "`mpu predict --format both`"
+        )
+    names = list(metrics.names or common)
+    by = _DECIDING_METRIC if _DECIDING_METRIC in names else names[0]
+    n, width = every[0].truth.shape
+    shown = list(map(without_secrets, predictions))
+    return ComparisonReport(
+        instances=n,
+        labels=width - 1,
+        c=every[0].truth.nnz / every[0].truth.sum() if isinstance(metrics.c, Path) else metrics.c,
+        evaluated=[
+            Evaluated(name=name, metrics={metric: one[metric] for metric in names})
+            for name, one in zip(shown, values, strict=True)
+        ],
+        compared=[
+            Compared(
+                name=name,
+                compared_with=shown[0],
+                verdict=conclusion_on(shown[0], name, by, one[by]),
+                differences={metric: one[metric] for metric in names},
+            )
+            for name, one in zip(shown[1:], differences, strict=True)
+        ],
+        cut=cut,
+    )
+
+
+@dataclass
+class _CandidateCounts:
+    """What is counted of one of the predictions, with label lists, and with those labels that reach a threshold."""
+
+    form: Form
+    threshold: float | None
+    listed: Tally
+    over: Tally
+    c: Propensities | None
+
+    def add(self, true: Dataset, predicted: Dataset) -> None:
+        """Count some more instances."""
+        self.form.see(predicted)
+        labels = true.labels if self.c is None else self.c.weighted(true.labels)
+        self.listed.add(labels, predicted.labels, predicted.features)
+        if self.threshold is not None or not self.form.labels:
+            self.over.add(labels, labels_from_scores(predicted.features, self.threshold))
+
+    @property
+    def _by_threshold(self) -> bool:
+        return self.form.scores and (self.threshold is not None or not self.form.labels)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the label sets come from the usual threshold."""
+        return self._by_threshold and self.threshold is None
+
+    def counts(self) -> Counts:
+        """Return what was counted of all instances."""
+        counts = (self.over if self._by_threshold else self.listed).counts()
+        has_scores = self.form.scores or not self.form.labels
+        return replace(counts, gains=self.listed.gains() if has_scores else None)
+
+
+def conclusion_on(first: str, other: str, metric: str, difference: Difference) -> str:
+    """Say which of two is ahead, if the interval tells, by the metric of the other minus the first's."""
+    title = _TITLES.get(metric, metric.replace("_", " "))
+    value, low, high = difference.value, difference.low, difference.high
+    if not difference.is_sure:
+        return (
+            f"{other} and {first} cannot be told apart: the difference is {value:+.3f} {title}, 95 % interval "
+            f"{low:+.3f} to {high:+.3f}"
+        )
+    ahead, behind = (other, first) if value > 0 else (first, other)
+    least, most = sorted(np.abs([low, high]).tolist())
+    return f"{ahead} is ahead of {behind} by {abs(value):.3f} {title}, 95 % interval {least:.3f} to {most:.3f}"
+
+
+def _propensities(path: str | Path, names: LabelNames | None = None) -> Propensities:
+    """Read label frequencies, and repeat the warnings that were given when they were estimated."""
+    file = frequencies_of_file(path, names)
+    for warning in () if file.earlier is None else file.earlier.warnings:
+        _log.warning(f"{path}: {warning}")
+    return Propensities.of_frequencies(file.by_label, str(path))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropensitySource:
+    """One of two files; with neither, there are no propensities."""
+
+    # `training`, `a`, `b`: data, by how often each label is annotated in them, with constants as for
+    # `evaluation.propensities`
+    training: str | None = None
+    a: float = PROPENSITY_A
+    b: float = PROPENSITY_B
+    frequencies: str | None = None  # lines ``label c``, as `mpu estimate-c --output` writes them
+
+    def read(self, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN) -> Propensities | None:
+        """Return the propensities; data are read chunk by chunk.
+
+        Raises InputError (the file cannot be read, or a line is something else), MpuError (the data have too few
+        instances).
+        """
+        if self.training is not None:
+            chunks = iter_chunks(self.training, reading, run=run)
+            return Propensities.of_annotations((chunk.labels for chunk in chunks), self.a, self.b)
+        if self.frequencies is None:
+            return None
+        return _propensities(self.frequencies)
+
+
+_MAKE_SCORES = "make it with `mpu predict --format scores`"
+
+
+class Quality(TypedDict):
+    """Of one label."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+class LabelMetrics(Quality):
+    """The metrics of one label."""
+
+    label: int
+    name: NotRequired[str]
+    support: int  # Instances that have it.
+    predicted: int
+    corrected: NotRequired[Quality]  # Estimates on complete labels, with --c.
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationReport:
+    """The metrics of a file of predictions."""
+
+    instances: int
+    labels: int  # Labels that occur in a true or predicted set.
+    true_labels: int = field(metadata=HIDDEN)  # Sum over instances of the number of true labels.
+    # Scores from here on made the label sets; None where the predictions are label lists.
+    threshold: float | None = None
+    # Label frequency of the true labels, where they are incomplete; of all together, where each has its own.
+    c: float | None = None
+    # In the order asked for.
+    metrics: dict[str, float] = field(metadata=INLINE)
+    # 90 % intervals of micro-averaged metrics, where the instances are a random sample.
+    intervals: dict[str, Sequence[float]] | None = None
+    # With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see
+    # `evaluation.incomplete.estimates`).
+    corrected: dict[str, Any] | None = None
+    calibration: Calibration | None = None  # How well scores are probabilities; None where that was not asked for.
+    per_label: list[LabelMetrics] | None = None  # In ascending order of labels; None where that was not asked for.
+
+    @property
+    def uses_label_sets(self) -> bool:
+        """Whether any of it depends on the predicted label sets, not on the ranking by score alone."""
+        return self.per_label is not None or not self.metrics.keys().isdisjoint(LabelSetMetrics().results())
+
+    def summary(self) -> dict[str, Any]:
+        """Return the numbers of the whole file by name: sizes, threshold and c where there are any, and the metrics."""
+        sizes = {"instances": self.instances, "labels": self.labels, "threshold": self.threshold, "c": self.c}
+        return {name: value for name, value in sizes.items() if value is not None} | self.metrics
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetailedMetrics(Metrics):
+    """What is reported of one file of predictions, and on which instances, by the options of `mpu evaluate`."""
+
+    propensities: PropensitySource | None = None  # for the metrics that weigh labels by them
+    per_label: bool = False
+    by_number: bool = False
+    calibration: bool = False
+    calibration_plot: str | None = None
+    reviewed: Sequence[str] = ()
+    on_conflict: str = "error"
+
+
+def evaluate(
+    truth: Source,
+    predictions: str,
+    metrics: DetailedMetrics = DetailedMetrics(),
+    *,
+    count: Callable[[int], None] = lambda _: None,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> EvaluationReport:
+    """Compare a file of predictions with a file of true labels.
+
+    `truth`, `reading`, `run`: as for `compare`.
+    `predictions`: as for `compare`; or a model, whose label sets and scores they are; or a directory with a file for
+    each of those of `truth`, of the same names.
+    `metrics`: names among `metric_names`.
+    `count`: called with how many more instances have been compared.
+    Raises InputError (a file cannot be read), MpuError (the files have different numbers of instances, one of the
+    metrics needs scores or propensities and there are none, or there are propensities and no scores).
+    """
+    calibration = metrics.calibration or metrics.calibration_plot is not None
+    all_names: LabelNames | None = None
+    propensities = None if metrics.propensities is None else metrics.propensities.read(reading, run)
+    frequencies = metrics.frequencies(truth)
+    how: dict[str, Any] = {"propensities": propensities, "calibration": calibration, "c": frequencies}
+    candidate = Candidate.of(predictions, truth)
+    collected = replace(ComparisonCounts.none(predictions, metrics.threshold, metrics.ks, **how), form=candidate.form)
+    if metrics.reviewed:
+        pair, all_names = _reviewed_pair(truth, candidate, metrics, reading, run)
+        collected.add(*pair)
+        intervals = _intervals(*pair, metrics.threshold, run.seed)
+    else:
+        candidate.collect(collected, truth, reading, run, tick=count)
+        intervals = None
+    comparison = collected.comparison()
+    c = None if frequencies is None else frequencies.of_counts(comparison.label_sets)
+    report = replace(build_report(comparison, metrics.names, c), intervals=intervals)
+    if propensities is not None and comparison.propensity_scored is None:
+        raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
+    if calibration:
+        calibrated = calibration_report(comparison)
+        report = replace(report, calibration=calibrated)
+        if metrics.calibration_plot is not None:
+            plot(calibrated["bins"], metrics.calibration_plot)
+    if not metrics.per_label:
+        return report
+    counts = comparison.label_sets
+    if metrics.by_number:
+        all_names = None
+    elif not metrics.reviewed:
+        all_names = Sidecars(truth).names_of(metrics.naming, counts.labels, endless=True)
+    names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
+    return replace(report, per_label=per_label_report(counts, c, names))
+
+
+def _reviewed_pair(
+    truth: Source, candidate: Candidate, metrics: DetailedMetrics, reading: Reading, run: Run
+) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
+    """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
+    sidecars = Sidecars(truth)
+    data = read(truth, reading, run, contents=sidecars.contents)
+    listed = candidate.of_data(data, truth, reading, run)
+    for _ in lockstep([data], [listed]):
+        pass  # it says where their lengths differ
+    names = sidecars.names_of(metrics.naming, data.occurring_labels()[1])
+    decided = decisions.read(metrics.reviewed, names, sidecars.ids(len(data)), metrics.on_conflict)
+    matched = match(decided, data, truth, wins=True)
+    if not len(matched.sampled):
+        raise MpuError(
+            f"{', '.join(metrics.reviewed)}: no instance was drawn at random and completely reviewed, and others would "
+            "give a biased result; `mpu review --sample N` draws some"
+        )
+    true = matched.verified.rows(matched.sampled).part(matched.labels[matched.sampled])[1].astype(bool)
+    width = int(matched.ids.max(initial=-1)) + 1
+    labels = csr_array((true.data, matched.ids[true.indices], true.indptr), shape=(len(matched.sampled), width))
+    return (Dataset(labels, data.features[matched.sampled]), listed[matched.sampled]), names
+
+
+def _intervals(true: Dataset, listed: Dataset, threshold: float | None, seed: int) -> dict[str, Sequence[float]]:
+    by_threshold = not listed.labels.nnz or (threshold is not None and listed.features.nnz)
+    predicted = labels_from_scores(listed.features, threshold) if by_threshold else listed.labels
+    return dict(micro_intervals(true.labels, predicted, seed))
+
+
+def build_report(
+    comparison: Comparison, metrics: Sequence[str] | None = None, c: float | np.ndarray | None = None
+) -> EvaluationReport:
+    """Report the metrics of a comparison, without metrics of single labels.
+
+    `metrics`: names among `metric_names`.
+    `c`: float or ndarray, shape (q,): label frequency of the truth: of all labels, or of each of
+    `comparison.label_sets`.
+    Raises MpuError (one of `metrics` needs scores and the predictions are label sets, or it needs propensities and
+    there are none).
+    """
+    results = comparison.results()
+    names = list(results) if metrics is None else metrics
+    if missing := [name for name in names if name not in results]:
+        if comparison.ranking is not None:
+            raise MpuError(f"{missing[0]} needs propensities; --training or --frequencies gives them")
+        raise MpuError(f"{missing[0]} needs scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
+    counts = comparison.label_sets
+    estimates = None
+    if c is not None:
+        every = corrected_metrics(counts, c) | ({} if comparison.corrected is None else comparison.corrected.results())
+        estimates = {name: every[name] for name in [*names, "clipped", "clipped_labels"] if name in every}
+    return EvaluationReport(
+        instances=counts.instances,
+        labels=len(counts.labels),
+        true_labels=int(counts.support.sum()),
+        metrics={name: results[name] for name in names},
+        threshold=comparison.threshold,
+        c=float(c if np.ndim(c) == 0 else _overall(counts, np.asarray(c))) if c is not None else None,
+        corrected=estimates,
+    )
+
+
+def _overall(counts: LabelSetMetrics, c: np.ndarray) -> float:
+    """Return the share of all true labels that is annotated, from the share of each label."""
+    true = (counts.support / c).sum()
+    return c[0] if (c == c[:1]).all() or not true else counts.support.sum() / true
+
+
+def per_label_report(
+    counts: LabelSetMetrics, c: float | np.ndarray | None = None, names: Sequence[str] | None = None
+) -> list[LabelMetrics]:
+    """Report precision, recall and F1 of each label.
+
+    `c`: as for `build_report`.
+    `names`: names of ``counts.labels``.
+    Returns: in ascending order of labels; with `names` and, with `c`, with estimates on complete labels.
+    """
+    per_label = counts.true_positives, counts.predicted, counts.support
+    columns = {"label": counts.labels.tolist()}
+    if names is not None:
+        columns["name"] = names
+    columns |= {"support": counts.support.tolist(), "predicted": counts.predicted.tolist()}
+    columns |= {name: values.tolist() for name, values in precision_recall_f1(*per_label)._asdict().items()}
+    if c is not None:
+        estimates = corrected(*per_label, c)
+        quality = {name: getattr(estimates, name).tolist() for name in ("precision", "recall", "f1")}
+        columns["corrected"] = [dict(zip(quality, row, strict=True)) for row in zip(*quality.values(), strict=True)]
+    return [cast(LabelMetrics, dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+
+def calibration_report(comparison: Comparison) -> Calibration:
+    """Report whether scores are probabilities.
+
+    Raises MpuError (the predictions are label sets).
+    """
+    if comparison.reliability is None:
+        raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
+    return cast(Calibration, comparison.reliability.summary() | {"bins": comparison.reliability.rows()})
 
 
 # Options that say more about one file of predictions, and are refused for several.
@@ -133,7 +584,7 @@ def _cutoffs(text: str) -> tuple[int, ...]:
 @run_options("kernel")
 @json_option
 @verbosity_options
-def evaluate(
+def command(
     files: tuple[str, ...],
     candidates: tuple[str, ...],
     metrics: str | None,
@@ -186,10 +637,6 @@ def evaluate(
       mpu evaluate test.svm old.mpu new.mpu tags.txt
       mpu evaluate part-*.svm.gz --predictions tags/
     """
-    from mpu_cli.commands import evaluate as command
-    from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
-    from mpu_cli.svmlight.streams import as_one
-
     truths, predictions = (files, candidates) if candidates else (files[:1], files[1:])
     if not predictions:
         raise click.UsageError("Missing argument 'PREDICTIONS...'.")
@@ -212,7 +659,7 @@ def evaluate(
     if naming.file is not None and not details["per_label"] and not reviewed and not isinstance(c, Path):
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
     names = metrics.split(",") if metrics is not None else None
-    all_names = command.compared_metric_names(ks, c) if several else command.metric_names(ks)
+    all_names = compared_metric_names(ks, c) if several else metric_names(ks)
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
 
@@ -220,17 +667,15 @@ def evaluate(
     wanted: dict[str, Any] = {"names": names, "c": c, "naming": naming, "ks": ks, "threshold": least}
     if several:
         with counting("evaluating", noun="instance") as count:
-            compared = command.evaluate_several(
-                truth, predictions, command.Metrics(**wanted), reading=reading, run=run, count=count
-            )
+            compared = evaluate_several(truth, predictions, Metrics(**wanted), reading=reading, run=run, count=count)
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
         show(compared, as_json, print_comparison)
         return
-    propensities = command.PropensitySource(training=training, a=propensity_a, b=propensity_b, frequencies=frequencies)
-    detailed = command.DetailedMetrics(propensities=propensities, reviewed=reviewed, **wanted, **details)
+    propensities = PropensitySource(training=training, a=propensity_a, b=propensity_b, frequencies=frequencies)
+    detailed = DetailedMetrics(propensities=propensities, reviewed=reviewed, **wanted, **details)
     with counting("evaluating", noun="instance") as count:
-        report = command.evaluate(truth, predictions[0], detailed, reading=reading, run=run, count=count)
+        report = evaluate(truth, predictions[0], detailed, reading=reading, run=run, count=count)
     if report.threshold is not None and report.uses_label_sets and not is_set("threshold"):
         warn(_CUT.format(threshold))
     if not report.true_labels:

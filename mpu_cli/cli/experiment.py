@@ -208,7 +208,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 )
 @reading_options
 @verbosity_options
-def experiment(
+def command(
     sources: tuple[str, ...], out: Path, formats: tuple[str, ...], run: "Run", reading: Reading, **of_grid: Any
 ) -> None:
     """Compare methods by cross-validation. Labels are removed from the training folds only.

@@ -1,10 +1,20 @@
-"""``mpu info``."""
+"""What a model says of itself, as values, and as a figure, which needs matplotlib (extra ``plot``): ``mpu info``."""
 
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit
 
+from mpu_cli import bundle
+from mpu_cli.bundle.manifest import Origin, OriginFile, parse_origin
+from mpu_cli.cli import history
 from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import PATH, numbers_option, option
 from mpu_cli.cli.printing import (
@@ -19,12 +29,361 @@ from mpu_cli.cli.printing import (
     prior_line,
     show,
 )
-from mpu_cli.errors import counted
+from mpu_cli.core.model.explanation import explain, strongest_links
+from mpu_cli.errors import MpuError, counted
+from mpu_cli.names import LabelNames
+from mpu_cli.names.label_names import is_number, label_of, quoted
+from mpu_cli.runtime.figures import image, literal, new_figure
+from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import Whole
+from mpu_cli.runtime.report import NULL
+from mpu_cli.svmlight.streams import open_output
+from mpu_cli.text.stored import unpacked
 
-if TYPE_CHECKING:
-    from mpu_cli.bundle.manifest import Origin, OriginFile
-    from mpu_cli.commands.info import ModelLabelReport, ModelReport
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureWeight:
+    """A feature, its name if it has one, and the weight of it for a label."""
+
+    feature: int
+    name: str | None = None
+    weight: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkWeight:
+    """Another label, its name if it has one, and the weight of the link."""
+
+    label: int
+    name: str | None = None
+    weight: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelLabelReport:
+    """What a model has for one label."""
+
+    label: int
+    name: str | None  # None without names, or where numbers were requested.
+    c: float  # Label frequency.
+    threshold: float
+    annotated: int | None  # Annotations in training; None where that was not recorded.
+    true: float | None  # Estimated number of true labels in training.
+    # `features_for`, `features_against`: The heaviest weights of each sign. None: it learned from a kernel's.
+    features_for: list[FeatureWeight] | None = field(default=None, metadata=NULL)
+    features_against: list[FeatureWeight] | None = field(default=None, metadata=NULL)
+    # Weight of its own prediction by the levels before; None where there is one level.
+    own: float | None = field(default=None, metadata=NULL)
+    # `leans_on`, `leaned_on_by`: The heaviest links to other labels, of either sign. None: one level.
+    leans_on: list[LinkWeight] | None = field(default=None, metadata=NULL)
+    leaned_on_by: list[LinkWeight] | None = field(default=None, metadata=NULL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFrequencyReport:
+    """The label frequencies of a model."""
+
+    lowest: float
+    mean: float
+    highest: float
+    estimated: bool  # Whether c was estimated, and not set by the user.
+    interval: list[float] | None  # Of 90 %, if there is one.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """The thresholds of all labels."""
+
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelReport:
+    """What a model says of itself."""
+
+    model: str
+    levels: int
+    labels: int
+    named: int  # How many of them have names.
+    # Number of labels without annotations, which have names or features alone; None if that was not recorded.
+    never_annotated: int | None
+    features: int  # Features that occurred in training.
+    weights: int  # Weights that are not zero.
+    knows_texts: bool  # Whether it keeps the vectoriser that made its data of texts.
+    c: ModelFrequencyReport
+    thresholds: Thresholds
+    options: dict[str, Any]  # Further records of its training: options and results.
+    origin: Origin | None  # How it was trained; None where that was not recorded.
+    of_labels: list[ModelLabelReport] = field(default_factory=list)  # Of the labels that were asked for.
+
+
+def describe(
+    path: Path, labels: Sequence[str] = (), top: int = 10, by_number: bool = False, plot: Path | None = None
+) -> ModelReport:
+    """Read a model and say what it is.
+
+    `labels`: labels to look at more closely: names or numbers; with `by_number` numbers.
+    `top`: how many features and labels to list at most.
+    `by_number`: report no names.
+    `plot`: where to draw the model: see `draw`.
+    Raises ModelError (there is no model, or it is damaged), MpuError (it has no such label, or the figure cannot be
+    drawn).
+    """
+    if plot is not None:
+        refuse_overlaps({"MODEL": path}, {"--plot": plot}, ("MODEL",))
+    described = _Described(bundle.load(path), path, by_number)
+    columns = [described.column(label) for label in dict.fromkeys(labels)]
+    report = described.report([described.label(k, top) for k in columns])
+    if plot is not None:
+        draw(described.model, described.origin, described.names, plot)
+    return report
+
+
+_BY_PEOPLE = {"c", "interval", "instances", "by_annotations_alone"}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(map(_is_number, values))
+
+
+def _is_by_people(record: Any) -> bool:
+    """Whether this is the record of a training on what people have decided."""
+    if not isinstance(record, dict) or record.keys() - {"answers", "yes"} != _BY_PEOPLE:
+        return False
+    alone = record["by_annotations_alone"]
+    numbers = {**record, "by_annotations_alone": 0 if alone is None else alone}
+    return _is_interval(numbers.pop("interval")) and all(map(_is_number, numbers.values()))
+
+
+def _is_interval(values: Any) -> bool:
+    return _are_numbers(values) and len(values) == 2
+
+
+# What is looked into; a model may come from anywhere, and what has another form counts as not recorded.
+_FINDINGS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("cost", "step", "epochs", "expected_micro_f1"), _is_number),
+    "expected_micro_f1_by_level": _are_numbers,
+    **dict.fromkeys(("c_interval", "expected_micro_f1_interval"), _is_interval),
+    "c_by_people": _is_by_people,
+}
+
+
+class _Described:
+    """A model that is looked at."""
+
+    def __init__(self, model: bundle.TrainedModel, path: Path, by_number: bool) -> None:
+        self.model = model
+        self.path = path
+        self.names = None if by_number else model.names
+        self._by_number = by_number
+        self.options = {k: v for k, v in model.options.items() if k not in _FINDINGS or _FINDINGS[k](v)}
+        self.origin = self._origin()
+
+    def report(self, of_labels: list[ModelLabelReport]) -> ModelReport:
+        model, levels = self.model, self.model.predictor.levels
+        names = model.names
+        named = 0 if names is None else sum(bool(names.by_number.get(label)) for label in model.label_ids.tolist())
+        thresholds = model.predictor.thresholds
+        return ModelReport(
+            model=str(self.path),
+            levels=len(levels),
+            labels=len(model.label_ids),
+            named=named,
+            never_annotated=None if self.origin is None else self.origin.annotated.count(0),
+            features=len(model.occurring.indices),
+            weights=sum(_count(level.weights) for level in levels),
+            knows_texts=model.packed_vectorizer is not None,
+            c=self._frequency(),
+            thresholds=Thresholds(lowest=float(thresholds.min()), highest=float(thresholds.max())),
+            options={name: value for name, value in self.options.items() if name not in ("c", "c_estimated", "levels")},
+            origin=self.origin,
+            of_labels=of_labels,
+        )
+
+    def column(self, label: str) -> int:
+        """Return the column of a label; MpuError where there is none."""
+        if self.names is None and not is_number(label):
+            why = "the model knows no names" if self.model.names is None else "--numbers takes numbers alone"
+            raise MpuError(f"{self.path}: {quoted(label)} is not the number of a label, and {why}")
+        try:
+            number = label_of(label, self.names)
+        except ValueError as error:
+            raise MpuError(f"{self.path}: {error}") from None
+        ids = self.model.label_ids
+        column = int(np.searchsorted(ids, number))
+        if column == len(ids) or ids[column] != number:
+            near = ids[max(0, column - 2) : column + 2].tolist()
+            raise MpuError(
+                f"{self.path}: there is no label {number}; the model has {len(ids):,}, such as "
+                + ", ".join(map(str, near))
+            )
+        return column
+
+    def label(self, k: int, top: int) -> ModelLabelReport:
+        model, origin = self.model, self.origin
+        report = ModelLabelReport(
+            label=int(model.label_ids[k]),
+            name=self._name(k),
+            c=float(model.c[k]),
+            threshold=float(model.predictor.thresholds[k]),
+            annotated=None if origin is None else origin.annotated[k],
+            true=float(origin.true[k]) if origin is not None and origin.annotated[k] else None,
+        )
+        weights = explain(model.predictor, k)
+        if model.predictor.kernel is None:
+            report = replace(
+                report,
+                features_for=self._features(weights.features, top),
+                features_against=self._features(-weights.features, top, -1),
+            )
+        if weights.leans_on is None or weights.leaned_on_by is None:
+            return report
+        own = float(weights.leans_on[k])
+        on, by = (self._links(links, k, top) for links in (weights.leans_on, weights.leaned_on_by))
+        return replace(report, own=own, leans_on=on, leaned_on_by=by)
+
+    def _links(self, weights: np.ndarray, k: int, top: int) -> list[LinkWeight]:
+        weights[k] = 0
+        return [
+            LinkWeight(label=int(self.model.label_ids[j]), name=self._name(j), weight=float(weights[j]))
+            for j in _largest(np.abs(weights), top)
+        ]
+
+    def _features(self, weights: np.ndarray, top: int, sign: int = 1) -> list[FeatureWeight]:
+        columns = self.model.predictor.columns
+        listed = []
+        for j in _largest(weights, top):
+            number = j if columns is None else int(columns.indices[j])
+            name = self._feature_names.get(number)
+            listed.append(FeatureWeight(feature=number, name=name, weight=float(sign * weights[j])))
+        return listed
+
+    def _name(self, k: int) -> str | None:
+        return None if self.names is None else self.names.shown(int(self.model.label_ids[k]))
+
+    @cached_property
+    def _feature_names(self) -> dict[int, str]:
+        """The names of the features that have some."""
+        if self.model.packed_vectorizer is None or self._by_number:
+            return {}
+        return dict(enumerate(unpacked(self.model.packed_vectorizer, str(self.path)).features or (), 1))
+
+    def _frequency(self) -> ModelFrequencyReport:
+        options, c = self.options, self.model.c
+        return ModelFrequencyReport(
+            lowest=float(c.min()),
+            mean=float(c[0] if (c == c[0]).all() else c.mean()),
+            highest=float(c.max()),
+            estimated=bool(options.get("c_estimated")),
+            interval=options["c_by_people"]["interval"] if "c_by_people" in options else options.get("c_interval"),
+        )
+
+    def _origin(self) -> Origin | None:
+        if self.model.origin is None:
+            return None
+        try:
+            return parse_origin(self.model.origin, len(self.model.label_ids))
+        except ValueError as error:
+            _log.warning(f"{self.path}: the record of its training is damaged ({error}), and is left out")
+            return None
+
+
+def _largest(values: np.ndarray, top: int) -> list[int]:
+    """Return where the `top` largest positive values are, from the largest down."""
+    order = np.argsort(-values, kind="stable")[:top]
+    return order[values[order] > 0].tolist()
+
+
+def _count(weights: np.ndarray | csr_array) -> int:
+    return int(weights.nnz if isinstance(weights, csr_array) else np.count_nonzero(weights))
+
+
+_INCHES = (11, 8)
+_LINKS, _LETTERS = 15, 24
+
+
+def draw(model: bundle.TrainedModel, origin: Origin | None, names: LabelNames | None, target: Path) -> None:
+    """Draw a model as a .png, .svg or .pdf, written as a whole or not at all; without names, labels are numbers.
+
+    Raises MpuError (matplotlib is not installed, or the file cannot be written).
+    """
+    figure = new_figure(*_INCHES)
+    panels = figure.subplots(2, 2)
+    _counts(panels[0, 0], origin)
+    _frequencies(panels[0, 1], model)
+    _calibration(panels[1, 0], model)
+    _links(panels[1, 1], model, names)
+    drawn = image(figure, target.suffix[1:])
+    with open_output(target) as out:
+        out.write(drawn)
+
+
+def _counts(axes: Any, origin: Origin | None) -> None:
+    axes.set(title="labels in training", xlabel="labels, the most frequent first", ylabel="instances")
+    if origin is None:
+        _say(axes, "not recorded")
+        return
+    order = np.argsort(-np.array(origin.true), kind="stable")
+    ranks = np.arange(1, len(order) + 1)
+    axes.plot(ranks, np.array(origin.true)[order], marker=".", label="true, estimated")
+    axes.plot(ranks, np.array(origin.annotated)[order], marker=".", linestyle="--", label="annotated")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    axes.grid(alpha=0.3)
+
+
+def _frequencies(axes: Any, model: bundle.TrainedModel) -> None:
+    axes.set(title="label frequency", xlabel="c, the share of the true labels that is annotated", ylabel="labels")
+    axes.hist(model.c, bins=np.linspace(0, 1, 41))
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlim(0, 1)
+    axes.grid(alpha=0.3)
+
+
+def _calibration(axes: Any, model: bundle.TrainedModel) -> None:
+    axes.set(title="calibration", xlabel="prediction of the last level", ylabel="probability that it stands for")
+    calibration = model.predictor.calibration
+    if calibration is None:
+        _say(axes, "predictions are taken as they are")
+        return
+    axes.plot([0, 1], [0, 1], color="gray", linewidth=1)
+    for of_stratum in calibration.maps:
+        axes.plot(expit(of_stratum.predicted), expit(of_stratum.actual), marker=".")
+    axes.grid(alpha=0.3)
+
+
+def _links(axes: Any, model: bundle.TrainedModel, names: LabelNames | None) -> None:
+    axes.set(title="strongest links: which label leans on which", xlabel="log-odds that a prediction of 1 adds")
+    links = strongest_links(model.predictor, _LINKS)
+    if not links:
+        _say(axes, "none")
+        return
+
+    def name(k: int) -> str:
+        number = int(model.label_ids[k])
+        text = str(number) if names is None else names.shown(number)
+        return literal(text if len(text) <= _LETTERS else text[:_LETTERS] + "...")
+
+    axes.barh(range(len(links)), [link.weight for link in links])
+    axes.set_yticks(range(len(links)), [f"{name(link.k)} on {name(link.j)}" for link in links], fontsize="small")
+    axes.invert_yaxis()
+    axes.axvline(0, color="gray", linewidth=1)
+    axes.grid(alpha=0.3, axis="x")
+
+
+def _say(axes: Any, text: str) -> None:
+    axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, color="gray")
+    axes.set(xticks=[], yticks=[])
+
 
 _FORMATS = (".png", ".svg", ".pdf")
 _TESTED = ["trained", "accepted", "by", "test", "unknown features", "labels per instance", "expected", "warnings"]
@@ -70,7 +429,7 @@ def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) ->
 @numbers_option
 @json_option
 @verbosity_options
-def info(
+def command(
     model: Path | None,
     history: Path | None,
     labels: tuple[str, ...],
@@ -103,15 +462,12 @@ def info(
         return
     if model is None:
         raise click.UsageError("Missing argument 'MODEL'.")
-    from mpu_cli.commands.info import describe
 
     report = describe(model, labels, top, by_number, plot)
     show(report, as_json, print_report)
 
 
 def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
-    from mpu_cli.commands import history
-    from mpu_cli.runtime.files import refuse_overlaps
 
     refuse_overlaps({"--history": path}, {"--plot": plot})
     entries = history.read(path)

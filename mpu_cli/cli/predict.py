@@ -1,12 +1,20 @@
-"""``mpu predict``."""
+"""Predict files, one in constant memory or several by a cluster, and say whether the model fits them."""
 
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import numpy as np
+from scipy.sparse import csr_array
 
+from mpu_cli import bundle
+from mpu_cli.bundle import MANIFEST, TrainedModel
+from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.cli.messages import detail, info, verbosity_options, warn
 from mpu_cli.cli.options import (
     FILE,
@@ -18,17 +26,286 @@ from mpu_cli.cli.options import (
     run_options,
     suggestible_options,
 )
+from mpu_cli.cli.prediction_files import RECORD_FORMS, Ids, Texts, header, in_folder, making, record_writer
 from mpu_cli.cli.progress import counting
-from mpu_cli.errors import counted
+from mpu_cli.cluster.on_cluster import OnCluster
+from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
+from mpu_cli.core.data.predictions import FEW_LABELS
+from mpu_cli.core.model.explanation import named_reasons
+from mpu_cli.core.suggest.suggestions import Cells
+from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError, counted, shown
+from mpu_cli.evaluation.compare import with_thresholds
+from mpu_cli.inputs.fitted import Fitted
+from mpu_cli.names import EVERY_LABEL, Suggestible
+from mpu_cli.runtime.files import checksum, refuse_overlaps, refuse_repeated
 from mpu_cli.runtime.options import PROBABILITY, Whole
-from mpu_cli.svmlight.grammar import MAX_ID, Reading
+from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
+from mpu_cli.svmlight.reader import iter_chunks
+from mpu_cli.svmlight.streams import as_one, open_output, refuse_unreadable
+from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
 from mpu_cli.text.records import FORMATS, format_of
+from mpu_cli.text.sidecars import refuse_other_vectorizer
+from mpu_cli.text.stored import unpacked
 
-if TYPE_CHECKING:
-    from mpu_cli.bundle import TrainedModel
-    from mpu_cli.cluster.on_cluster import OnCluster
-    from mpu_cli.commands.predict import Output, PredictionReport
-    from mpu_cli.runtime.run import Run
+# Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many
+# labels, a few of each instance are kept.
+_PROBABILITIES = 1 << 20
+
+# Out-of-fold predictions that are written at a time.
+_ROWS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What is written of each instance, by the options of `mpu predict`."""
+
+    # {"labels", "scores", "both", "jsonl", "tsv"}: A line for each instance: the labels in ascending order; or
+    # ``label:probability``, the most probable first, with the thresholds at the end of the first line
+    # (`evaluation.compare`); or both, the labels that reach the threshold and the probabilities of all; or records
+    # with ids and names (`prediction_files`), the most probable label first
+    form: str = "labels"
+    # At most this many labels, the most probable ones. None: all; a model of many labels (`core.data.predictions`)
+    # predicts only some of each instance.
+    top_k: int | None = None
+    # Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
+    # with `top_k`, all labels.
+    threshold: float | None = None
+    by_number: bool = False
+    suggestible: Suggestible = EVERY_LABEL
+    why: bool = False
+    fill_implied: bool = False  # also what the labels of an instance imply, beyond `top_k`; not of scores
+
+    @property
+    def has_all(self) -> bool:
+        """Whether labels are written however improbable."""
+        return self.threshold is None and (
+            self.form in ("scores", "both") or (self.form in RECORD_FORMS and self.top_k is not None)
+        )
+
+    def thresholds(self, model: TrainedModel) -> np.ndarray:
+        """Return from which score on each label is predicted: float32, shape (q,)."""
+        if self.threshold is not None:
+            return np.full(len(model.label_ids), self.threshold, np.float32)
+        return model.predictor.thresholds
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionReport:
+    """The result of `predict`."""
+
+    instances: int = 0
+    labels: int = 0  # Labels or scores written.
+    fitness: Fitness = field(default_factory=Fitness)  # Whether the data are like the training data.
+
+    def __add__(self, other: "PredictionReport") -> "PredictionReport":
+        return PredictionReport(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
+
+
+def predict(
+    model: TrainedModel,
+    source: str | Path | Texts,
+    target: str | Path,
+    output: Output = Output(),
+    *,
+    line_buffered: bool = False,
+    count: Callable[[int], None] = lambda _: None,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> PredictionReport:
+    """Write the labels or scores of each instance of a file. A file without instances gives an output without records.
+
+    `source`: data file, whose labels are ignored; or texts.
+    `target`: written completely or not at all.
+    `line_buffered`: answer each line of a data file as soon as it is there. The target is standard output.
+    `count`: called with how many more instances have been predicted.
+    Raises InputError (the data cannot be read, or do not have as many instances as ids), MpuError (the target cannot be
+    written).
+    """
+    if output.fill_implied:
+        implications_of(model)  # or it is refused before data are read
+    write, allowed = _writer(model, output), output.suggestible.of(model.label_ids, model.names)
+    why = _why(model) if output.why else None
+    ids: Ids | Texts | None
+    if isinstance(source, Texts):
+        chunks, ids = source.chunks(), source
+    else:
+        refuse_other_vectorizer(source, model.packed_vectorizer)
+        ids = Ids(source) if output.form in RECORD_FORMS else None
+        contents = None if ids is None else ids.sidecars.contents
+        chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
+
+    def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, PredictionReport]:
+        return _predict_rows(model, *rows, output, allowed, write, run, why)
+
+    width = min(len(model.label_ids), FEW_LABELS) if allowed is None else len(model.label_ids)
+    slices = _slices(chunks, max(1, _PROBABILITIES // width))
+    rows = ((part, [] if ids is None else ids.take(part.shape[0])) for part in slices)
+    report = PredictionReport()
+    with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
+        out.write(header(output.form, None if output.by_number else model.names))
+        try:
+            for text, counted in map(predict_rows, rows) if line_buffered else map_ahead(predict_rows, rows, run.jobs):
+                carrying = output.form == "scores" and not report.instances
+                out.write(with_thresholds(text, model.label_ids, output.thresholds(model)) if carrying else text)
+                count(counted.instances)
+                if line_buffered:
+                    sys.stdout.flush()
+                report += counted
+        except OverflowingError:
+            name = source.name if isinstance(source, Texts) else str(source)
+            raise InputError(name, None, "feature values are too large; scale them as in training") from None
+        ending = source if isinstance(source, Texts) else ids
+        if ending is not None:
+            ending.finish()
+    return report
+
+
+def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
+    """Cut the features of chunks into slices with a maximum number of instances."""
+    for chunk in chunks:
+        if len(chunk) <= most_rows:
+            yield chunk.features  # a slice would be a copy
+            continue
+        for start in range(0, len(chunk), most_rows):
+            yield chunk.features[start : start + most_rows]
+
+
+# Writes some instances: their ids, where the entries of each start and end, the columns of entries, and probabilities.
+_Writer = Callable[..., bytes]
+
+
+def _writer(model: TrainedModel, output: Output) -> _Writer:
+    least = output.thresholds(model)
+    if output.form == "labels":
+        return lambda _ids, indptr, columns, _probabilities: label_lines(indptr, model.label_ids[columns])
+    if output.form == "scores":
+        return lambda _ids, indptr, columns, values: score_lines(indptr, model.label_ids[columns], values)
+    if output.form == "both":
+        return lambda _ids, indptr, columns, values: label_and_score_lines(
+            indptr, model.label_ids[columns], values, values >= least[columns]
+        )
+    return record_writer(output.form, model.label_ids, model.names, output.by_number)
+
+
+def _predict_rows(
+    model: TrainedModel,
+    features: csr_array,
+    ids: list[str],
+    output: Output,
+    allowed: np.ndarray | None,
+    write: _Writer,
+    run: Run,
+    why: "_Why | None",
+) -> tuple[bytes, PredictionReport]:
+    """Return the lines of a subset of the instances, and what was counted in them."""
+    thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
+    if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
+        thresholds = np.where(allowed, thresholds, np.float32(np.inf))
+        most = None if most is None else most + int(np.count_nonzero(~allowed))
+    # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
+    one_threshold = (thresholds == thresholds[0]).all()
+    if output.has_all or (output.top_k is not None and one_threshold):
+        predictions = model.predictor.predictions(features, run, most)
+    else:
+        predictions = reaching(model, features, thresholds, run)
+    cells = select(predictions, thresholds, output.top_k, output.form != "labels")
+    if output.fill_implied:
+        cells = with_implied(cells, implications_of(model), allowed, output.form != "labels")
+    n = predictions.shape[0]
+    counts = PredictionReport(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
+    ends = np.searchsorted(cells.rows, np.arange(n + 1))
+    return write(ids, ends, cells.columns, cells.probabilities, *([why(features, cells)] if why else [])), counts
+
+
+# What speaks most for each of some labels of instances.
+_Why = Callable[[csr_array, Cells], list[list[str]]]
+
+
+def _why(model: TrainedModel) -> _Why:
+    """Return a function that names features; MpuError where the model does not tell."""
+    predictor = model.predictor
+    if predictor.kernel is not None:
+        raise MpuError("--why needs a linear model, and this one has learned from features of a kernel")
+    names = None if model.packed_vectorizer is None else unpacked(model.packed_vectorizer, "the model").features
+    return lambda features, cells: named_reasons(predictor, features, cells.rows, cells.columns, names)
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A model that all workers can read.
+
+    The checksum of its manifest tells it from others of that name.
+    """
+
+    path: Path
+    sha256: str
+
+    @classmethod
+    def of(cls, model: Path) -> "ModelFiles":
+        """Name a model for all workers."""
+        return cls(model.absolute(), checksum(model / MANIFEST))
+
+
+def predict_files(
+    model: Path,
+    targets: Mapping[str, Path],
+    output: Output = Output(),
+    *,
+    on: OnCluster,
+    tick: Callable[[], None] = lambda: None,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> PredictionReport:
+    """Predict files to their targets; all workers can reach them and the model. `tick` is called once per file.
+
+    Raises ClusterError (the cluster cannot be reached, cannot be used, or has failed), MpuError (as for
+    `predict`; the predictions of other files may be there then, each of them whole).
+    """
+    meant = ModelFiles.of(model)
+    files = {absolute(source): target.absolute() for source, target in targets.items()}
+    with on.connected() as executor:
+        done = [
+            executor.submit(_predict, meant, file, state_of(file), target, output, reading, run.on_a_worker())
+            for file, target in files.items()
+        ]
+        executor.wait(done, tick)
+        return sum(executor.gather(done), PredictionReport())
+
+
+def _predict(
+    model: ModelFiles, source: str, state: State | None, target: Path, output: Output, reading: Reading, run: Run
+) -> PredictionReport:
+    refuse_other(source, state)
+    return predict(loaded(model), source, target, output, reading=reading, run=run)
+
+
+@lru_cache(maxsize=1)
+def loaded(model: ModelFiles) -> TrainedModel:
+    """Load a model once for all files that a worker predicts."""
+    trained = bundle.load(model.path)
+    if checksum(model.path / MANIFEST) != model.sha256:
+        raise ModelError(f"{model.path}: is another model than when the work began")
+    return trained
+
+
+def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: int) -> None:
+    """Write out-of-fold predictions of the first n instances, in the form of ``mpu predict --format both``.
+
+    The file is written completely or not at all. `ids` are the labels, as written in files: int64, shape (q,).
+    """
+    predictions, thresholds = fitted.out_of_fold, fitted.model.thresholds
+    assert predictions is not None
+    everything = np.zeros(1, np.float32)
+    with open_output(target) as out:
+        for start in range(0, n, _ROWS):
+            part = predictions[start : min(start + _ROWS, n)]
+            cells = select(part, everything, None, True)
+            ends = np.searchsorted(cells.rows, np.arange(part.shape[0] + 1))
+            reach = cells.probabilities >= thresholds[cells.columns]
+            out.write(label_and_score_lines(ends, ids[cells.columns], cells.probabilities, reach))
 
 
 @click.command("predict")
@@ -96,7 +373,7 @@ if TYPE_CHECKING:
 @reading_options
 @run_options("jobs", "kernel")
 @verbosity_options
-def predict(
+def command(
     model: Path,
     sources: tuple[str, ...],
     texts: tuple[str, ...],
@@ -136,16 +413,9 @@ def predict(
     have the names of MODEL, or else their numbers. The table of tsv has the columns id, label and probability; a cell
     that a spreadsheet would read as a formula begins with an apostrophe.
     """
-    from mpu_cli import bundle
-    from mpu_cli.commands import predict as command
-    from mpu_cli.commands.prediction_files import Texts, in_folder, making
-    from mpu_cli.errors import shown
-    from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
-    from mpu_cli.svmlight.streams import as_one, refuse_unreadable
-
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
-    what = command.Output(**of_output)
+    what = Output(**of_output)
     _refuse_combinations(what, on)
     names = sources or ("--text",)
     into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
@@ -173,21 +443,21 @@ def predict(
         raise click.UsageError("With --cluster, FILEs have vectors, and predictions go to a directory: give -o OUT/.")
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
-    counts = command.PredictionReport()
+    counts = PredictionReport()
     progress = (None, "instance") if on is None else (len(names), "file")
     with (
         making(Path(output), in_out.values()) if into_folder else nullcontext(),
         nullcontext(lambda _: None) if to_terminal else counting("predicting", *progress) as count,
     ):
         if on is not None:
-            counts = command.predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)
+            counts = predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)
         for name, target in targets.items() if on is None else ():
             data = (
                 Texts(trained.packed_vectorizer, name, texts, text_form, reading.max_line_bytes)
                 if has_texts(name)
                 else name
             )
-            counts += command.predict(
+            counts += predict(
                 trained, data, target, what, line_buffered=line_buffered, count=count, reading=reading, run=run
             )
     if not counts.instances:

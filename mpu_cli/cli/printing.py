@@ -12,7 +12,7 @@ from mpu_cli.errors import counted, one_line
 from mpu_cli.runtime.report import as_json
 
 if TYPE_CHECKING:
-    from mpu_cli.commands.train import TrainingReport
+    from mpu_cli.cli.train import TrainingReport
     from mpu_cli.core.frequency.estimators import GroupRow
 
 

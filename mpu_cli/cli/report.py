@@ -1,20 +1,171 @@
-"""``mpu report``."""
+"""Report what is missing from a file, for those who have to decide about it: ``mpu report``.
 
+The page is HTML: one file without network or scripts, to be read, printed and sent. Names of labels, groups and records
+are not trusted: they are escaped, and the policy of the page allows nothing but its own style.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from mpu_cli.cli import estimate_c, suggest
 from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.options import PATH, option, run_options, scores_option, training_files
 from mpu_cli.cli.printing import give, json_option
+from mpu_cli.core.options import Options
+from mpu_cli.core.suggest.suggestions import Choice
+from mpu_cli.errors import counted, one_line, shown
+from mpu_cli.inputs.training_data import Sources
+from mpu_cli.names.lines import cell
+from mpu_cli.review.page import asset, digest
+from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
+from mpu_cli.runtime.report import as_json
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.svmlight.streams import open_output, refuse_unwritable
+from mpu_cli.version import __version__
 
-if TYPE_CHECKING:
-    from mpu_cli.commands.report import MissingLabelsReport
-    from mpu_cli.inputs.training_data import Sources
-    from mpu_cli.runtime.run import Run
+COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suggestion:
+    """A label that is probably missing from an instance."""
+
+    instance: int  # From 1.
+    id: str | None = None  # Of the record.
+    label: int
+    name: str | None = None  # Of the label.
+    probability: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissingLabelsReport:
+    """What is missing."""
+
+    # The share that is missing, as `mpu estimate-c` reports it.
+    frequency: estimate_c.FrequencyReport
+    # How many labels are missing, as `mpu suggest` reports it.
+    missing: suggest.SuggestionReport
+    suggestions: list[Suggestion]  # The most probable missing labels, the most probable first.
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before using the numbers."""
+        return list(self.missing.warnings)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label.
+
+        Where c is unknown, what is missing is the empty string; so it is of a label that is never annotated, of which c
+        says nothing.
+        """
+        found, c = self.missing, self.frequency
+
+        def numbers(*numbers: float, estimated: bool = True) -> tuple[float | str, ...]:
+            return numbers if estimated and c.c is not None else ("",) * len(numbers)
+
+        total = numbers(found.missing, found.missing_low, found.missing_high)
+        yield "all", "", "", int(found.annotations.sum()), *total
+        for group in c.per_group or ():
+            low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
+            yield "group", "", cell(group["group"]), group["annotations"], group["missing"], low, high
+        for (label, of), annotations in zip(found.per_label.items(), found.annotations.tolist(), strict=True):
+            name = "" if of.name is None else cell(of.name)
+            estimated = bool(annotations or of.missing)
+            yield "label", label, name, annotations, *numbers(of.missing, of.low, of.high, estimated=estimated)
+
+
+def report(
+    sources: Sources, target: str | Path, *, table: str | Path | None = None, top: int = 50, run: Run = DEFAULT_RUN
+) -> MissingLabelsReport:
+    """Estimate what is missing as `suggest.suggest` does, and write a page about it.
+
+    `target`: the page, which is HTML.
+    `table`: where to write `MissingLabelsReport.rows` as CSV.
+    `top`: how many suggestions the page lists.
+    Raises InputError (a file cannot be read), MpuError (the data cannot be learned from, or an output cannot be
+    written).
+    """
+    inputs = sources.by_option()
+    refuse_overlaps(inputs, {"--output": target, "--csv": table})
+    refuse_unwritable(target, table)
+    missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run=run)
+    assert missing.frequency is not None  # the options have none
+    made = MissingLabelsReport(frequency=missing.frequency, missing=missing, suggestions=list(_suggestions(missing)))
+    with ExitStack() as stack:
+        out, *more = (stack.enter_context(open_output(file)) for file in (target, table) if file is not None)
+        out.write(page(str(sources.file), as_json(made), list(made.rows()), made.warnings))
+        for of_table in more:
+            text = StringIO()
+            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *made.rows()])
+            of_table.write(text.getvalue().encode(errors="replace"))
+    return made
+
+
+def _suggestions(missing: suggest.SuggestionReport) -> Iterator[Suggestion]:
+    ids, names, cells = missing.record_ids, missing.names, missing.cells
+    for row, label, probability in zip(
+        cells.rows.tolist(), missing.ids[cells.columns].tolist(), cells.probabilities.tolist(), strict=True
+    ):
+        yield Suggestion(
+            instance=row + 1,
+            id=None if ids is None else ids.texts[row],
+            label=label,
+            name=None if names is None else names.name(label),
+            probability=probability,
+        )
+
+
+_MOST_LABELS = 50
+
+
+def page(source: str, report: dict[str, Any], rows: Sequence[tuple[Any, ...]], warnings: Iterable[str]) -> bytes:
+    """Return the page on some data, of a report as JSON values with its rows: ``review/assets/report.html``."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # which nothing else needs
+
+    groups = sorted((row for row in rows if row[0] == "group"), key=lambda row: -row[4] / max(row[3] + row[4], 1))
+    estimated = (row for row in rows if row[0] == "label" and row[4] != "")
+    labels = sorted(estimated, key=lambda row: -row[3])[:_MOST_LABELS]
+    style, c = asset("report.css"), report["frequency"]
+    environment = Environment(
+        loader=PackageLoader("mpu_cli.review", "assets"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.globals |= {"counted": counted, "share": lambda share: f"{100 * share:.1f} %"}
+    text = environment.get_template("report.html").render(
+        title=f"Missing labels in {one_line(Path(shown(source)).name)}",
+        source=one_line(shown(source)),
+        version=__version__,
+        style=style,
+        digest=digest(style),
+        c=c,
+        total=rows[0],
+        warnings=warnings,
+        groups=groups,
+        labels=labels,
+        suggestions=report["suggestions"],
+        review=report["missing"].get("review"),
+        judged=report["missing"].get("judged"),
+        basis=_basis(c),
+    )
+    return text.encode(errors="replace")
+
+
+def _basis(c: dict[str, Any]) -> str:
+    """Return the sentence that says what the numbers rest on."""
+    if "assumption" in c:
+        return f"This assumes that {c['assumption']}; forty answers check it (mpu suggest --questions 40)."
+    answers, sets = c.get("answers"), c.get("complete_instances")
+    by = [counted(answers, "answer")] if answers else []
+    by += [f"{counted(sets, 'record')} with complete label sets"] if sets else []
+    return f"The share comes from {' and '.join(by)} and assumes that these were drawn at random and are right."
 
 
 @click.command("report")
@@ -31,7 +182,7 @@ if TYPE_CHECKING:
 @scores_option
 @json_option
 @verbosity_options
-def report(sources: "Sources", output: Path, table: Path | None, top: int, run: "Run", as_json: bool) -> None:
+def command(sources: "Sources", output: Path, table: Path | None, top: int, run: "Run", as_json: bool) -> None:
     """Write a page about what is missing from FILE.
 
     For those who decide what to do about it. One HTML file to read or print, without network or scripts: what share of
@@ -44,11 +195,9 @@ def report(sources: "Sources", output: Path, table: Path | None, top: int, run: 
       mpu report news.svm -o report.html
       mpu report news.svm --groups sources.txt --reviewed checked.tsv -o report.html --csv report.csv
     """
-    from mpu_cli.commands import report as reporting
-
     if "-" in (str(output), str(table)):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --csv, a file.")
-    made = reporting.report(sources, output, table=table, top=top, run=run)
+    made = report(sources, output, table=table, top=top, run=run)
     give(made, as_json, partial(_say, output))
 
 

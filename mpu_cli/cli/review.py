@@ -1,8 +1,14 @@
-"""``mpu review``."""
+"""Make a page for reviewing labels: ``mpu review``."""
 
-from typing import TYPE_CHECKING, Any
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 
 from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.options import (
@@ -15,12 +21,208 @@ from mpu_cli.cli.options import (
     run_options,
     suggestible_options,
 )
-from mpu_cli.errors import counted
+from mpu_cli.errors import InputError, counted, shown
+from mpu_cli.names import BESIDE, EVERY_LABEL, LabelNames, Naming, RecordIds, Suggestible
+from mpu_cli.names.lines import text_lines
+from mpu_cli.names.name_files import read_names
+from mpu_cli.names.naming import find_broader, read_implications
+from mpu_cli.review import decisions, worklist
+from mpu_cli.review.matching import match
+from mpu_cli.review.page import page
+from mpu_cli.review.tables import checksum
+from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
-from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.streams import Counted, open_output
+from mpu_cli.text.fields import value_of
+from mpu_cli.text.records import Bad, Fields, format_of, open_records, read_rows_and_records
+from mpu_cli.text.sidecars import Sidecars, made_with
+from mpu_cli.text.stored import Records
 
-if TYPE_CHECKING:
-    from mpu_cli.runtime.run import Run
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewReport:
+    """Counts of what is to be reviewed."""
+
+    # `instances`, `suggestions`, `labels`: Instances to review, labels that are suggested for them, and labels to
+    # choose from.
+    instances: int
+    suggestions: int
+    labels: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Display:
+    """By what instances and labels are shown, and what is decided of them: the options of `mpu review`."""
+
+    text: str | Path | None = None
+    text_fields: tuple[str, ...] = ()  # they need not be named where there is only one, or `mpu vectorize` knows them
+    naming: Naming = BESIDE
+    by_number: bool = False
+    features: str | Path | None = None
+    link: str | None = None
+    suggestible: Suggestible = EVERY_LABEL
+    reviewed: tuple[str | Path, ...] = ()
+    on_conflict: str = "undecided"
+
+
+def prepare(
+    source: str | Path,
+    target: str | Path,
+    display: Display = Display(),
+    *,
+    sample: int | None = None,
+    suggestions: str | Path | None = None,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> ReviewReport:
+    """Write a page for reviewing.
+
+    `sample`: how many instances to review, drawn at random by ``run.seed``.
+    `suggestions`: a file of suggested labels; without `sample`, the instances in it are reviewed. With neither, all
+    are.
+    Raises InputError (a file cannot be read, or does not belong to the data), MpuError (there is nothing to review, or
+    too much; or `target` cannot be written).
+    """
+    with run.step(Step.READ):
+        sidecars = Sidecars(source)
+        data = read(source, reading, run, contents=sidecars.contents)
+        of_features = checksum(data.features)
+    drawn = None if sample is None else worklist.draw(len(data), sample, run.seed)
+    names = sidecars.names_of(display.naming, data.occurring_labels()[1])
+    ids = sidecars.ids(len(data))
+    if display.link is not None and ids is None:
+        raise InputError(str(source), None, "its records have no ids that --link could lead to")
+    suggested = None
+    if suggestions is not None:
+        suggested = worklist.read_suggestions(suggestions, data, source, of_features, names, ids)
+        suggested = _allowed(suggested, display.suggestible.beside(source), names, data.occurring_labels()[1])
+    wanted = worklist.choose(len(data), drawn, suggested)
+    if not wanted:
+        raise InputError(str(suggestions), None, "nothing is left to review: all is decided, or annotated already")
+    decided = None
+    if display.reviewed:
+        decided = decisions.read(display.reviewed, names, ids, display.on_conflict)
+        match(decided, data, source, wins=True, checksum_of=lambda: of_features)  # refuses those of other data
+    work = worklist.make(
+        data,
+        source,
+        checksum=of_features,
+        sample=drawn,
+        suggestions=suggested,
+        shown=worklist.Shown(
+            ids,
+            _texts(display, sidecars, ids, set(wanted), len(data), reading.max_line_bytes),
+            display.link,
+            {} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
+            decided,
+        ),
+        label_names=None if display.by_number else names,
+        feature_names=None if display.features is None else read_names(display.features)[0],
+    )
+    with open_output(target) as out:
+        out.write(page(work))
+    n_suggested = sum(len(item.suggested) for item in work.items)
+    return ReviewReport(instances=len(work.items), suggestions=n_suggested, labels=len(work.labels.numbers))
+
+
+def _allowed(
+    suggestions: worklist.Suggestions, suggestible: Suggestible, names: LabelNames | None, occurring: np.ndarray
+) -> worklist.Suggestions:
+    """Leave out suggestions of labels that may not be suggested."""
+    suggested = [one.label for labels in suggestions.values() for one in labels]
+    ids = np.unique([*suggested, *occurring.tolist(), *([] if names is None else names.by_number)])
+    if (allowed := suggestible.of(ids, names)) is None:
+        return suggestions
+    kept = {*ids[allowed].tolist()}
+    left = ((instance, [one for one in labels if one.label in kept]) for instance, labels in suggestions.items())
+    return {instance: labels for instance, labels in left if labels}
+
+
+# The id of a record, None where there is none, and its texts.
+_Keyed = Iterator[tuple[str | None, tuple[str, ...]]]
+
+
+def _texts(
+    display: Display, sidecars: Sidecars, ids: RecordIds | None, wanted: set[int], n: int, max_line_bytes: int
+) -> dict[int, tuple[str, ...]] | None:
+    """Read the texts of some of n instances, which count from 0; None where there are none."""
+    place = sidecars.records()
+    if display.text is None:
+        if place is None:
+            return None
+    elif (form := format_of(display.text)) is not None:
+        place = place or Records("", form, False, None, Fields((), id=""))
+        place = replace(place, file=str(display.text), form=form, sha256=None)
+    elif display.text_fields:
+        raise InputError(
+            str(display.text),
+            None,
+            f"has no field {display.text_fields[0]!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names",
+        )
+    else:
+        lines: _Keyed = ((None, (text,)) for text in text_lines(display.text))
+        return _of_instances(lines, str(display.text), ids, wanted, n)
+    if display.text_fields:
+        place = replace(place, fields=replace(place.fields, text=display.text_fields))
+    try:
+        texts = _of_instances(_of_records(place, max_line_bytes), place.file, ids, wanted, n)
+    except InputError as error:
+        if display.text is not None:
+            raise
+        _log.warning(f"no texts are shown: {error}; name them by --text")
+        return None
+    if display.text is None:
+        _log.info(f"texts: {shown(place.file)}, {', '.join(place.fields.text)}")
+    return texts
+
+
+def _of_instances(
+    texts: _Keyed, source: str, ids: RecordIds | None, wanted: set[int], n: int
+) -> dict[int, tuple[str, ...]]:
+    """Choose the texts of some of n instances: by ids or, without them, by the order."""
+    kept: dict[int, tuple[str, ...]] = {}
+    times: Counter[str] = Counter()  # several records may have one id
+    count, by_id = 0, False
+    for key, own in texts:
+        instance: int | None = count
+        if ids is not None and key is not None:
+            by_id = True
+            same = ids.instances.get(key, [])
+            instance = same[times[key]] if times[key] < len(same) else None
+            times[key] += 1
+        elif count == n:
+            raise InputError(source, None, f"has more texts than the data have instances, {n}; each has one")
+        if instance in wanted:
+            kept[instance] = own
+        count += 1
+    if count < n and not by_id:
+        raise InputError(source, None, f"has {count} texts, but the data have {n} instances; each has one")
+    if absent := len(wanted) - len(kept):
+        _log.warning(f"{shown(source)} has no text of {counted(absent, 'instance')}, by the ids: shown by features")
+    return kept
+
+
+def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
+    fields = replace(place.fields, tags="")  # which are not looked at
+    if place.sha256 is not None and not (Path(place.file).is_file() or Path(place.file).is_dir()):
+        raise InputError(place.file, None, "is neither a file nor a directory")
+    with open_records(place.file) as raw:
+        stream = Counted(raw)
+        for row, record in read_rows_and_records(stream, place.file, place.form, fields, max_line_bytes):
+            if isinstance(row, Bad) or isinstance(record, Bad):
+                if place.skip_bad:
+                    continue
+                raise InputError(place.file, row.line, record.problem if isinstance(record, Bad) else "")
+            yield record.id, tuple(str(value_of(row.fields, name) or "") for name in fields.text or row.fields)
+        # What a manifest of others names may be any file of this account.
+        if place.sha256 not in (None, stream.content()[1]):
+            raise InputError(place.file, None, "is not what the data were made of")
 
 
 @click.command("review")
@@ -64,7 +266,7 @@ if TYPE_CHECKING:
 @run_options("seed", "jobs", "kernel")
 @reading_options
 @verbosity_options
-def review(
+def command(
     source: str,
     output: str,
     sample: int | None,
@@ -88,13 +290,7 @@ def review(
       mpu review news.svm --suggestions missing.tsv --text news.jsonl --text-field abstract -o review.html
       mpu review news.svm --suggestions missing.tsv --reviewed checked-Anna.tsv -o review.html
     """
-    from dataclasses import asdict
-
-    from mpu_cli.commands import review as command
-    from mpu_cli.runtime.files import refuse_overlaps
-    from mpu_cli.text.sidecars import made_with
-
-    display = command.Display(**of_display)
+    display = Display(**of_display)
     inputs: dict[str, Any] = {
         "FILE": source,
         "--suggestions": suggestions,
@@ -107,7 +303,7 @@ def review(
     if (link := display.link) is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
         raise click.UsageError("--link begins with https:// or http://, and has {id} in it.")
     refuse_overlaps(inputs | {"--labels": display.naming.file}, {"--output": output})
-    report = command.prepare(
+    report = prepare(
         source,
         output,
         display,

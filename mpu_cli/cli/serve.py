@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @options_as_one(Limits)
 @run_options("jobs", "kernel")
 @verbosity_options
-def serve(
+def command(
     model: Path,
     host: str,
     port: int,

@@ -1,10 +1,19 @@
-"""``mpu suggest``."""
+"""Find the labels that are missing from a file, and list them or fill them in to a copy of it: ``mpu suggest``."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
+from scipy.sparse import csr_array
 
+from mpu_cli import bundle
+from mpu_cli.bundle import provenance
+from mpu_cli.cli import estimate_c
+from mpu_cli.cli.estimate_c import Asked
 from mpu_cli.cli.messages import detail, info, verbosity_options
 from mpu_cli.cli.options import (
     FILE,
@@ -18,17 +27,470 @@ from mpu_cli.cli.options import (
     suggestible_options,
     training_files,
 )
+from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import give, json_option
+from mpu_cli.core.data.implications import Implications
+from mpu_cli.core.data.predictions import Predictions
+from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.data.verified_labels import Verdict
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.explanation import named_reasons
 from mpu_cli.core.options import LINEAR, RBF, Options
-from mpu_cli.errors import counted
+from mpu_cli.core.suggest import suggestions
+from mpu_cli.core.suggest.by_answers import Corrections
+from mpu_cli.core.suggest.other_labels import given_other_labels
+from mpu_cli.core.suggest.posterior import posterior_at
+from mpu_cli.core.suggest.suggestions import ByDecisions, Cells, Choice, FillingIn
+from mpu_cli.core.train.evidence import Evidence
+from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
+from mpu_cli.inputs.fitted import Fitted
+from mpu_cli.inputs.read_sources import training_set
+from mpu_cli.inputs.training_data import ReviewCounts, Sources, TrainingData, frequency_file
+from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
+from mpu_cli.names.naming import filled_file, implication_lines, implied_file
+from mpu_cli.review import decisions
+from mpu_cli.review.matching import stored
+from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Whole
-from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.runtime.report import HIDDEN
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
+from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
+from mpu_cli.svmlight.header import Top
+from mpu_cli.svmlight.streams import Content, Counted, Files, Source, blocks, open_input, open_output, refuse_unwritable
+from mpu_cli.svmlight.writer import LabelSpans, find_labels, with_labels, without_labels
 
-if TYPE_CHECKING:
-    from mpu_cli.commands.estimate_c import Asked
-    from mpu_cli.commands.suggest import SuggestionReport
-    from mpu_cli.inputs.training_data import Sources
-    from mpu_cli.runtime.run import Run
+
+@dataclass(frozen=True, kw_only=True)
+class Suggestions:
+    """Missing labels and suspects of data."""
+
+    # ndarray or csr_array of float32, shape (n, q): how probable each label is by the features, out of fold, and of
+    # few labels also by the other annotations
+    probabilities: Predictions
+    ids: np.ndarray  # int, shape (q,): the label of each column
+    annotated: csr_array  # bool, shape (n, q): what is annotated or verified as true, without what is verified as false
+    confirmed: csr_array  # bool, shape (n, q): what is true and not annotated: verified, or filled in before
+    frequency: LabelFrequency
+    # `of_labels`, `of_all`: how many labels are missing: of each, and of all together
+    of_labels: suggestions.Count
+    of_all: suggestions.Count
+    listed: Cells  # the suggestions, the most probable first
+    right: suggestions.Count  # how many of these are right
+    filling_in: FillingIn  # how many of these to fill in; none where none raises the expected F1
+    by_decisions: ByDecisions | None  # what was decided of single cells; it corrects probabilities
+    answers: int  # answers to questions, which the probabilities and the counts go by
+
+    def suspects(self, top: int | None = None) -> Cells:
+        """List annotated labels that are probably false, the least probable first."""
+        return suggestions.suspects(self.probabilities, self.annotated, self.frequency, top)
+
+
+def find(
+    evidence: Evidence,
+    problem: Problem,
+    ids: np.ndarray,
+    choice: Choice,
+    implications: Implications | None = None,
+    run: Run = DEFAULT_RUN,
+) -> Suggestions:
+    """List what is missing.
+
+    `problem`: perhaps without features. Verified cells are not listed again.
+    `ids`: int, shape (q,): the label, as written in files, of each column; ascending.
+    `choice`, `implications`: as for `suggest`. Labels that are implied by labels of an instance are left
+    out.
+    """
+    labels, frequency = problem.labels, evidence.frequency
+    positive = frequency.positives(labels).astype(bool)
+    implied = None if implications is None else implications.implied(positive, ids, ids)
+    with run.step(Step.OTHER_LABELS):
+        probabilities = given_other_labels(evidence.probabilities, labels, frequency, run)
+    reviewed = evidence.reviewed if evidence.reviewed and evidence.reviewed.answers else None
+    with run.step(Step.LIST):
+        of_labels, of_all = suggestions.missing_labels(labels, frequency, evidence.reviewed)
+        missing = float(of_all.expected)
+        second = np.zeros(0, int) if problem.second is None else problem.second
+        annotated = positive.nnz - positive[second].nnz
+        if choice == Choice():
+            choice = replace(choice, least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
+        corrections = Corrections.of(probabilities, labels, frequency, problem.answers, reviewed, problem.origins)
+        listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, corrections)
+        if corrections.by_answers is None:
+            right = suggestions.expected_right(listed, frequency, missing / evidence.calibration_blocks)
+        else:
+            posterior = posterior_at(probabilities, frequency, listed.rows, listed.columns)
+            right = corrections.by_answers.expected_right(listed, posterior)
+        filling_in = suggestions.worth_filling_in(listed, annotated, missing)
+    return Suggestions(
+        probabilities=probabilities,
+        ids=ids,
+        annotated=positive,
+        confirmed=csr_array(positive > labels),
+        frequency=frequency,
+        of_labels=of_labels,
+        of_all=of_all,
+        listed=listed,
+        right=right,
+        filling_in=filling_in,
+        by_decisions=corrections.by_decisions,
+        answers=reviewed.answers if reviewed else 0,
+    )
+
+
+def write_cells(
+    target: str | Path,
+    cells: Cells,
+    found: Suggestions,
+    checksum: str,
+    source: Source,
+    names: LabelNames | None = None,
+    ids: RecordIds | None = None,
+    why: list[str] | None = None,
+) -> None:
+    """Write some cells, such as `listed`, as a review file in which nothing is decided.
+
+    `target`: written as a whole or not at all; ``-`` is standard output.
+    `checksum`, `source`: the checksum of the features, which shows that a review belongs to these data, and their
+    name, for people.
+    `why`: what speaks for each of the cells.
+    """
+    lines = decisions.Lines(cells.rows, found.ids[cells.columns], probability=cells.probabilities, why=why)
+    with open_output(target) as out:
+        decisions.write(out, lines, of=source, checksum=checksum, names=names, ids=ids)
+
+
+def write_filled(
+    source: Source,
+    target: str | Path,
+    found: Suggestions,
+    most: int | None = None,
+    implications: Implications | None = None,
+    reading: Reading = DEFAULT_READING,
+    instances: int | None = None,
+    content: Content | None = None,
+) -> int:
+    """Copy the data with labels filled in: suggestions, and labels verified as true.
+
+    Labels that are verified as false are left out. Every other byte stays as it was.
+
+    The data are read again, so not from standard input. The copy is written as a whole or not at all, and so is the
+    list of what is true there and was never annotated (`filled_beside`).
+
+    `most`: how many suggestions to fill in, the most probable ones. Default: all that are listed.
+    `implications`: fill in too what the labels of an instance, those filled in included, imply.
+    `instances`: how many of the instances, the first ones, are in the data file. Default: all.
+    `content`: bytes of the data when they were learned from, and their checksum. Default: only instances are counted.
+    Returns: how many labels were filled in.
+    Raises InputError (the data cannot be read again, or have changed).
+    """
+    refuse_stream(source)
+    n = found.annotated.shape[0] if instances is None else instances
+    chosen = found.listed[:most]
+    rows, columns = (
+        np.concatenate(both) for both in zip(found.confirmed.nonzero(), (chosen.rows, chosen.columns), strict=True)
+    )
+    labels = found.ids[columns]
+    if implications is not None:
+        more_rows, more_labels = _implied(found, chosen, implications)
+        rows, labels = np.concatenate([rows, more_rows]), np.concatenate([labels, more_labels])
+    order = np.lexsort((labels, rows))
+    rows, labels = rows[order], labels[order]
+    beside, copied, new = filled_beside(target), 0, 0
+    with open_input(str(source)) as stream, ExitStack() as stack, open_output(target, stack) as out:
+        if beside is not None:
+            decisions.write(stack.enter_context(open_output(beside)), decisions.Lines(rows, labels), of=source)
+        again = Counted(stream)
+        for header, lines in _lines(again, str(source), reading):
+            spans = find_labels(lines)
+            of_block = found.annotated[copied : copied + len(spans.sizes)]
+            lines = without_labels(lines, spans, ~_in_order(lines, spans, of_block, found.ids))
+            spans = find_labels(lines)
+            here = slice(*np.searchsorted(rows, [copied, copied + len(spans.sizes)]))
+            absent = _are_absent(lines, spans, rows[here] - copied, labels[here])
+            out.write(header + with_labels(lines, spans, rows[here][absent] - copied, labels[here][absent]))
+            copied, new = copied + len(spans.sizes), new + int(absent.sum())
+        if copied != n or content not in (None, again.content()):
+            raise InputError(str(source), None, "changed while it was being read; try again")
+    return new
+
+
+def filled_beside(target: str | Path) -> Path | None:
+    """Return where the list of what was filled in is written; None where nothing has a place beside the target."""
+    path = Path(target)
+    return filled_file(path) if str(target) != STANDARD_STREAM and (path.is_file() or not path.exists()) else None
+
+
+def refuse_stream(source: Source) -> None:
+    """Raise InputError for data that cannot be read twice, or are several files."""
+    if isinstance(source, Files):
+        raise InputError(str(source), None, "labels are filled in to one file at a time; give one FILE")
+    if str(source) == STANDARD_STREAM or not Path(source).is_file():
+        raise InputError(
+            str(source), None, "labels can be filled in only where the data can be read twice; give a file"
+        )
+
+
+def _implied(found: Suggestions, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
+    """Return instances and labels that are implied by those that are there or chosen."""
+    new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=found.annotated.shape)
+    wanted = np.union1d(found.ids, implications.labels())
+    there, verified = csr_array(found.annotated + new), found.frequency.verified
+    rows, columns = implications.implied(there, found.ids, wanted).nonzero()
+    rows, labels = rows.astype(np.int64), wanted[columns]
+    if verified is not None:  # what people have said outweighs what is implied
+        there = csr_array(there + verified.cells.astype(bool))
+    column = np.searchsorted(found.ids, labels).clip(max=len(found.ids) - 1)
+    open_ = ~((found.ids[column] == labels) & stored(there, rows, column))
+    if verified is not None:
+        open_ &= verified.instances[rows] == Verdict.UNKNOWN
+    return rows[open_], labels[open_]
+
+
+def _in_order(lines: bytes, spans: LabelSpans, cells: csr_array, ids: np.ndarray) -> np.ndarray:
+    """Return which of the labels of some lines, in their order there, are among some cells."""
+    rows, written = _written(lines, spans)
+    column = np.searchsorted(ids, written).clip(max=len(ids) - 1)
+    return (ids[column] == written) & stored(cells, rows, column)
+
+
+def _are_absent(lines: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return which of some labels the lines do not have."""
+    there, written = _written(lines, spans)
+    return ~np.isin(rows * (MAX_ID + 1) + labels, there * (MAX_ID + 1) + written)
+
+
+def _written(lines: bytes, spans: LabelSpans) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels of some lines in their order, each with the place of its line."""
+    return np.repeat(np.arange(len(spans.sizes)), spans.sizes), spans.numbers(lines)
+
+
+def _lines(stream: Counted, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the lines of instances in blocks, each with what precedes it: the top of the file, or nothing."""
+    top = Top()
+    for first_line, block in blocks(stream, source, reading.max_line_bytes):
+        start = top.end_in(block, first_line)
+        yield block[:start], block[start:]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissingOfLabel:
+    """How many labels of one kind are missing, with an interval."""
+
+    name: str | None = None
+    missing: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuggestionReport:
+    """What `suggest` did. Counts are expected ones, with 90 % intervals that hold if c is right, or are by answers."""
+
+    missing: float  # How many labels are missing.
+    missing_low: float
+    missing_high: float
+    listed: int  # How many are listed, or were to be filled in.
+    listed_never_annotated: int  # How many of those are of labels that are never annotated.
+    right: float  # How many of those listed are right.
+    right_low: float
+    right_high: float
+    worth_filling_in: int  # How many of them, the first ones, to fill in for the largest expected F1.
+    # How many labels were written into the copy of the data; None where suggestions were listed.
+    filled_in: int | None
+    expected_f1_before: float  # The expected micro-F1 of the labels of the data.
+    expected_f1_after: float  # The same with those that are worth filling in.
+    review: ReviewCounts | None = None  # Counts of the decisions in review files.
+    # What was decided of single cells; it corrects the probabilities of the cells listed.
+    judged: ByDecisions | None = None
+    # Answers to questions, which c, the probabilities and the intervals come from; None where there are none.
+    answers: int | None = None
+    # What c, and so all this, rests on where it comes from annotations alone.
+    c_assumption: str | None = None
+    per_label: dict[int, MissingOfLabel]
+    # `ids`, `annotations`: The labels, as written in files, and how many instances have each.
+    ids: np.ndarray = field(metadata=HIDDEN)
+    annotations: np.ndarray = field(metadata=HIDDEN)
+    cells: Cells = field(metadata=HIDDEN)  # Those listed, or to be filled in; columns are places in `ids`.
+    record_ids: RecordIds | None = field(metadata=HIDDEN)  # The ids of instances, where they have some.
+    names: LabelNames | None = field(metadata=HIDDEN)  # To show labels by.
+    # The label frequency behind all numbers, as `mpu estimate-c` reports it; None where the options set it.
+    frequency: estimate_c.FrequencyReport | None = field(metadata=HIDDEN)
+    warnings: tuple[str, ...]  # What the user should know before trusting this.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """What `suggest` writes, by the options of `mpu suggest`: each file as a whole or not at all."""
+
+    # A review file in which nothing is decided or, if `fill`, a copy of the data. None: neither is written.
+    target: str | Path | None = None
+    fill: bool = False
+    suspects: str | Path | None = None
+    out_of_fold: Path | None = None
+    model: Path | None = None
+    by_number: bool = False
+    suggestible: Suggestible = EVERY_LABEL
+    why: bool = False
+
+
+def suggest(
+    sources: Sources,
+    outputs: Outputs,
+    options: Options,
+    choice: Choice,
+    *,
+    fill_implied: bool = False,
+    run: Run = DEFAULT_RUN,
+) -> SuggestionReport:
+    """Find the labels that are missing from a file, and list them or fill them in.
+
+    `options`: as for `train.train`.
+    `choice`: which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
+    `fill_implied`: fill in what is implied too, by the rules of `sources`.
+    Raises InputError (as of `training_set`, or a file cannot be read twice where labels are to be filled
+    in), MpuError (the data cannot be learned from, or an output cannot be written).
+    """
+    if fill_implied and sources.rules is None:
+        raise MpuError("nothing says which labels imply others, so none can be filled in; give --implied RULES")
+    _refuse_files(sources, outputs, options)
+    suspects, warnings = Cells.none(), []
+    with ExitStack() as stack:
+        save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
+        data = training_set(sources, run, is_read_again=outputs.fill)
+        problem = data.problem
+        checksum = data.checksum() if not outputs.fill or outputs.suspects is not None else ""
+        asked = data.resolved(options)
+        names = None if outputs.by_number else data.names
+        choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
+        fitted = None
+        if data.scores is not None:
+            evidence = Evidence.of_scores(data.scores, problem, asked, run)
+            warnings += [] if data.review is None else data.review.cautions(data.names)
+            warnings += data.left_out_of(evidence.estimates)
+        else:
+            fitted = data.fit(asked, run, hold_out_all=True)
+            evidence = fitted.evidence(problem)
+        found = find(evidence, problem, data.ids, choice, data.implications, run)
+        if outputs.suspects is not None:
+            suspects = found.suspects(choice.top)
+            write_cells(outputs.suspects, suspects, found, checksum, sources.file, names, data.record_ids)
+        if outputs.out_of_fold is not None and fitted is not None:
+            write_out_of_fold(outputs.out_of_fold, fitted, data.ids, data.instances_of_file)
+        if save is not None and fitted is not None:
+            files = provenance.of_files(data.described(), sources.others())
+            save(data.assembled(fitted, options, run, files))
+        filled = None
+        if outputs.fill and outputs.target is not None:
+            most = found.filling_in.size if choice == Choice() else None
+            filled = _fill_in(sources, outputs, data, found, most, data.implications if fill_implied else None)
+            if filled_beside(outputs.target) is None:
+                warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
+        elif outputs.target is not None:
+            why = None
+            if outputs.why and fitted is not None:
+                why = _why(fitted, problem.features, found.listed, data, outputs.by_number)
+            where = checksum, sources.file, names, data.record_ids
+            write_cells(outputs.target, found.listed, found, *where, why)
+    if len(suspects) > 1 and not suspects.probabilities.any():
+        warnings.append(
+            f"all {len(suspects):,} suspects that are listed have probability 0: nothing tells them apart, and "
+            "they are in the order of the instances"
+        )
+    frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
+    report = _report(data, found, names, frequency)
+    return replace(report, filled_in=filled, warnings=(*evidence.warnings, *warnings))
+
+
+def _beside(outputs: Outputs, sources: Sources) -> tuple[Path | None, Path | None]:
+    """Return where the list of what is filled in goes, and the rules on broader labels; None: nowhere."""
+    listed = filled_beside(outputs.target) if outputs.fill and outputs.target is not None else None
+    return listed, None if listed is None or sources.rules is None else implied_file(str(outputs.target))
+
+
+def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
+    """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice."""
+    listed, rules = _beside(outputs, sources)
+    inputs = {
+        **sources.by_option(),
+        "--c": frequency_file(options),
+        "--implied": sources.rules,
+        **outputs.suggestible.by_option(),
+    }
+    written = {
+        "--output": outputs.target,
+        "the list beside --output": listed,
+        "the rules beside --output": rules,
+        "--suspects": outputs.suspects,
+        "--oof": outputs.out_of_fold,
+        "--model": outputs.model,
+    }
+    refuse_overlaps(inputs, written, ("--model",))
+    refuse_unwritable(outputs.target, outputs.suspects, outputs.out_of_fold)
+    if outputs.fill:
+        refuse_stream(sources.file)
+    if listed is not None and listed.absolute() == filled_file(str(sources.file)).absolute():
+        raise MpuError(f"{listed} says what is filled in, and would stand beside FILE too; give --output another name")
+
+
+def _fill_in(
+    sources: Sources,
+    outputs: Outputs,
+    data: TrainingData,
+    found: Suggestions,
+    most: int | None,
+    rules: Implications | None,
+) -> int:
+    """Write the data filled in, with their rules on broader labels beside them; return how many labels are new."""
+    assert outputs.target is not None
+    of_file = sources.reading, data.instances_of_file, data.file_content
+    beside = _beside(outputs, sources)[1]
+    if beside is not None and data.implications is not None:
+        with open_output(beside) as out:
+            out.write(implication_lines(data.implications.next_broader()).encode())
+    return write_filled(sources.file, outputs.target, found, most, rules, *of_file)
+
+
+def _report(
+    data: TrainingData, found: Suggestions, names: LabelNames | None, frequency: estimate_c.FrequencyReport | None
+) -> SuggestionReport:
+    missing, right, each = found.of_all, found.right, found.of_labels
+    of_labels = zip(found.ids.tolist(), np.c_[each.expected, each.low, each.high].tolist(), strict=True)
+    return SuggestionReport(
+        missing=float(missing.expected),
+        missing_low=float(missing.low),
+        missing_high=float(missing.high),
+        listed=len(found.listed),
+        listed_never_annotated=int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
+        right=float(right.expected),
+        right_low=float(right.low),
+        right_high=float(right.high),
+        worth_filling_in=found.filling_in.size,
+        filled_in=None,
+        expected_f1_before=found.filling_in.f1_before,
+        expected_f1_after=found.filling_in.f1_after,
+        review=data.review,
+        judged=found.by_decisions,
+        answers=found.answers or None,
+        per_label={
+            label: MissingOfLabel(name=None if names is None else names.name(label), missing=of, low=low, high=high)
+            for label, (of, low, high) in of_labels
+        },
+        ids=found.ids,
+        annotations=np.diff(found.annotated.tocsc().indptr),
+        cells=found.listed,
+        record_ids=data.record_ids,
+        names=names,
+        frequency=frequency,
+        c_assumption=None if frequency is None else frequency.assumption,
+        warnings=(),
+    )
+
+
+def _why(fitted: Fitted, features: csr_array, listed: Cells, data: TrainingData, by_number: bool) -> list[str]:
+    """Return, for each suggestion, the features that speak most for it, by name where they have names."""
+    names = None if by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
+    return list(map("; ".join, named_reasons(fitted.model, features, listed.rows, listed.columns, names)))
 
 
 @click.command("suggest")
@@ -72,7 +534,7 @@ if TYPE_CHECKING:
 @scores_option
 @json_option
 @verbosity_options
-def suggest(
+def command(
     sources: "Sources",
     form: str,
     top: int | None,
@@ -113,11 +575,7 @@ def suggest(
       mpu suggest news.svm --format svm -o filled.svm
       mpu suggest news.svm --scores forest-oof.txt -o missing.tsv
     """
-    from mpu_cli.commands import estimate_c
-    from mpu_cli.commands import suggest as command
-    from mpu_cli.core.suggest.suggestions import Choice
-
-    outputs = command.Outputs(fill=form == "svm", **of_outputs)
+    outputs = Outputs(fill=form == "svm", **of_outputs)
     output, oof, model, why = outputs.target, outputs.out_of_fold, outputs.model, outputs.why
     if fill_implied and form != "svm":
         raise click.UsageError("--fill-implied needs --format svm.")
@@ -150,7 +608,7 @@ def suggest(
         others["options of training"] = options != Options(c=options.c, folds=options.folds, sample=options.sample)
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--scores stands in place of a training: leave out {unused[0]}.")
-    report = command.suggest(
+    report = suggest(
         sources, outputs, options, Choice(top, min_probability, per_instance), fill_implied=fill_implied, run=run
     )
     give(report, as_json, _say)

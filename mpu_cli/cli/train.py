@@ -1,12 +1,20 @@
-"""``mpu train``: its options, ``--accept-on``, and the help that lists them in groups."""
+"""Train a model on files, here or by a cluster, and report it: ``mpu train``."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import numpy as np
 
+from mpu_cli import bundle
+from mpu_cli.bundle import TrainedModel, provenance
+from mpu_cli.cli.acceptance import Acceptance
+from mpu_cli.cli.gate import Gate, Outcome
+from mpu_cli.cli.history import append, refuse_unappendable
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options
 from mpu_cli.cli.options import (
     FILE,
@@ -20,19 +28,202 @@ from mpu_cli.cli.options import (
     run_options,
     training_files,
 )
+from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import give, json_option, print_report
 from mpu_cli.cli.progress import by_name
-from mpu_cli.commands.acceptance import Acceptance
+from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import RBF, Options
-from mpu_cli.errors import STANDARD_STREAM, RejectedError
+from mpu_cli.errors import STANDARD_STREAM, OverlapError, RejectedError, without_secrets
+from mpu_cli.inputs.cluster_data import cluster_data
+from mpu_cli.inputs.fitted import Fitted
+from mpu_cli.inputs.read_sources import training_set
+from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, TrainingData, frequency_file
+from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.memory import peak_bytes
 from mpu_cli.runtime.options import options_of
+from mpu_cli.runtime.parallel import in_background
+from mpu_cli.runtime.report import HIDDEN, INLINE, as_json
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
+from mpu_cli.runtime.urls import is_url
+from mpu_cli.svmlight.streams import Files, files_of, refuse_unwritable, stem
+from mpu_cli.text.stored import packed
 
-if TYPE_CHECKING:
-    from mpu_cli.cluster.on_cluster import OnCluster
-    from mpu_cli.commands.train import Saving
-    from mpu_cli.inputs.training_data import Sources
-    from mpu_cli.runtime.run import Run
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingReport:
+    """The result of `train`."""
+
+    model: Path  # The directory that was written.
+    instances: int
+    features: int  # Those that occur.
+    labels: int
+    labels_never_annotated: int | None = None  # Labels that have names or features alone; None where there are none.
+    review: ReviewCounts | None = None  # Counts of the decisions in review files.
+    findings: dict[str, Any] = field(metadata=INLINE)
+    c_assumption: str | None = None  # What c rests on where it comes from annotations alone.
+    threshold: float | None = None  # From which probability on a label is predicted: one that all labels share.
+    thresholds: dict[int, float] | None = None  # The same where labels have thresholds of their own, by number.
+    seconds: dict[str, float]  # Wall time of each step.
+    peak_bytes: int  # Of memory.
+    cluster: ClusterWork | None = None  # How a cluster carried it out.
+    acceptance: Outcome | None = None  # With --accept-on.
+    annotations: int = field(metadata=HIDDEN)  # How many labels of instances are annotated.
+    warnings: tuple[str, ...]  # What the user should know before trusting the model.
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryLine:
+    """A line about a training in a history."""
+
+    time: str
+    model: Path
+    file: str  # The data, as they were named.
+    instances: int
+    features: int
+    labels: int
+    annotations: int
+    c: float | None  # The mean over labels, where each has its own.
+    c_estimated: bool | None
+    c_interval: Sequence[float] | None  # Empty if there is none. Of 90 %.
+    expected_micro_f1: float | None  # On complete labels: out of fold, corrected for c.
+    expected_micro_f1_interval: Sequence[float] | None  # Of 90 %, by the sampling of instances and the interval of c.
+    seconds: float  # Of all steps.
+    warnings: list[str]  # What to know before this is used; the same lines are on standard error.
+    cluster: ClusterWork | None = None
+    acceptance: Outcome | None = field(default=None, metadata=INLINE)  # With --accept-on.
+
+
+_DEFAULTS = Options()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saving:
+    """How a model is saved, and what is written beside it: options of `mpu train`."""
+
+    out_of_fold: Path | None = None
+    history: Path | None = None
+    acceptance: Acceptance | None = None  # By what the new model takes the place of the present one. Default: it does.
+
+
+def train(
+    sources: Sources,
+    target: Path,
+    options: Options = _DEFAULTS,
+    *,
+    on: OnCluster | None = None,
+    saving: Saving = Saving(),
+    run: Run = DEFAULT_RUN,
+) -> TrainingReport:
+    """Learn a model of all labels of files, and write it.
+
+    An existing model is replaced only when the new one is complete, and accepted if that is asked for.
+
+    `sources`: with `on`, the workers read the data, by their full names; the model and the predictions
+    out of fold are written here.
+    `options`: `c` may be the Path of a file.
+    `on`: where workers read and learn. Default: this process does.
+    Raises InputError, ClusterError (as of `training_set`, or the file of label frequencies cannot be read), BusyError
+    (another training is at work there), MpuError (nothing can be learned from the data, or the model cannot be
+    written).
+    """
+    _refuse_files(sources, target, options, saving)
+    hold_out_all = saving.out_of_fold is not None
+    seconds: dict[str, float] = {}
+    with ExitStack() as stack:
+        save = stack.enter_context(bundle.writer(target))
+        gate = None
+        if saving.acceptance is not None:
+            gate = Gate.opened(saving.acceptance, target, sources.reading, run.timed(seconds))
+        data: AnnotatedData
+        if on is None:
+            data = training_set(sources, run.timed(seconds))
+        else:
+            data = stack.enter_context(cluster_data(sources, on, run.timed(seconds)))
+        if gate is not None and isinstance(data, TrainingData):
+            gate.refuse_seen(data.features)
+        if gate is not None and data.stored_vectorizer is not None:
+            gate.refuse_other_numbers(packed(data.stored_vectorizer))
+        described = in_background(data.described)  # while models are learned
+        asked = data.resolved(options)
+        fitted = data.fit(asked, run, hold_out_all)
+        with run.timed(seconds).step(Step.WRITE):
+            if saving.out_of_fold is not None:
+                write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.instances_of_file)
+            files = provenance.of_files(described.result(), sources.others())
+            model = data.assembled(fitted, options, run, files)
+            if gate is None:
+                save(model)
+        report = _report(model, target, data, fitted, seconds)
+        report = replace(report, cluster=data.work())
+        if gate is not None:
+            outcome = gate.test(model, data.counts(fitted).true_per_instance)
+            spent, warnings = report.seconds | {Step.TEST: seconds[Step.TEST]}, (*report.warnings, *outcome.warnings)
+            report = replace(report, warnings=warnings, seconds=spent, peak_bytes=peak_bytes(), acceptance=outcome)
+            if outcome.accepted:
+                gate.replace_present(save, model)
+    if saving.history is not None:
+        append(saving.history, as_json(_line(report, sources)))
+    return report
+
+
+def _refuse_files(sources: Sources, target: Path, options: Any, saving: Saving) -> None:
+    """Refuse, before any training, files that would overwrite each other, or that cannot be written."""
+    test = None if saving.acceptance is None else saving.acceptance.test
+    inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
+    outputs = {
+        "--output": target,
+        "--oof": saving.out_of_fold,
+        "--history": saving.history,
+    }
+    refuse_overlaps(inputs, outputs, ("--output",))
+    for name, path in sources.by_option().items():
+        with suppress(OSError):
+            if test is not None and path is not None and Path(path).samefile(test):
+                raise OverlapError(f"{name} and --accept-on are the same file, {test}; no training may see it")
+    refuse_unwritable(saving.out_of_fold)
+    if saving.history is not None:
+        refuse_unappendable(saving.history)
+
+
+def _report(
+    model: TrainedModel, target: Path, data: AnnotatedData, fitted: Fitted, seconds: dict[str, float]
+) -> TrainingReport:
+    thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
+    shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
+    return TrainingReport(
+        model=target,
+        instances=len(data),
+        features=len(model.occurring.indices),
+        labels=len(data.ids),
+        labels_never_annotated=len(data.never_annotated) or None,
+        review=data.review,
+        findings=fitted.findings,
+        c_assumption=fitted.estimates.assumption,
+        threshold=shared,
+        thresholds=thresholds if shared is None else None,
+        seconds={Step.READ: seconds[Step.READ], **fitted.seconds, Step.WRITE: seconds[Step.WRITE]},
+        peak_bytes=peak_bytes(),
+        annotations=int(data.annotations.sum()),
+        warnings=fitted.warnings,
+    )
+
+
+def _line(report: TrainingReport, sources: Sources) -> HistoryLine:
+    c = report.findings.get("c")
+    shared = ("model", "instances", "features", "labels", "annotations", "cluster", "acceptance")
+    found = ("c_estimated", "c_interval", "expected_micro_f1", "expected_micro_f1_interval")
+    values: dict[str, Any] = {name: getattr(report, name) for name in shared}
+    values |= {name: report.findings.get(name) for name in found}
+    return HistoryLine(
+        time=provenance.now(),
+        file=without_secrets(str(sources.file)),
+        c=float(np.mean(c)) if isinstance(c, list) else c,
+        seconds=round(sum(report.seconds.values()), 3),
+        warnings=list(report.warnings),
+        **values,
+    )
 
 
 def _acceptance(accept_on: str | None, **values: Any) -> Acceptance | None:
@@ -136,7 +327,7 @@ file of --label-features. Labels that have a name there, and are never annotated
 @label_features_option
 @json_option
 @verbosity_options
-def train(
+def command(
     sources: "Sources",
     output: Path | None,
     learning: Options,
@@ -158,11 +349,6 @@ def train(
       mpu train news.svm --reviewed checked.tsv   # with labels verified by people; see `mpu review`
       mpu train news.svm --accept-on test.svm --keep 5     # keeps the present model if the new one is worse
     """
-    from dataclasses import replace
-
-    from mpu_cli.commands import train as command
-    from mpu_cli.svmlight.streams import Files
-
     if output is None:
         if sources.file == "-":
             raise click.UsageError("Standard input has no name to call the model after: give -o MODEL.")
@@ -171,12 +357,12 @@ def train(
         output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
-    saving = command.Saving(out_of_fold=oof, **of_saving)
+    saving = Saving(out_of_fold=oof, **of_saving)
     if "-" in map(str, (saving.out_of_fold, saving.history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if on is not None:
         _refuse_on_cluster(sources, saving, learning)
-    done = command.train(sources, output, learning, on=on, saving=saving, run=run)
+    done = train(sources, output, learning, on=on, saving=saving, run=run)
     seconds = by_name(done.seconds)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
     give(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)
@@ -187,8 +373,6 @@ def train(
 
 def _refuse_on_cluster(sources: "Sources", saving: "Saving", options: Options) -> None:
     """Raise UsageError where an option is not for a cluster."""
-    from mpu_cli.svmlight.streams import files_of
-
     others = {
         "--features": options.features == RBF,
         "--loss": options.loss not in (None, DEFAULT_LOSS),
@@ -207,7 +391,4 @@ def _refuse_on_cluster(sources: "Sources", saving: "Saving", options: Options) -
 
 def default_model(source: str) -> Path:
     """Name the model after the data: news.svm.gz gives news.mpu, beside it; a URL gives one in this directory."""
-    from mpu_cli.runtime.urls import is_url
-    from mpu_cli.svmlight.streams import stem
-
     return (Path() if is_url(source) else Path(source).parent) / f"{stem(source)}.mpu"

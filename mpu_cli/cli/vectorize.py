@@ -1,20 +1,457 @@
-"""``mpu vectorize``."""
+"""Make a data file of texts with tags, reading them for their languages, their features, and to write vectors."""
 
-from typing import TYPE_CHECKING, Any
+import hashlib
+import logging
+from array import array
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import filterfalse
+from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
+from scipy.sparse import csr_array
 
 from mpu_cli.cli.messages import info, verbosity_options, warn
 from mpu_cli.cli.options import FILE, is_set, max_line_bytes_option, option, options_as_one
 from mpu_cli.cli.printing import json_option, print_json
 from mpu_cli.cli.progress import progress
-from mpu_cli.errors import counted
+from mpu_cli.errors import DataError, InputError, counted, shown
+from mpu_cli.names.lines import as_a_file
+from mpu_cli.names.name_files import is_uri
+from mpu_cli.names.naming import GROUPS, IDS
+from mpu_cli.runtime import report
+from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
-from mpu_cli.text.analyzer import TextOptions
-from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
+from mpu_cli.runtime.report import HIDDEN
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, open_output, read_twice
+from mpu_cli.svmlight.writer import write_instances
+from mpu_cli.text import stored
+from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
+from mpu_cli.text.fields import holder
+from mpu_cli.text.labels import Labels, confusable, is_thesaurus, read_labels, read_thesaurus
+from mpu_cli.text.languages import languages_of, of_collection, strangers
+from mpu_cli.text.records import (
+    DEFAULT_FIELDS,
+    FORMATS,
+    ID,
+    SEPARATOR,
+    TAGS,
+    TEXT,
+    Bad,
+    Fields,
+    Record,
+    field_list,
+    form_and_fields,
+    no_field,
+    open_records,
+    read_rows_and_records,
+)
+from mpu_cli.text.sidecars import (
+    Vectorization,
+    check_target,
+    directory_of,
+    from_one,
+    read_vectorization,
+    write_directory,
+)
+from mpu_cli.text.stored import Records, written
 
-if TYPE_CHECKING:
-    from mpu_cli.commands.vectorize import VectorizationReport
+_CHANGED = "changed while it was being read; try again"
+_MOST_LISTED = 20  # bad records
+_log = logging.getLogger(__name__)
+_MOST_NAMED = 3  # tags in a caution
+_LINES_KEPT = 3  # of tags without a number
+
+
+@dataclass(frozen=True)
+class Source:
+    """Records to be read, by the options of `mpu vectorize`."""
+
+    file: str | Path
+    form: str | None = None
+    # `text`, `tags`, `id`, `separator`, `language_field`: as in `Fields`; empty or None: the default, or the one of the
+    # file whose vectoriser is used
+    text: tuple[str, ...] = ()
+    tags: str | None = None
+    id: str | None = None
+    separator: str | None = None
+    language_field: str | None = None
+    group: str | None = None
+    skip_bad: bool = False
+    max_line_bytes: int = MAX_LINE_BYTES
+
+    def fields(self, default: Fields) -> Fields:
+        """Return the fields, those that were not chosen by default."""
+        return Fields(
+            self.text or default.text,
+            self.tags or default.tags,
+            self.id or default.id,
+            self.separator or default.separator,
+            needs_tags=bool(self.tags),
+            needs_id=bool(self.id),
+            language=self.language_field or default.language,
+            group=self.group or "",
+        )
+
+
+@dataclass(kw_only=True)
+class VectorizationReport:
+    """The result of `vectorize`."""
+
+    instances: int
+    annotations: int  # Labels of all instances.
+    # `labels`, `features`: How many there are, also those that occur in no instance.
+    labels: int
+    features: int
+    stem: str  # The languages of the stems, with commas between them, or "none".
+    lead: str  # The beginning of a text that counts more: "line", "dash", or a number of words.
+    languages: dict[str, int]  # How many texts are in each language, of those whose language is clear.
+    empty: int  # Texts that are empty.
+    unknown: int  # Other texts without a feature.
+    bad: int  # Bad records that were left out.
+    listed: list[Bad] = field(metadata=HIDDEN)  # The first of them.
+    cautions: list[str] = field(metadata=HIDDEN)  # Warnings.
+
+
+def vectorize(
+    source: Source,
+    target: str | Path,
+    *,
+    options: TextOptions | None = None,
+    labels: str | Path | None = None,
+    language: str | None = None,
+    like: str | Path | None = None,
+    run: Run = DEFAULT_RUN,
+) -> VectorizationReport:
+    """Make a LIBSVM file of texts with tags, and beside it a directory with all that is needed to do that again.
+
+    Features and labels count from 1. Labels are numbered as in the file of names, then as in the earlier file; tags
+    that are in neither follow, the more frequent ones first where there is no earlier file.
+
+    `target`: the data file, compressed by suffix. ``-`` and what is no regular file get no directory.
+    `options`: how texts become vectors. Not with `like`.
+    `labels`, `language`: a file of names, as `text.labels.read_labels` reads it, or a thesaurus, and the language of
+    its names. Not with `like`.
+    `like`: an earlier data file: its features, idf and numbers of labels are used.
+    Raises InputError (a file cannot be read; or a record is bad, unless those are skipped), MpuError (an output cannot
+    be written).
+    """
+    form, default = form_and_fields(source.file, source.form, DEFAULT_FIELDS)
+    directory = directory_of(target)
+    if directory is not None:
+        check_target(directory)
+    vectorization = None if like is None else read_vectorization(like)
+    names, cautions = _named(labels, language)
+    if names.of_several:
+        _log.info(f"{shown(labels)}: {counted(len(names.of_several), 'name')} of several labels, kept apart by number")
+    n_numbered = len(names if vectorization is None else vectorization.labels)
+    fields = source.fields(default if vectorization is None else vectorization.fields)
+    reader = _Reader(source, form, fields)
+    with ExitStack() as stack:
+        open_first, open_again = stack.enter_context(read_twice(source.file, open_records))
+        with open_output(target) as out:
+            work, put = None, None
+            if directory is not None:
+                work, put = stack.enter_context(replacing_directory(directory))
+            first = None
+            if vectorization is None:
+                options, opened = options or TextOptions(), open_first
+                if options.stem is None and options.analyzer == "word":
+                    with run.step(Step.FIND_LANGUAGES), open_first() as stream:
+                        several = of_collection(languages_of(record.text for record in reader.records(stream)))
+                    options = replace(options, stem=",".join(several)) if len(several) > 1 else options
+                    first, opened = reader.content, open_again
+                with run.step(Step.READ_TEXTS), opened() as stream:
+                    vectorization = _fit(reader, stream, options, names)
+                if first not in (None, reader.content):
+                    raise InputError(str(source.file), None, _CHANGED)
+                first = reader.content
+            else:
+                open_again = open_first
+            writer = VectorWriter(out, work, vectorization, n_numbered)
+            with run.step(Step.WRITE_VECTORS) as tick, open_again() as stream:
+                for _ in writer.write(reader.records(stream)):
+                    tick()
+            if first not in (None, reader.content):
+                raise InputError(str(source.file), None, _CHANGED)
+            if work is not None:
+                assert reader.content is not None  # all has been read
+                records = Records.beside(target, source.file, form, source.skip_bad, reader.content[1])
+                write_directory(work, vectorization.vectorizer, vectorization.labels, fields, writer.content(), records)
+        if put is not None:
+            put()
+    if like is None:
+        cautions += _without_tags(reader, writer)
+    report = _report(reader, writer, vectorization, labels if like is None else like, n_numbered)
+    return replace(report, cautions=[*cautions, *report.cautions])
+
+
+def _named(labels: str | Path | None, language: str | None) -> tuple[Labels, list[str]]:
+    """Return the labels that a file names, and warnings."""
+    if labels is None:
+        return Labels(), []
+    if not is_thesaurus(labels):
+        return read_labels(labels), []
+    thesaurus = read_thesaurus(labels, language)
+    cautions = []
+    if thesaurus.others and language is None:
+        cautions.append(
+            f"{shown(labels)} has names in {', '.join([thesaurus.language, *thesaurus.others])}: those in "
+            f"{thesaurus.language!r} are used; --language takes another"
+        )
+    if thesaurus.deprecated:
+        cautions.append(
+            f"{counted(thesaurus.deprecated, 'deprecated concept')} of {shown(labels)}: no labels, unless a record has "
+            "them, and never suggested"
+        )
+    return thesaurus.labels, cautions
+
+
+class VectorWriter:
+    """Writes records as lines of a data file, and their ids and groups to files of a directory, if there is one.
+
+    Tags that are not among the labels of the vectorization are added; `n_numbered` had a number before.
+
+    `instances`, `annotations`: instances written, and labels of all of them.
+    `empty`, `unknown`: texts that are empty, and others without a feature.
+    `languages`: how many texts are in each language.
+    `mended`: records in which a tab or line end of a tag, id or group was made a blank.
+    `of_several`: how often each tag occurs that is the name of several labels.
+    `added`: the first few labels without a number before, each with the line of a record that has it.
+    """
+
+    def __init__(self, out: Writable, directory: Path | None, vectorization: Vectorization, n_numbered: int) -> None:
+        self._counted = Counted(out)
+        self._directory = directory
+        self._vectorization = vectorization
+        self._n_numbered = n_numbered
+        self._id_hashes = array("Q")
+        self._id_lines = array("Q")
+        self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
+        self.languages: Counter[str] = Counter()
+        self.of_several: Counter[str] = Counter()
+        self.added: dict[int, int] = {}
+
+    def write(self, records: Iterable[Record]) -> Iterator[int]:
+        """Write records. Yield the number of instances after each batch."""
+        for batch in batches(records, Record.size):
+            vectors = self._vectorization.vectorizer.transform([record.text for record in batch])
+            self.languages += languages_of(record.text for record in batch)
+            labels = self._labels(batch)
+            write_instances(self._counted, Dataset(labels, from_one(vectors)))
+            self._hash_ids(batch)
+            self._write_names(IDS, [record.id for record in batch])
+            self._write_names(GROUPS, [record.group for record in batch])
+            empty = sum(not record.text.strip() for record in batch)
+            self.empty += empty
+            self.unknown += int(np.count_nonzero(np.diff(vectors.indptr) == 0)) - empty
+            self.mended += sum(record.mended for record in batch)
+            self.annotations += labels.nnz
+            self.instances += len(batch)
+            yield self.instances
+
+    def content(self) -> stored.Content:
+        """Return what was written."""
+        return stored.Content(self.instances, len(self._vectorization.labels), *self._counted.content())
+
+    def repeated_ids(self) -> tuple[int, tuple[int, int] | None]:
+        """Return how many records have the id of one before them, and the lines of the first such pair."""
+        hashes = np.frombuffer(self._id_hashes, np.uint64) if self._id_hashes else np.zeros(0, np.uint64)
+        order = np.argsort(hashes, kind="stable")
+        again = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
+        if not len(again):
+            return 0, None
+        first = again[np.argmin(order[again + 1])]
+        return len(again), (self._id_lines[order[first]], self._id_lines[order[first + 1]])
+
+    def _labels(self, batch: list[Record]) -> csr_array:
+        numbers: list[int] = []
+        ends = [0]
+        for record in batch:
+            numbers += sorted({self._number(tag, record.line) for tag in record.tags})
+            ends.append(len(numbers))
+        shape = (len(batch), len(self._vectorization.labels) + 1)
+        return csr_array((np.ones(len(numbers), bool), numbers, ends), shape=shape)
+
+    def _number(self, tag: str, line: int) -> int:
+        labels = self._vectorization.labels
+        if tag in labels.of_several:
+            self.of_several[tag] += 1
+        number = labels.number(tag) or labels.add(tag)
+        if number > self._n_numbered and len(self.added) < _LINES_KEPT:
+            self.added.setdefault(number, line)
+        return number
+
+    def _hash_ids(self, batch: list[Record]) -> None:
+        for record in batch:
+            if record.id is not None:
+                digest = hashlib.blake2b(record.id.encode(), digest_size=8).digest()
+                self._id_hashes.append(int.from_bytes(digest))
+                self._id_lines.append(record.line)
+
+    def _write_names(self, name: str, of_records: list[str | None]) -> None:
+        lines = "".join(f"{one}\n" for one in of_records if one is not None)
+        if self._directory is not None and lines:
+            with (self._directory / name).open("a", encoding="utf-8", newline="\n") as file:
+                file.write(lines if self.instances else as_a_file(lines))
+
+
+class _Reader:
+    """Reads good records, and counts the bad ones."""
+
+    def __init__(self, source: Source, form: str, fields: Fields) -> None:
+        self._source = source
+        self._form = form
+        self.name = str(source.file)
+        self.fields = fields
+        self.good = self.bad = 0
+        self.content: Content | None = None
+        self.listed: list[Bad] = []
+        self.names: list[str] = []  # of the fields of a record
+        self.has_tags = False  # whether a record has the field of tags
+
+    def records(self, stream: ReadableLines) -> Iterator[Record]:
+        """Read a stream from the start. InputError at the first bad record, unless those are skipped."""
+        self.good, self.bad, self.listed = 0, 0, []
+        counted = Counted(stream)
+        limit = self._source.max_line_bytes
+        for row, record in read_rows_and_records(counted, self.name, self._form, self.fields, limit):
+            if isinstance(record, Record):
+                assert not isinstance(row, Bad)  # there would be no record of it
+                self.good += 1
+                self.names = self.names or list(row.fields)
+                self.has_tags |= holder(row.fields, self.fields.tags) is not None
+                yield record
+                continue
+            problems = [] if isinstance(row, Bad) else [no_field(name, row.fields) for name in self.fields.text]
+            hint = "; --text names the one that has the text" * (record.problem in problems)
+            bad = replace(record, problem=record.problem + hint)
+            if self._source.skip_bad:
+                self.bad += 1
+                if len(self.listed) < _MOST_LISTED:
+                    self.listed.append(bad)
+            else:
+                raise InputError(self.name, bad.line, f"{bad.problem}; --skip-bad leaves bad records out")
+        self.content = counted.content()
+
+
+def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: Labels) -> Vectorization:
+    """Fit a vectoriser, and number the tags that have no number yet: the more frequent first, then by the alphabet."""
+    from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; the help needs none
+
+    new: Counter[str] = Counter()
+
+    def texts() -> Iterator[str]:
+        for record in reader.records(stream):
+            new.update(tag for tag in record.tags if labels.number(tag) is None)
+            yield record.text
+
+    def names() -> Iterator[str]:  # asked for when all texts have been read
+        for tag in sorted(new, key=lambda tag: (-new[tag], tag)):
+            if labels.number(tag) is None:  # of several names of a deprecated concept, the first one
+                labels.add(tag)
+        for of_label in labels.names:
+            yield from filterfalse(is_uri, of_label)
+
+    vectorizer = Vectorizer(**written(options))
+    try:
+        names_of_labels = names()
+        vectorizer.fit(texts(), names=names_of_labels)
+        deque(names_of_labels, maxlen=0)  # hashed features need no names, but tags their numbers
+    except DataError as error:
+        if reader.good:
+            raise InputError(reader.name, None, str(error)) from error
+    if not reader.good:
+        if reader.listed:
+            first = reader.listed[0]
+            raise InputError(reader.name, first.line, f"{first.problem}; no record is good")
+        raise InputError(reader.name, None, "there are no records")
+    return Vectorization(vectorizer, labels, reader.fields)
+
+
+def _report(
+    reader: _Reader, writer: VectorWriter, vectorization: Vectorization, numbered: str | Path | None, n_numbered: int
+) -> VectorizationReport:
+    vectorizer = vectorization.vectorizer
+    return VectorizationReport(
+        instances=writer.instances,
+        annotations=writer.annotations,
+        labels=sum(map(bool, vectorization.labels.names)),
+        features=vectorizer.width,
+        stem=vectorizer.options_.stem or NO_STEMS,
+        lead=str(vectorizer.options_.lead),
+        languages=dict(writer.languages.most_common()),
+        empty=writer.empty,
+        unknown=writer.unknown,
+        bad=reader.bad,
+        listed=reader.listed,
+        cautions=list(_cautions(writer, vectorization, numbered, n_numbered)),
+    )
+
+
+def _without_tags(reader: _Reader, writer: VectorWriter) -> Iterator[str]:
+    if not writer.annotations and not reader.has_tags:
+        yield (
+            f"no record has tags, so there is nothing to learn: there is no field {reader.fields.tags!r}, and --tags "
+            f"names the one that has them; {field_list(reader.names)}"
+        )
+
+
+def _cautions(
+    writer: VectorWriter, vectorization: Vectorization, numbered: str | Path | None, n_numbered: int
+) -> Iterator[str]:
+    labels = vectorization.labels
+    if numbered is not None and len(labels) > n_numbered:
+        first = ", ".join(f"{labels.names[number - 1][0]!r} (line {line})" for number, line in writer.added.items())
+        yield (
+            f"{counted(len(labels) - n_numbered, 'tag')} not among the names of {shown(numbered)}, numbered from "
+            f"{n_numbered + 1} on: {first}" + ", ..." * (len(labels) - n_numbered > len(writer.added))
+        )
+    if labels.shared:
+        yield (
+            f"{counted(labels.shared, 'line')} of {shown(numbered)} with the name of an earlier line: the same label, "
+            "so these numbers stay without a name"
+        )
+    if writer.of_several:
+        first = ", ".join(f"{tag!r} ({count:,})" for tag, count in writer.of_several.most_common(_MOST_NAMED))
+        yield (
+            f"{counted(writer.of_several.total(), 'tag')} that name several labels, taken for the first of these; URIs "
+            f"as tags tell them apart: {first}" + ", ..." * (len(writer.of_several) > _MOST_NAMED)
+        )
+    if alike := confusable(names[0] for names in labels.names if names):
+        first = ", ".join(f"{one!r} and {other!r}" for one, other in alike[:_MOST_NAMED])
+        yield (
+            f"{counted(len(alike), 'pair')} of labels that differ only by blanks or capital letters, kept apart: "
+            f"{first}" + ", ..." * (len(alike) > _MOST_NAMED)
+        )
+    repeated, lines = writer.repeated_ids()
+    if lines is not None:
+        yield (
+            f"{counted(repeated, 'record')} with the id of an earlier one (such as lines {lines[0]} and {lines[1]}); "
+            "each is an instance of its own"
+        )
+    if writer.mended:
+        yield f"tabs and line ends within tags, ids or groups became blanks, in {counted(writer.mended, 'record')}"
+    if others := strangers(writer.languages, vectorization.vectorizer.options_.languages, writer.instances):
+        yield others
+    if writer.empty or writer.unknown:
+        yield (
+            f"instances without features: {counted(writer.empty, 'empty text')}, "
+            f"{counted(writer.unknown, 'text')} without any known word"
+        )
+    if forgotten := vectorization.vectorizer.forgotten_:
+        yield (
+            f"there were too many different n-grams to count them all: {forgotten:,} rare ones were "
+            "forgotten on the way; --ngrams 1-1 or --hashing counts all"
+        )
 
 
 @click.command("vectorize")
@@ -76,7 +513,7 @@ if TYPE_CHECKING:
 @max_line_bytes_option
 @json_option
 @verbosity_options
-def vectorize(
+def command(
     output: str,
     labels: str | None,
     language: str | None,
@@ -103,14 +540,7 @@ def vectorize(
       mpu vectorize new.jsonl --like news.svm -o new.svm
       mpu vectorize books.csv --text title --text abstract --tags subjects --labels thesaurus.txt -o books.svm
     """
-    from mpu_cli.commands import vectorize as command
-    from mpu_cli.runtime import report
-    from mpu_cli.runtime.files import refuse_overlaps
-    from mpu_cli.runtime.run import Run
-    from mpu_cli.text.labels import is_thesaurus
-    from mpu_cli.text.sidecars import directory_of
-
-    source = command.Source(**of_source)
+    source = Source(**of_source)
     if source.group is not None and directory_of(output) is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
@@ -126,7 +556,7 @@ def vectorize(
     beside = None if directory_of(output) is None else str(directory_of(output))
     inputs = {"TEXTS": source.file, "--labels": labels, "--like": like}
     refuse_overlaps(inputs, {"--output": output, "its directory": beside}, ("its directory",))
-    done = command.vectorize(
+    done = vectorize(
         source,
         output,
         options=None if like is not None else options,

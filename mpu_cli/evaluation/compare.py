@@ -305,3 +305,9 @@ def labels_from_scores(scores: csr_array, threshold: float | None = None) -> csr
     The threshold is rounded to float32, as scores are, so that an equal score reaches it.
     """
     return over(scores, np.float32(THRESHOLD if threshold is None else threshold))
+
+
+def metric_names(ks: Sequence[int]) -> list[str]:
+    """Names of all metrics, in the order of the report."""
+    every = LabelSetMetrics(), RankingMetrics(tuple(ks)), PropensityScoredMetrics(ks=tuple(ks))
+    return [name for metrics in every for name in metrics.results()]

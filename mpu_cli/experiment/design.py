@@ -6,8 +6,9 @@ from types import EllipsisType
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from mpu_cli.commands.corrupt import remove_labels
+from mpu_cli.core.data.features import only_entries
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.svmlight.dataset import Dataset
@@ -111,3 +112,16 @@ def sizes_within(asked: tuple[int | EllipsisType, ...] | None, available: int, f
     if sizes[0] < folds:
         raise MpuError(f"{sizes[0]} instances are too few for {folds} folds")
     return tuple(sizes)
+
+
+def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...]) -> csr_array:
+    """Remove ``round(missing_rate * labels)`` of all labels (halves to even), every such subset equally likely.
+
+    With the same seed, labels removed at one rate are also removed at a higher one. So a curve over rates does not vary
+    by the draw. (`mpu corrupt`, which never has all labels in memory, cannot do this.) Labels are csr_array of bool,
+    shape (n, q), before and after.
+    """
+    order = np.random.default_rng(seed).permutation(labels.nnz)
+    keep = np.ones(labels.nnz, bool)
+    keep[order[: round(missing_rate * labels.nnz)]] = False
+    return only_entries(labels, keep)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.commands.evaluate import metric_names
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.evaluation.compare import metric_names
 from mpu_cli.evaluation.incomplete import corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
 from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities, PropensityScoredMetrics

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.manifest import manifest_of, parse
-from mpu_cli.commands.predict import Fitness, implications_of, reaching, select, with_implied
+from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.core.suggest.suggestions import Cells
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run

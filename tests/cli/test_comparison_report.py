@@ -1,7 +1,6 @@
 """How a comparison is printed."""
 
-from mpu_cli.cli.evaluate import print_comparison
-from mpu_cli.commands.evaluate import Compared, ComparisonReport, Evaluated
+from mpu_cli.cli.evaluate import Compared, ComparisonReport, Evaluated, print_comparison
 from mpu_cli.evaluation.bootstrap import Difference
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpu_cli.cli.experiment import experiment, methods_of, missing_rates_of, sizes_of
+from mpu_cli.cli.experiment import command as experiment
+from mpu_cli.cli.experiment import methods_of, missing_rates_of, sizes_of
 from mpu_cli.experiment.running import alone
 from tests.cli.training import message
 from tests.experiment.small import problem

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_cli.commands.apply import Retagged, Rewriter
+from mpu_cli.cli.apply import Retagged, Rewriter
 from mpu_cli.text.records import DEFAULT_FIELDS, form_and_fields
 
 TAGS = ("a", "b b", "é", "d")

@@ -5,8 +5,8 @@ import tracemalloc
 
 import pytest
 
-from mpu_cli.commands import corrupt as command
-from mpu_cli.commands.corrupt import Lists, corrupt
+from mpu_cli.cli import corrupt as command
+from mpu_cli.cli.corrupt import Lists, corrupt
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read

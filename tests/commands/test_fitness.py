@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.commands.predict import Fitness
+from mpu_cli.bundle.predicting import Fitness
 
 SAYS = "THE MODEL DOES NOT FIT THE DATA"
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
-from mpu_cli.commands import predict as command
-from mpu_cli.commands.predict import Output, predict, select, with_implied
+from mpu_cli.bundle.predicting import select, with_implied
+from mpu_cli.cli import predict as command
+from mpu_cli.cli.predict import Output, predict
 from mpu_cli.core.data.features import Columns
 from mpu_cli.core.data.implications import Implications
 from mpu_cli.core.data.predictions import Top

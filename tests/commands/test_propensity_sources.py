@@ -1,7 +1,7 @@
 import numpy as np
 
-from mpu_cli.commands.estimate_c import estimate
-from mpu_cli.commands.evaluate import PropensitySource
+from mpu_cli.cli.estimate_c import estimate
+from mpu_cli.cli.evaluate import PropensitySource
 from mpu_cli.errors import InputError
 from mpu_cli.evaluation.propensities import jain_propensities
 from mpu_cli.inputs.training_data import Sources

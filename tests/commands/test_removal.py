@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from mpu_cli.commands import corrupt as command
-from mpu_cli.commands.corrupt import Counts, LabelDraw, UniformDraw, remove_labels
+from mpu_cli.cli import corrupt as command
+from mpu_cli.cli.corrupt import Counts, LabelDraw, UniformDraw
 from mpu_cli.errors import MpuError
+from mpu_cli.experiment.design import remove_labels
 from tests.core.simulated import as_labels
 from tests.experiment.small import dense
 from tests.golden import refused

@@ -12,9 +12,9 @@ from collections import Counter
 from pathlib import Path
 
 from mpu_cli import bundle
+from mpu_cli.cli.train import train
 from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.on_cluster import OnCluster
-from mpu_cli.commands.train import train
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import OPTIONS, write_parts

@@ -5,11 +5,11 @@ import pytest
 from sklearn.metrics import f1_score
 
 from mpu_cli import jain_propensities, ranking_metrics
-from mpu_cli.commands.evaluate import metric_names
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.model.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
+from mpu_cli.evaluation.compare import metric_names
 from mpu_cli.experiment.cell import fit_and_predict, tune
 from mpu_cli.experiment.design import Design
 from mpu_cli.runtime.run import Run

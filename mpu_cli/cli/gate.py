@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.manifest import manifest_of
+from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept
-from mpu_cli.commands.acceptance import KS, Acceptance
-from mpu_cli.commands.candidates import collect
-from mpu_cli.commands.evaluate import conclusion_on
-from mpu_cli.commands.predict import Fitness
+from mpu_cli.cli.acceptance import KS, Acceptance
+from mpu_cli.cli.candidates import collect
+from mpu_cli.cli.evaluate import conclusion_on
 from mpu_cli.errors import BusyError, InputError, ModelError, OverlapError, shown, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
 from mpu_cli.runtime.report import HIDDEN

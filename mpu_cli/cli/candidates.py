@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.commands.predict import Fitness
-from mpu_cli.commands.prediction_files import in_folder
+from mpu_cli.bundle.predicting import Fitness
+from mpu_cli.cli.prediction_files import in_folder
 from mpu_cli.core.data.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.model.thresholds import reached
 from mpu_cli.errors import STANDARD_STREAM, InputError, OverflowingError

@@ -1,0 +1,152 @@
+"""What a model on disk predicts of instances: the labels that are chosen, and whether it fits them."""
+
+from dataclasses import astuple, dataclass, field
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.bundle.loading import TrainedModel
+from mpu_cli.core.data.predictions import Predictions, Top, all_reaching
+from mpu_cli.core.model.stacking import STACK_SCALE
+from mpu_cli.core.suggest.suggestions import Cells
+from mpu_cli.errors import MpuError, counted
+from mpu_cli.runtime.run import Run
+
+# Fewer instances may be unlike the others by chance.
+_FEWEST_INSTANCES = 10
+# docs/choices/texts.md, "Unknown features": test files that are like their training files have at most .027, and a
+# warning every night is one that nobody reads.
+_SOME_UNKNOWN = 0.05
+# As many unknown features as this, and most of what is in the data is ignored.
+_MANY_UNKNOWN = 0.5
+# Instances of one kind of data are hardly ever this many times as long as others: less than 1.3 times on the sets of
+# docs/choices/texts.md.
+_OTHER_SCALE = 4.0
+_SAYS = "THE MODEL DOES NOT FIT THE DATA, and predictions mean little"
+
+
+@dataclass(frozen=True)
+class Fitness:
+    """What was counted in data that a model predicts."""
+
+    # `entries`, `unknown`: feature values, and how many belong to features that never occurred in training
+    entries: int = 0
+    unknown: int = 0
+    filled: int = 0  # instances that have features
+    # Sum of the squares of all feature values
+    squares: float = field(default=0.0, compare=False)  # rounded by where the data are cut
+
+    @classmethod
+    def of(cls, model: TrainedModel, features: csr_array) -> "Fitness":
+        """Count in some instances."""
+        squares = float(np.square(features.data, dtype=float).sum())
+        return cls(features.nnz, model.count_unknown(features), int((np.diff(features.indptr) > 0).sum()), squares)
+
+    def __add__(self, other: "Fitness") -> "Fitness":
+        return Fitness(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def _has_many_unknown(self) -> bool:
+        return self.unknown >= _SOME_UNKNOWN * self.entries
+
+    def _ignored(self) -> list[str]:
+        ignored = f"{self.unknown:,} of {counted(self.entries, 'feature value')} ignored"
+        return [f"{ignored}: their features never occurred in training"] if self.unknown else []
+
+    def notes(self) -> list[str]:
+        """Say what may be of interest, and is usual: that few features are unknown."""
+        return [] if self._has_many_unknown else self._ignored()
+
+    def warnings(self, model: TrainedModel) -> list[str]:
+        """Say what is wrong: a word where many features are unknown, more where the model does not fit the data."""
+        warnings = self._ignored() if self._has_many_unknown else []
+        if self.filled < _FEWEST_INSTANCES:
+            return warnings
+        if self.unknown >= _MANY_UNKNOWN * self.entries:
+            warnings.append(
+                f"{_SAYS}: most of the features are unknown to it; number features as in the training file, such as by "
+                "mpu vectorize --like"
+            )
+        trained = _length(model)
+        times = np.sqrt(self.squares / self.filled) / trained if trained else 1.0
+        if not 1 / _OTHER_SCALE < times < _OTHER_SCALE:
+            warnings.append(
+                f"{_SAYS}: instances are {times:.2g} times as long as those it was trained on; scale feature values as "
+                "in the training file"
+            )
+        return warnings
+
+
+def _length(model: TrainedModel) -> float | None:
+    """Return the root of the mean squared length of the instances in training; None where it is 0, or of a kernel."""
+    if model.predictor.kernel is not None:
+        return None
+    return model.predictor.scale / STACK_SCALE or None
+
+
+def implications_of(model: TrainedModel) -> csr_array:
+    """Return which labels of a model imply which others, as `TrainedModel` has it; MpuError where it does not know."""
+    if model.implies is None:
+        raise MpuError(
+            "the model does not know which labels imply others: train it with --implied RULES, or on data with a "
+            "thesaurus"
+        )
+    return model.implies
+
+
+def with_implied(cells: Cells, implies: csr_array, allowed: np.ndarray | None, ranked: bool) -> Cells:
+    """Add what the labels of each instance imply, each label with the largest probability of those that imply it.
+
+    `cells`: from `select`.
+    `implies`: bool, shape (q, q): as in `TrainedModel`.
+    `allowed`: bool, shape (q,): which labels may be added. None: all.
+    `ranked`: the order of the result, as for `select`.
+    """
+    sizes = np.diff(implies.indptr)[cells.columns]
+    rows, probabilities = np.repeat(cells.rows, sizes), np.repeat(cells.probabilities, sizes)
+    every = cells.joined(Cells(rows, implies[cells.columns].indices, probabilities))
+    is_new = np.arange(len(every)) >= len(cells)
+    order = np.lexsort((-every.probabilities, is_new, every.columns, every.rows))
+    chosen = np.ones(len(every), bool) if allowed is None else allowed[every.columns[order]]
+    chosen[1:] &= (np.diff(every.rows[order]) != 0) | (np.diff(every.columns[order]) != 0)  # the first of a label
+    order = order[chosen]
+    if ranked:
+        order = order[np.lexsort((is_new[order], -every.probabilities[order], every.rows[order]))]
+    return every[order]
+
+
+def reaching(
+    model: TrainedModel, features: csr_array, thresholds: np.ndarray, run: Run, most: int | None = None
+) -> Predictions:
+    """Predict all labels that reach their threshold, and at least `most` of the most probable ones."""
+    return all_reaching(
+        lambda more: model.predictor.predictions(features, run, max(more or 0, most or 0) or None), thresholds
+    )
+
+
+def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, ranked: bool) -> Cells:
+    """Choose the labels at or over their threshold, the top k of them.
+
+    Returns: instances ascend. The labels of one are from the most probable down (equals: lower column first) if
+    `ranked`, else they ascend.
+    """
+    if isinstance(predictions, np.ndarray) and top_k is not None:  # to sort all of them would take longer
+        predictions = Top(top_k, 0).of_dense(np.where(predictions >= thresholds, predictions, np.float32(-1)))
+    if isinstance(predictions, np.ndarray):
+        rows, columns = np.nonzero(predictions >= thresholds)
+        probabilities = predictions[rows, columns]
+    else:
+        rows = np.repeat(np.arange(predictions.shape[0]), np.diff(predictions.indptr))
+        columns, probabilities = predictions.indices, predictions.data
+        reach = probabilities >= (thresholds if len(thresholds) == 1 else thresholds[columns])
+        rows, columns, probabilities = rows[reach], columns[reach], probabilities[reach]
+    cells = Cells(rows, columns, probabilities)
+    if not ranked and top_k is None:
+        return cells
+    order = np.lexsort((-probabilities, rows))
+    if top_k is not None:
+        first = np.searchsorted(rows, rows)  # rows ascend before and after
+        order = order[np.arange(len(rows)) - first < top_k]
+    if not ranked:
+        order.sort()
+    return cells[order]

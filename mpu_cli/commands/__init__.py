@@ -1,1 +1,0 @@
-"""What subcommands do: files and options in, a report out. Nothing is printed here."""
