@@ -724,7 +724,8 @@ def _print_report(report: "EvaluationReport") -> None:
         calibration = report.calibration
         click.echo(
             f"\nThe scores add up to {calibration['expected']:,.1f} labels, and {calibration['true']:,.1f} are true; "
-            f"bins are off by {calibration['error']:.1%} of these."
+            f"bins are off by {calibration['error']:.1%} of these. Brier score {calibration['brier']:.4f}, log loss "
+            f"{calibration['log_loss']:.4f}, expected calibration error {calibration['ece']:.4f}."
         )
         bins = [row for row in calibration["bins"] if row["scores"]]
         print_table([list(calibration["bins"][0]), *(list(row.values()) for row in bins)])

@@ -20,6 +20,7 @@ from mpu_cli.runtime.figures import new_figure
 _BINS = 10
 _Z = 1.645  # of 90 % intervals
 _INCHES = 5
+_NEAREST_0 = np.finfo(np.float32).eps  # scores that are 0 or 1 count as this far from it in the log loss
 
 
 Bin = TypedDict(
@@ -34,6 +35,10 @@ class Calibration(TypedDict):
     true: float  # Scored labels that are true.
     # The sum of their differences over bins, by the number of true labels.
     error: float | None
+    # Means over all pairs of an instance and a scored label: squared error, negative log-likelihood; difference of bins
+    brier: float
+    log_loss: float
+    ece: float
     bins: list[Bin]
 
 
@@ -54,6 +59,7 @@ class Reliability:
     cells: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     true: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     _sums: Sums = field(default_factory=lambda: Sums(2, _BINS))  # of scores, and of what annotations stand for
+    _losses: Sums = field(default_factory=lambda: Sums(2))  # Brier score, and log loss
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add the counts of a chunk.
@@ -73,6 +79,11 @@ class Reliability:
         self.true += np.bincount(number[hit], minlength=_BINS)
         weights = values_at(truth, entry_rows(scores)[hit], scores.indices[hit])
         self._sums.add([np.bincount(number, p, minlength=_BINS), np.bincount(number[hit], weights, minlength=_BINS)])
+        true = np.zeros(len(p))
+        true[hit] = weights
+        inner = np.clip(p, _NEAREST_0, 1 - _NEAREST_0)
+        losses = true * (1 - p) ** 2 + (1 - true) * p**2, -true * np.log(inner) - (1 - true) * np.log1p(-inner)
+        self._losses.add([loss.sum() for loss in losses])
 
     @property
     def total(self) -> np.ndarray:
@@ -108,11 +119,15 @@ class Reliability:
         """Summarise all bins.
 
         Returns: ``expected``: the sum of scores; ``true``: the number of scored labels that are true; ``error``: the
-        sum over bins of the difference of these two, by the number of true labels.
+        sum over bins of the difference of these two, by the number of true labels; ``ece``: the same by the number of
+        scores (expected calibration error, Naeini et al., AAAI 2015); ``brier`` and ``log_loss``: means over scores.
         """
-        expected, true = self.total
-        error = divide(np.abs(expected - true).sum(), true.sum())
-        return {"expected": float(expected.sum()), "true": float(true.sum()), "error": float(error)}
+        (expected, true), cells = self.total, self.cells.sum()
+        difference = np.abs(expected - true).sum()
+        brier, log_loss = divide(self._losses.total, cells)
+        summary = {"expected": expected.sum(), "true": true.sum(), "error": divide(difference, true.sum())}
+        summary |= {"brier": brier, "log_loss": log_loss, "ece": divide(difference, cells)}
+        return {name: float(value) for name, value in summary.items()}
 
 
 def plot(rows: list[Bin], target: str | Path) -> None:

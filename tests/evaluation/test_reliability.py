@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.metrics import brier_score_loss, log_loss
 
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.reliability import Reliability, plot
@@ -39,6 +40,19 @@ def test_scores_that_are_too_small_are_off():
     reliability = Reliability()
     reliability.add(truth, scores * np.float32(0.5))
     assert reliability.summary()["error"] == pytest.approx(0.5, abs=0.02)
+
+
+def test_losses_are_those_of_scikit_learn_and_are_estimated_where_labels_are_missing():
+    truth, scores = simulated(c=1.0)
+    expected = [loss(truth.toarray().ravel(), scores.toarray().ravel()) for loss in (brier_score_loss, log_loss)]
+    for c in (1.0, 0.4):
+        annotated = csr_array(truth.toarray() & (np.random.default_rng(1).random(truth.shape) < c))
+        reliability = Reliability()
+        reliability.add(annotated / c, scores)
+        summary = reliability.summary()
+        found = [summary["brier"], summary["log_loss"]]
+        np.testing.assert_allclose(found, expected, rtol=1e-4 if c == 1 else 0.02)
+        assert summary["ece"] < 0.01
 
 
 def test_labels_without_a_score_are_not_counted():
