@@ -16,7 +16,7 @@ import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import only_entries
+from mpu_cli.core.features import only_entries
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 

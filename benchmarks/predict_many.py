@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 from benchmarks import machine, measure
 from benchmarks.report import MEGABYTE
 from mpu_cli import bundle
-from mpu_cli.core.data.features import Columns
-from mpu_cli.core.data.predictions import Top
+from mpu_cli.core.features import Columns
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.predictions import Top
 
 WEIGHTS = (20, 100)  # of a label at each level, from and to
 STACKED_WEIGHTS = 4  # of a label, for the predictions of others; one more is for its own

@@ -12,12 +12,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.problem import Answers, Rows
+from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.questions import draw
 from mpu_cli.core.options import Validation
-from mpu_cli.core.select.sample import Sample
+from mpu_cli.core.problem import Answers, Rows
+from mpu_cli.core.sample import Sample
 from mpu_cli.runtime.run import Run
 
 SIZES = (20, 40, 100, 200)

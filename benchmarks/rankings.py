@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from mpu_cli.core.data.features import with_width
+from mpu_cli.core.features import with_width
 from mpu_cli.experiment.cell import fit_and_predict
 from mpu_cli.experiment.design import Cell, Design, Method
 from mpu_cli.experiment.running import read_pooled

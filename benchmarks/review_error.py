@@ -14,13 +14,13 @@ from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from benchmarks.review_sizes import SIZES, reviewed
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.features import Features
 from mpu_cli.core.frequency import frequency_posterior
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.options import Validation
-from mpu_cli.core.select.sample import Sample
+from mpu_cli.core.problem import Rows
+from mpu_cli.core.sample import Sample
 from mpu_cli.runtime.run import Run
 
 WORTHS = (2, 10, 50)

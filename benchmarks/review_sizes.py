@@ -13,9 +13,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
-from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.train.algorithm import Options, TrainingResult, train
+from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.runtime.run import Run
 
 SIZES = (10, 25, 50, 100, 200, 500)

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks import limits, work
 from benchmarks.limits import Machine
 from benchmarks.work import Work
-from mpu_cli.core.data.features import Features
+from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.runtime.options import KERNELS

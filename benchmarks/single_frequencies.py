@@ -15,11 +15,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import annotated, collection
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.features import Features
 from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.single_frequencies import estimate_singly, missing
-from mpu_cli.core.select.sample import Sample
+from mpu_cli.core.problem import Rows
+from mpu_cli.core.sample import Sample
 from mpu_cli.runtime.run import Run
 
 _SETS = ("yeast", "digits", "bibtex", "reuters-topics")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from mpu_cli.core.frequency.estimators import FrequencyEstimate
     from mpu_cli.core.frequency.questions import Questions
     from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
-    from mpu_cli.core.suggest.posterior import unannotated_posterior
     from mpu_cli.errors import MpuError, MpuWarning
+    from mpu_cli.people.posterior import unannotated_posterior
     from mpu_cli.text.vectorizer import Vectorizer
 
 __all__ = [
@@ -69,7 +69,7 @@ _MODULES = {
         "out_of_fold",
         "questions",
     ),
-    "mpu_cli.core.suggest.posterior": ("unannotated_posterior",),
+    "mpu_cli.people.posterior": ("unannotated_posterior",),
     "mpu_cli.core.frequency.estimators": ("FrequencyEstimate",),
     "mpu_cli.core.frequency.questions": ("Questions",),
     "mpu_cli.core.frequency.review_frequency": ("ReviewedFrequency",),

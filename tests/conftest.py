@@ -90,7 +90,7 @@ def heeding():
 def compiled():
     """Compile the fast kernels, where numba is installed, before any test looks at standard error."""
     if NUMBA:
-        from mpu_cli.core.data.features import Features
+        from mpu_cli.core.features import Features
         from mpu_cli.core.frequency.label_frequency import LabelFrequency
         from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
         from mpu_cli.svmlight.reader import parse_block

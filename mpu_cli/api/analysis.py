@@ -11,25 +11,25 @@ from scipy.sparse import csr_array
 from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
-from mpu_cli.core.data.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
+from mpu_cli.core.choose_features import choose_features
+from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
+from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.model.calibration import Calibration
-from mpu_cli.core.model.thresholds import chosen_thresholds
 from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
-from mpu_cli.core.select.hyper_parameters import Estimates
-from mpu_cli.core.select.sample import Sample, draw_labels, usual_folds
-from mpu_cli.core.suggest.other_labels import given_other_labels
-from mpu_cli.core.suggest.posterior import unannotated_posterior
-from mpu_cli.core.suggest.suggestions import Cells, Choice
+from mpu_cli.core.sample import Sample, draw_labels, usual_folds
+from mpu_cli.core.selection import Estimates
+from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.core.train import algorithm
-from mpu_cli.core.train.choose_features import choose_features
-from mpu_cli.core.train.evidence import Evidence, calibrated_by
 from mpu_cli.errors import DataError
+from mpu_cli.people.other_labels import given_other_labels
+from mpu_cli.people.posterior import unannotated_posterior
+from mpu_cli.people.suggestions import Cells, Choice
 from mpu_cli.runtime.options import RunOptions
 
 

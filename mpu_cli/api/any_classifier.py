@@ -13,10 +13,10 @@ from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import PER_LABEL
-from mpu_cli.core.suggest.suggestions import Cells, Choice
 from mpu_cli.errors import DataError
 from mpu_cli.methods.scikit_learn import NEGATIVE, UNANNOTATED
 from mpu_cli.methods.scikit_learn.classifiers import learn, scores
+from mpu_cli.people.suggestions import Cells, Choice
 from mpu_cli.runtime.options import AUTO, Words, checked
 
 

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli import bundle
 from mpu_cli.api import arrays, learning, parameters
-from mpu_cli.core.data.features import Columns
-from mpu_cli.core.data.predictions import Top
+from mpu_cli.core.features import Columns
 from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.predictions import Top
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.runtime.options import FREQUENCY, checked

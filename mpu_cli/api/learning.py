@@ -12,22 +12,22 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
-from mpu_cli.core.data.limits import refuse_large_predictions
-from mpu_cli.core.data.predictions import FEW_LABELS, Predictions, Top, all_reaching
+from mpu_cli.core import thresholds
+from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.given import refuse_refuted
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
-from mpu_cli.core.model import thresholds
+from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options, Validation
-from mpu_cli.core.select.hyper_parameters import Estimates
-from mpu_cli.core.select.sample import draw_questions
-from mpu_cli.core.suggest import suggestions
-from mpu_cli.core.suggest.by_answers import Corrections
-from mpu_cli.core.suggest.other_labels import given_other_labels
-from mpu_cli.core.train.evidence import Evidence
+from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top, all_reaching
+from mpu_cli.core.sample import draw_questions
+from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.inputs.training_data import TrainingData
+from mpu_cli.people import suggestions
+from mpu_cli.people.by_answers import Corrections
+from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.options import RunOptions, options_of
 from mpu_cli.runtime.run import Run

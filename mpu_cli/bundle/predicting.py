@@ -6,10 +6,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle.loading import TrainedModel
-from mpu_cli.core.data.predictions import Predictions, Top, all_reaching
 from mpu_cli.core.model.stacking import STACK_SCALE
-from mpu_cli.core.suggest.suggestions import Cells
+from mpu_cli.core.predictions import Predictions, Top, all_reaching
 from mpu_cli.errors import MpuError, counted
+from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.run import Run
 
 # Fewer instances may be unlike the others by chance.

@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.cli.prediction_files import in_folder
-from mpu_cli.core.data.predictions import FEW_LABELS, all_reaching
-from mpu_cli.core.model.thresholds import reached
+from mpu_cli.core.predictions import FEW_LABELS, all_reaching
+from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import STANDARD_STREAM, InputError, OverflowingError
 from mpu_cli.evaluation.compare import Form, iter_predictions, pairs_of_files
 from mpu_cli.runtime.run import Run

@@ -29,7 +29,7 @@ from mpu_cli.cli.printing import (
     prior_line,
     show,
 )
-from mpu_cli.core.model.explanation import explain, strongest_links
+from mpu_cli.core.explanation import explain, strongest_links
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted

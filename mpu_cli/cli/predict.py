@@ -30,13 +30,13 @@ from mpu_cli.cli.prediction_files import RECORD_FORMS, Ids, Texts, header, in_fo
 from mpu_cli.cli.progress import counting
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
-from mpu_cli.core.data.predictions import FEW_LABELS
-from mpu_cli.core.model.explanation import named_reasons
-from mpu_cli.core.suggest.suggestions import Cells
+from mpu_cli.core.explanation import named_reasons
+from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError, counted, shown
 from mpu_cli.evaluation.compare import with_thresholds
 from mpu_cli.inputs.fitted import Fitted
 from mpu_cli.names import EVERY_LABEL, Suggestible
+from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.files import checksum, refuse_overlaps, refuse_repeated
 from mpu_cli.runtime.options import PROBABILITY, Whole
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
@@ -67,7 +67,7 @@ class Output:
     # (`evaluation.compare`); or both, the labels that reach the threshold and the probabilities of all; or records
     # with ids and names (`prediction_files`), the most probable label first
     form: str = "labels"
-    # At most this many labels, the most probable ones. None: all; a model of many labels (`core.data.predictions`)
+    # At most this many labels, the most probable ones. None: all; a model of many labels (`core.predictions`)
     # predicts only some of each instance.
     top_k: int | None = None
     # Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records

@@ -20,10 +20,10 @@ from mpu_cli.cli.messages import info, verbosity_options
 from mpu_cli.cli.options import PATH, option, run_options, scores_option, training_files
 from mpu_cli.cli.printing import give, json_option
 from mpu_cli.core.options import Options
-from mpu_cli.core.suggest.suggestions import Choice
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.names.lines import cell
+from mpu_cli.people.suggestions import Choice
 from mpu_cli.review.page import asset, digest
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole

@@ -29,25 +29,25 @@ from mpu_cli.cli.options import (
 )
 from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import give, json_option
-from mpu_cli.core.data.implications import Implications
-from mpu_cli.core.data.predictions import Predictions
-from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.data.verified_labels import Verdict
+from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.explanation import named_reasons
+from mpu_cli.core.implications import Implications
 from mpu_cli.core.options import LINEAR, RBF, Options
-from mpu_cli.core.suggest import suggestions
-from mpu_cli.core.suggest.by_answers import Corrections
-from mpu_cli.core.suggest.other_labels import given_other_labels
-from mpu_cli.core.suggest.posterior import posterior_at
-from mpu_cli.core.suggest.suggestions import ByDecisions, Cells, Choice, FillingIn
-from mpu_cli.core.train.evidence import Evidence
+from mpu_cli.core.predictions import Predictions
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.verified_labels import Verdict
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.fitted import Fitted
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.training_data import ReviewCounts, Sources, TrainingData, frequency_file
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.naming import filled_file, implication_lines, implied_file
+from mpu_cli.people import suggestions
+from mpu_cli.people.by_answers import Corrections
+from mpu_cli.people.other_labels import given_other_labels
+from mpu_cli.people.posterior import posterior_at
+from mpu_cli.people.suggestions import ByDecisions, Cells, Choice, FillingIn
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
 from mpu_cli.runtime.files import refuse_overlaps

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import Columns, Features
-from mpu_cli.core.data.verified_labels import widened
+from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.validation import fold_of
+from mpu_cli.core.verified_labels import widened
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.urls import is_url

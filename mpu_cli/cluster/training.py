@@ -20,20 +20,20 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.cluster.dask_executor import DaskExecutor, Handle
 from mpu_cli.cluster.reading import SHARDS, Facts, PartRows, facts_of, labels_at, place, read_unchanged, state_of
-from mpu_cli.core.data.features import Columns, with_width
-from mpu_cli.core.data.limits import refuse_large_sample, refuse_too_large
-from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut
-from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.instances import Instances
+from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.loss import DEFAULT
 from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.model.stacking import LinearModel, StackedModel, stack
-from mpu_cli.core.model.thresholds import ComparedCells
 from mpu_cli.core.options import LINEAR, Options
-from mpu_cli.core.select.hyper_parameters import HyperParameters, choose_hyper_parameters
-from mpu_cli.core.select.sample import draw, step_for_all
+from mpu_cli.core.predictions import FEW_LABELS, HeldOut
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.sample import draw, step_for_all
+from mpu_cli.core.selection import HyperParameters, choose_hyper_parameters
 from mpu_cli.core.sgd import Settings, TrainingSet, bias_of_counts, default_epochs, label_blocks, train_block
+from mpu_cli.core.thresholds import ComparedCells
 from mpu_cli.core.train.algorithm import MOST_AUTOMATIC_LEVELS, TrainingResult, scale_of_predictions, train
 from mpu_cli.core.train.levels import Stack
 from mpu_cli.core.validation import leading, predict

@@ -6,12 +6,12 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import Columns, Features
-from mpu_cli.core.data.predictions import count_positives
-from mpu_cli.core.data.problem import Answers, Problem, Rows
-from mpu_cli.core.data.repeated import kin_of, share_repeated
+from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
+from mpu_cli.core.predictions import count_positives
+from mpu_cli.core.problem import Answers, Problem, Rows
+from mpu_cli.core.repeated import kin_of, share_repeated
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,9 +20,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csc_array, csr_array, vstack
 
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import FEW_LABELS, STACKED_FROM, Block, at_least
-from mpu_cli.core.data.weights import WeightRows
+from mpu_cli.core.features import Features
+from mpu_cli.core.predictions import FEW_LABELS, STACKED_FROM, Block, at_least
+from mpu_cli.core.weights import WeightRows
 
 # How many instances, and features, describe a label at most: more change little.
 _INSTANCES, _FEATURES = 100, 64

@@ -24,9 +24,9 @@ from mpu_cli.runtime.options import (
 if TYPE_CHECKING:
     import numpy as np
 
-# What instances are learned by (`core.train.choose_features`): their own features, or features of an RBF kernel.
+# What instances are learned by (`core.choose_features`): their own features, or features of an RBF kernel.
 LINEAR, RBF = FEATURES = ("linear", "rbf")
-# By what thresholds are chosen (`core.model.thresholds`): one for all labels, or, by the last two, one for each.
+# By what thresholds are chosen (`core.thresholds`): one for all labels, or, by the last two, one for each.
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 
 
@@ -82,7 +82,7 @@ class Descent(Regularised):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Descent, FrequencyOptions):
-    """What a user chooses of a training by `core.train.algorithm.train`; the data are a `core.data.problem.Problem`."""
+    """What a user chooses of a training by `core.train.algorithm.train`; the data are a `core.problem.Problem`."""
 
     loss: str | None = option(
         WordOr((AUTO,), Words(LOSSES)),

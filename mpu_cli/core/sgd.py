@@ -10,15 +10,15 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 from scipy.special import logit
 
-from mpu_cli.core.data.features import Features, only_entries
-from mpu_cli.core.data.predictions import LEAST, Block
-from mpu_cli.core.data.weights import pruned, with_rows
+from mpu_cli.core.features import Features, only_entries
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.kernels import SIMD, descent, kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled
 from mpu_cli.core.loss import DEFAULT, DUAL, loss_named
 from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.predictions import LEAST, Block
 from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
+from mpu_cli.core.weights import pruned, with_rows
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

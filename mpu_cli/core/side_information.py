@@ -16,9 +16,9 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.data.features import Columns, Features, unit_rows
-from mpu_cli.core.data.predictions import STACKED_FROM, Block, Predictions, at_least, count_positives
+from mpu_cli.core.features import Columns, Features, unit_rows
 from mpu_cli.core.negative_sampling import NegativeSample
+from mpu_cli.core.predictions import STACKED_FROM, Block, Predictions, at_least, count_positives
 
 # Instances that tell how many labels without annotations are to be expected, and bins of their scores.
 _DRAWN, _BINS = 500, 4_096

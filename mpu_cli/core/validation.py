@@ -21,11 +21,11 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core import sgd
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Block, SourceModels, Top
+from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.predictions import Block, SourceModels, Top
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.runtime import parallel

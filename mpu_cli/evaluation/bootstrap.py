@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import only_entries
+from mpu_cli.core.features import only_entries
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.evaluation.metrics import (
     divide,

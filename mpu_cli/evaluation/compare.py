@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.predictions import over
+from mpu_cli.core.predictions import over
 from mpu_cli.errors import InputError, MpuError, shown
 from mpu_cli.evaluation.incomplete import CorrectedRanking
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, entries_in

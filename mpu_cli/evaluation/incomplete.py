@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.predictions import values_at
+from mpu_cli.core.predictions import values_at
 from mpu_cli.evaluation.metrics import (
     LabelSetMetrics,
     Sums,

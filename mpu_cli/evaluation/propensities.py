@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.predictions import values_at
+from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics, Sums, divide, gains_up_to, ranked_hits, tied_gain
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B

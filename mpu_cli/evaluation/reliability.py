@@ -12,7 +12,7 @@ from typing import TypedDict
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.predictions import values_at
+from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import Sums, divide, entries_in, entry_rows
 from mpu_cli.runtime.figures import new_figure

@@ -2,7 +2,7 @@
 
 The tuned threshold is one criterion for all methods, which compares them apart from their own rules. A fifth of the
 training instances is held out and predicted by a model of the others. The threshold, one for all labels, maximises the
-micro-F1 that is estimated for complete labels from the incomplete ones (`mpu_cli.core.model.thresholds`). The label
+micro-F1 that is estimated for complete labels from the incomplete ones (`mpu_cli.core.thresholds`). The label
 frequency c that the estimate needs comes from all training instances as in `mpu train`, whatever the method. The
 threshold is then used for the model of all training instances.
 """
@@ -18,13 +18,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import methods
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.problem import Problem, Rows
+from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.thresholds import pooled_threshold
 from mpu_cli.core.options import Validation
-from mpu_cli.core.select.sample import Sample
+from mpu_cli.core.problem import Problem, Rows
+from mpu_cli.core.sample import Sample
+from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.design import OWN, TUNED, Cell, Design, Method

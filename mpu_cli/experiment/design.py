@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import only_entries
+from mpu_cli.core.features import only_entries
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.svmlight.dataset import Dataset

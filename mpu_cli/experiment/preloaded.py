@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import methods
-from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.problem import Problem
 from mpu_cli.experiment import cell  # noqa: F401  (what the processes run)
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run

@@ -11,11 +11,11 @@ from pathlib import Path
 import joblib
 import numpy as np
 
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.problem import Rows
+from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.options import Validation
-from mpu_cli.core.select.sample import Sample
+from mpu_cli.core.problem import Rows
+from mpu_cli.core.sample import Sample
 from mpu_cli.errors import BusyError, MpuError
 from mpu_cli.experiment import cell, processes, results
 from mpu_cli.experiment.design import Cell, Design, Grid

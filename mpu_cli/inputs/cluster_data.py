@@ -10,7 +10,7 @@ import numpy as np
 from mpu_cli.bundle import provenance
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.cluster.reading import absolute
-from mpu_cli.core.data.features import Columns
+from mpu_cli.core.features import Columns
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.fitted import Fitted

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli.core.data.predictions import Predictions
-from mpu_cli.core.data.problem import InstanceGroups, Problem
+from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
-from mpu_cli.core.select.hyper_parameters import Estimates
+from mpu_cli.core.predictions import Predictions
+from mpu_cli.core.problem import InstanceGroups, Problem
+from mpu_cli.core.selection import Estimates
 from mpu_cli.core.train.algorithm import TrainingResult, train
-from mpu_cli.core.train.evidence import Evidence
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 

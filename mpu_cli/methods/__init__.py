@@ -20,7 +20,7 @@ from mpu_cli.runtime.options import options_of
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from mpu_cli.core.data.problem import Problem
+    from mpu_cli.core.problem import Problem
     from mpu_cli.runtime.run import Run
 
 __all__ = ["METHODS", "Fitted", "Method", "Model", "Task", "fit"]

@@ -8,8 +8,8 @@ if TYPE_CHECKING:  # help texts need methods, but no NumPy
     import numpy as np
     from scipy.sparse import csr_array
 
-    from mpu_cli.core.data.predictions import Predictions
-    from mpu_cli.core.data.problem import Problem
+    from mpu_cli.core.predictions import Predictions
+    from mpu_cli.core.problem import Problem
     from mpu_cli.runtime.run import Run
 
 

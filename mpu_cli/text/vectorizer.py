@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from mpu_cli.core.data.features import Columns
+from mpu_cli.core.features import Columns
 from mpu_cli.errors import DataError
 from mpu_cli.names.name_files import is_uri
 from mpu_cli.runtime.options import AUTO

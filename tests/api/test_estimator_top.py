@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import MPUClassifier, MpuError, out_of_fold, ranking_metrics
 from mpu_cli.api import learning
-from mpu_cli.core.data import limits
+from mpu_cli.core import limits
 from tests.golden import refused
 
 QUICK = {"c": 0.8, "C": 30, "epochs": 2, "levels": 1, "eta0": 4.0}

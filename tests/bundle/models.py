@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, settings
 
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import digest
-from mpu_cli.core.data.features import Columns
-from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.data.weights import pruned
+from mpu_cli.core.features import Columns
 from mpu_cli.core.model.calibration import Calibration, StratifiedCalibration
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.predictions import Top
+from mpu_cli.core.weights import pruned
 from tests.hypotheses import examples
 
 D, Q = 4, 3

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle import loading
 from mpu_cli.bundle.writing import check_target
-from mpu_cli.core.data.features import Columns
+from mpu_cli.core.features import Columns
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
 from mpu_cli.errors import BusyError, ModelError
 from tests.bundle.models import TOP, assert_same, contents, make_model, make_model_in_strata, make_sparse_model

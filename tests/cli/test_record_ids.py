@@ -188,7 +188,7 @@ def test_a_link_needs_ids(run, tmp_path):
 def test_suspects_that_nothing_tells_apart(run, books, tmp_path, monkeypatch):
     from dataclasses import replace
 
-    from mpu_cli.core.suggest import suggestions
+    from mpu_cli.people import suggestions
 
     found = suggestions.suspects
     monkeypatch.setattr(

@@ -5,7 +5,7 @@ import pytest
 
 from mpu_cli.cli import suggest
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.suggest.other_labels import given_other_labels
+from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests.slow import slow_uncompiled

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mpu_cli.bundle import load
-from mpu_cli.core.model.explanation import explain
+from mpu_cli.core.explanation import explain
 from mpu_cli.svmlight.reader import read
 from tests.text.test_thesaurus import TURTLE
 

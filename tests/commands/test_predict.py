@@ -11,12 +11,12 @@ from mpu_cli.bundle import TrainedModel
 from mpu_cli.bundle.predicting import select, with_implied
 from mpu_cli.cli import predict as command
 from mpu_cli.cli.predict import Output, predict
-from mpu_cli.core.data.features import Columns
-from mpu_cli.core.data.implications import Implications
-from mpu_cli.core.data.predictions import Top
+from mpu_cli.core.features import Columns
+from mpu_cli.core.implications import Implications
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
-from mpu_cli.core.suggest.suggestions import Cells
+from mpu_cli.core.predictions import Top
 from mpu_cli.errors import InputError
+from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.reader import read
 from tests.golden import refused

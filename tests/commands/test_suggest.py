@@ -5,14 +5,14 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.cli import suggest
-from mpu_cli.core.data.implications import Implications
-from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.implications import Implications
 from mpu_cli.core.options import Options
-from mpu_cli.core.suggest.suggestions import Choice
+from mpu_cli.core.problem import Problem
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.fitted import fit
 from mpu_cli.names import LabelNames
 from mpu_cli.names.naming import read_implications
+from mpu_cli.people.suggestions import Choice
 from mpu_cli.review import decisions
 from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.run import Run

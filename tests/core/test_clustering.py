@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core import negative_sampling
-from mpu_cli.core.data.features import Features
+from mpu_cli.core.features import Features
 from mpu_cli.core.negative_sampling import centroids, cluster
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.linear_learner import LearningTask, learn
 from mpu_cli.core.options import Options
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.train.algorithm import train
 from mpu_cli.core.validation import LARGER_STEPS, Chain, deal

@@ -5,20 +5,20 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core import negative_sampling
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.data.verified_labels import VerifiedLabels
+from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.linear_learner import LearningTask, learn
+from mpu_cli.core.many_labels import sample_negatives
 from mpu_cli.core.negative_sampling import NegativeSample
+from mpu_cli.core.predictions import Top
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.train.algorithm import Options, train
-from mpu_cli.core.train.groups import sample_negatives
 from mpu_cli.core.validation import Chain, predict_top_of_folds, split
+from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.runtime.run import Run
-from tests.core.train.test_many_labels import Q, as_arrays, micro_f1, problem
+from tests.core.test_many_labels import Q, as_arrays, micro_f1, problem
 
 N = 3000
 SETTINGS = Settings(cost=100.0, step=2.0, epochs=2)

@@ -6,7 +6,7 @@ from sklearn.metrics import f1_score
 
 from mpu_cli import jain_propensities, ranking_metrics
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.thresholds import pooled_threshold
+from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.compare import metric_names

@@ -11,7 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from mpu_cli import methods
-from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.problem import Problem
 from mpu_cli.errors import MpuError
 from mpu_cli.methods.scikit_learn import Options
 from mpu_cli.runtime.run import Run

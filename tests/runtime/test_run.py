@@ -4,14 +4,14 @@ import threading
 
 import pytest
 
-from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.train.algorithm import Options
 from mpu_cli.errors import MpuError
 from mpu_cli.inputs.fitted import fit
 from mpu_cli.runtime.run import Run
 from tests import kernels
 from tests.core.simulated import as_features, hide, linear_problem
-from tests.core.train.test_training import as_bytes
+from tests.core.test_training import as_bytes
 from tests.golden import refused
 
 OPTIONS = Options(folds=3, epochs=8)

@@ -15,12 +15,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit, ndtr
 
-from mpu_cli.core.data.problem import Answers
-from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.core.frequency.frequency_posterior import FOR_LABELS, Grid, Posterior
+from mpu_cli.core.problem import Answers
+from mpu_cli.core.verified_labels import Verdict, VerifiedLabels
 
 # No cell is surely true, and how sharply r bends to that. A guard and no estimate: questions are asked at all depths,
-# so that some 10 of 200 tell of the surest cells. Decisions on suggestions tell more (`core.suggest`, `ByDecisions`).
+# so that some 10 of 200 tell of the surest cells. Decisions on suggestions tell more (`people.ByDecisions`).
 _CEILING, _BEND = 0.97, 8.0
 # Log odds of scores are counted in steps from the first to the last.
 _SCORES = np.arange(-9.0, 7.1, 0.25)

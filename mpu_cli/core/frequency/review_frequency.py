@@ -13,11 +13,11 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from mpu_cli.core.data.problem import Answers
-from mpu_cli.core.data.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.core.frequency import frequency_posterior as posterior
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
+from mpu_cli.core.problem import Answers
+from mpu_cli.core.verified_labels import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, counted
 
 # Probability that is left out of intervals, and of those that an estimate contradicts the review outside of.
@@ -220,7 +220,7 @@ def from_people(
     """Estimate c by what people know: by `from_answers`, `from_review` or else `from_second_file`; None by none.
 
     `labels`, `verified`, `automatic`: as for `from_review`.
-    `sampled`, `second`: as in `core.data.problem.Problem`.
+    `sampled`, `second`: as in `core.problem.Problem`.
     `answered`: these count together with `sampled`, and `second` does not then.
     """
     if answered is not None and len(answered.answers):

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, xlog1py
 
-from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, Cells, FrequencyEstimate, estimate_per_label
+from mpu_cli.core.verified_labels import VerifiedLabels
 
 # Ceilings that are looked at.
 CEILINGS = np.geomspace(0.02, 1, 40)

@@ -12,13 +12,13 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 from scipy.special import logit
 
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.predictions import Top
-from mpu_cli.core.data.weights import WeightRows
+from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import Function
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.loss.squared_hinge import cell_weights
+from mpu_cli.core.predictions import Top
+from mpu_cli.core.weights import WeightRows
 
 # Instances: few enough to take some hundred megabytes at most; up to as many, the order is random altogether.
 _GROUP = 131_072

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.data.predictions import FEWEST, UNSEEN, HeldOut, Predictions, SourceModels, strata_of, values_at
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.predictions import FEWEST, UNSEEN, HeldOut, Predictions, SourceModels, strata_of, values_at
 
 # Bins are float32 numbers with eleven bits of mantissa: 0.05 % apart.
 BITS_DROPPED = 12
@@ -30,7 +30,7 @@ class BinnedCells:
     """How many cells there are in each bin, and how many true ones, for each stratum of labels."""
 
     # float64, shape (strata, BINS): all that are not ignored. There is one stratum, or one of each number of
-    # annotations (`core.data.predictions`).
+    # annotations (`core.predictions`).
     cells: np.ndarray
     # float64, shape (strata, BINS): true labels, estimated: an annotation stands for 1 / c of them
     # (`LabelFrequency.counted`)
@@ -215,7 +215,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class StratifiedCalibration:
-    """A map for each stratum of labels (`core.data.predictions`)."""
+    """A map for each stratum of labels (`core.predictions`)."""
 
     maps: tuple[Calibration, ...]  # one for each stratum
     strata: np.ndarray  # int8, shape (q,): the stratum of each label

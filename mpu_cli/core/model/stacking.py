@@ -18,12 +18,12 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 from scipy.special import expit
 
-from mpu_cli.core.data.features import Columns, Features, with_width
-from mpu_cli.core.data.limits import largest, refuse_overflow
-from mpu_cli.core.data.predictions import LEAST, STACKED_FROM, Block, Predictions, Top, at_least
-from mpu_cli.core.data.weights import WeightRows, joined
+from mpu_cli.core.features import Columns, Features, with_width
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.limits import largest, refuse_overflow
 from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration
+from mpu_cli.core.predictions import LEAST, STACKED_FROM, Block, Predictions, Top, at_least
+from mpu_cli.core.weights import WeightRows, joined
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

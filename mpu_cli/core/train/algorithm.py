@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mpu_cli.core.data.limits import LARGEST_SUM, refuse_too_large
-from mpu_cli.core.data.predictions import FEW_LABELS, HeldOut, Top
-from mpu_cli.core.data.problem import Problem
+from mpu_cli.core.choose_features import choose_features
 from mpu_cli.core.instances import Instances
+from mpu_cli.core.limits import LARGEST_SUM, refuse_too_large
+from mpu_cli.core.many_labels import sample_negatives
 from mpu_cli.core.model.stacking import STACK_SCALE, StackedModel
-from mpu_cli.core.model.thresholds import Decision
 from mpu_cli.core.negative_sampling import is_worthwhile
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
-from mpu_cli.core.select.hyper_parameters import Estimates, HyperParameters, choose_hyper_parameters
+from mpu_cli.core.predictions import FEW_LABELS, HeldOut, Top
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.selection import Estimates, HyperParameters, choose_hyper_parameters
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.side_information import Prior, SideInformation
-from mpu_cli.core.train.choose_features import choose_features
-from mpu_cli.core.train.groups import sample_negatives
+from mpu_cli.core.thresholds import Decision
 from mpu_cli.core.train.levels import Level, Stack
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -6,8 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mpu_cli.core.data.features import Columns, Features
-from mpu_cli.core.data.predictions import HeldOut, Predictions, SourceModels, Top
+from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.instances import Instances
 from mpu_cli.core.linear_learner import (
     Learned,
@@ -27,9 +26,10 @@ from mpu_cli.core.model.calibration import (
     calibrate_strata,
 )
 from mpu_cli.core.model.stacking import LinearModel, StackedModel, stack
-from mpu_cli.core.model.thresholds import ComparedCells, Decision, best_threshold, decide
-from mpu_cli.core.select.hyper_parameters import HyperParameters
+from mpu_cli.core.predictions import HeldOut, Predictions, SourceModels, Top
+from mpu_cli.core.selection import HyperParameters
 from mpu_cli.core.side_information import SideInformation
+from mpu_cli.core.thresholds import ComparedCells, Decision, best_threshold, decide
 from mpu_cli.core.validation import Chain, Plan, deal, default_folds, leading
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step

@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.limits import largest, refuse_overflow
+from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel as core_kernel
+from mpu_cli.core.limits import largest, refuse_overflow
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.baselines import reference_dual
 from mpu_cli.runtime import parallel

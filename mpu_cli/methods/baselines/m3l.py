@@ -27,11 +27,11 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 from scipy.special import expit
 
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.limits import refuse_beyond_free
+from mpu_cli.core.features import Features
+from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.model.stacking import LinearModel, StackedModel
-from mpu_cli.core.select.sample import draw
-from mpu_cli.core.select.trials import WORTHWHILE, choose_cost, out_of_fold_f1
+from mpu_cli.core.sample import draw
+from mpu_cli.core.trials import WORTHWHILE, choose_cost, out_of_fold_f1
 from mpu_cli.methods.baselines import M3lLinearOptions, M3lRbfOptions
 from mpu_cli.methods.baselines.dual import Dual, LinearSpace, Space, solve
 from mpu_cli.methods.baselines.rbf import KernelModel, RbfSpace, mean_squared_distance, rbf_kernel

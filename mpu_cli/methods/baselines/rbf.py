@@ -7,8 +7,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from mpu_cli.core.data.features import Features
-from mpu_cli.core.data.limits import LARGEST_SUM
+from mpu_cli.core.features import Features
+from mpu_cli.core.limits import LARGEST_SUM
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.baselines.dual import kernel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -39,8 +39,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from mpu_cli.core.data.features import Features, with_width
-from mpu_cli.core.data.limits import refuse_beyond_free
+from mpu_cli.core.features import Features, with_width
+from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.errors import MpuError
 from mpu_cli.methods.baselines import WellOptions
 from mpu_cli.methods.baselines.m3l import cosine_similarity

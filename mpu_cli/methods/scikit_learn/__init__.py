@@ -105,7 +105,7 @@ class Classifier:
 
     def probabilities(self, matrix: "csr_array", run: "Run | None" = None) -> "np.ndarray":
         """Return what the classifiers predict: probabilities, or the logistic function of their decisions."""
-        from mpu_cli.core.data.features import with_width
+        from mpu_cli.core.features import with_width
         from mpu_cli.methods.scikit_learn.classifiers import scores, suited
 
         features = suited(self._learned, with_width(matrix, self.n_features))

@@ -18,18 +18,18 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from mpu_cli.core.data.limits import refuse_beyond_free
-from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.data.repeated import kin_of
+from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.thresholds import Decision
+from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.options import Options
-from mpu_cli.core.select.sample import usual_folds
-from mpu_cli.core.suggest.posterior import unannotated_posterior
-from mpu_cli.core.train.evidence import Evidence, calibrated_by
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.repeated import kin_of
+from mpu_cli.core.sample import usual_folds
+from mpu_cli.core.thresholds import Decision
 from mpu_cli.core.validation import default_folds, together
 from mpu_cli.errors import DataError
 from mpu_cli.methods.scikit_learn import NEGATIVE, SEEDS, WEIGHTED
+from mpu_cli.people.posterior import unannotated_posterior
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
 

@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.special import expit
 
-from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, METHODS, estimate, estimate_per_label
+from mpu_cli.core.verified_labels import VerifiedLabels
 from tests.core.simulated import as_labels
 
 

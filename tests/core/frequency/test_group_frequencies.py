@@ -5,16 +5,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.problem import InstanceGroups, Problem
-from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.estimators import FEWEST_OF_GROUP, estimate, estimate_groups
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import numpy_kernel
-from mpu_cli.core.model.thresholds import label_thresholds, pooled_threshold
 from mpu_cli.core.options import Options
-from mpu_cli.core.suggest.suggestions import Choice, missing_labels, suggest
+from mpu_cli.core.problem import InstanceGroups, Problem
+from mpu_cli.core.thresholds import label_thresholds, pooled_threshold
 from mpu_cli.core.train.algorithm import train
+from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.errors import DataError
+from mpu_cli.people.suggestions import Choice, missing_labels, suggest
 from tests.core.frequency.test_estimators import beside, separable
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.golden import refused

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.data.problem import Problem
-from mpu_cli.core.data.verified_labels import VerifiedLabels
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.train.algorithm import Options, train
+from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.core.verified import (

@@ -9,9 +9,9 @@ from scipy.special import logit
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, LinearSVC
 
-from mpu_cli.core.data import limits
+from mpu_cli.core import limits
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.thresholds import estimated_f1
+from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.errors import TooLargeError
 from mpu_cli.methods.baselines import M3lLinearOptions, M3lRbfOptions, m3l
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

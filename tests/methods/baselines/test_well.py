@@ -7,7 +7,7 @@ from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import cosine_similarity as cosine_similarity_of
 from sklearn.neighbors import kneighbors_graph
 
-from mpu_cli.core.data import limits
+from mpu_cli.core import limits
 from mpu_cli.errors import MpuError, TooLargeError
 from mpu_cli.methods.baselines import WellOptions, well
 from mpu_cli.methods.baselines.m3l import cosine_similarity

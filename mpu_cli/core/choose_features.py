@@ -1,0 +1,107 @@
+"""The choice between an instance's own features and features of an RBF kernel, by the estimate that chooses C."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mpu_cli.core.instances import Instances
+from mpu_cli.core.limits import refuse_large_features
+from mpu_cli.core.model.stacking import RbfFeatures, StackedModel
+from mpu_cli.core.options import LINEAR, RBF, Options
+from mpu_cli.core.predictions import FEW_LABELS
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.selection import HyperParameters, choose_hyper_parameters
+from mpu_cli.core.trials import climb
+from mpu_cli.errors import DataError
+from mpu_cli.runtime.run import Run, no_observer
+from mpu_cli.runtime.steps import Step
+
+# By the number of features (`RbfFeatures.learned`), and how many landmarks; where the climbs along them start.
+GAMMAS, FIRST_GAMMA = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0), 1.0
+LANDMARKS, FIRST_LANDMARKS = (150, 300, 600, 1200), 300
+# A kernel standardises, and so fills up, its features: of more of them it is another tool.
+MOST_FEATURES = 500
+# Of fewer, the estimate tells differences between features no better than chance does.
+FEWEST_INSTANCES = 500
+# Expected F1 that a kernel has to gain: a linear model predicts faster, and can be explained.
+_WORTHWHILE = 2e-3
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Features, as a training learns from them."""
+
+    instances: Instances  # with these features
+    hyper_parameters: HyperParameters | None = None  # chosen with them; None: they are still to be chosen
+    rbf: RbfFeatures | None = None  # what makes them of an instance's own; None: they are its own
+
+    @property
+    def f1(self) -> float:
+        """The F1 of the chosen C, expected on complete labels; 0 where C was not chosen."""
+        chosen = self.hyper_parameters
+        return 0.0 if chosen is None or chosen.f1 is None else chosen.f1
+
+    def model_of(self, stacked: StackedModel) -> StackedModel:
+        """Return a model of these features as one of an instance's own."""
+        return replace(stacked, kernel=self.rbf)
+
+
+def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:
+    """Choose features, with gamma and the number of landmarks, and with them C; parameters as for `algorithm.train`.
+
+    DataError where the options ask for a kernel of data that it is not for, TooLargeError where its features would not
+    fit in memory.
+    """
+    own = Chosen(Instances.of(problem))
+    if options.features == LINEAR:
+        return own
+    obstacle = _obstacle(own.instances)
+    if options.features == RBF and obstacle is not None:
+        raise DataError(f"an RBF kernel cannot be used here: {obstacle}; choose linear features")
+    can_tell = FEWEST_INSTANCES <= len(problem) <= options.sample and options.cost is None
+    if obstacle is not None or (options.features is None and not can_tell):
+        return own
+    refuse_large_features(len(problem), max(LANDMARKS))
+    problem = replace(problem, kin=own.instances.kin)  # features of a kernel are equal up to rounding
+    linear = replace(own, hyper_parameters=choose_hyper_parameters(own.instances, options, run))
+    with run.step(Step.CHOOSE_FEATURES) as tick:
+        kernel = _best_kernel(problem, options, run, linear, tick)
+    if options.features is None and kernel.f1 < linear.f1 + _WORTHWHILE:
+        return linear
+    return replace(kernel, hyper_parameters=None)  # c comes from the features that tell labels apart better
+
+
+def _obstacle(instances: Instances) -> str | None:
+    """Return why a kernel is not for these instances; None if it is."""
+    if instances.label_features is not None:
+        return "features of labels are directions in the space of features"
+    if len(instances.annotations) > FEW_LABELS:
+        return f"there are more than {FEW_LABELS} labels"
+    if instances.width > MOST_FEATURES:
+        return f"there are more than {MOST_FEATURES} features"
+    if not instances.features.dense.shape[1]:
+        return "most values are 0"
+    return None
+
+
+def _best_kernel(problem: Problem, options: Options, run: Run, linear: Chosen, tick: Callable[[], None]) -> Chosen:
+    """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises.
+
+    c and the loss are those chosen for linear features, so that neither makes a difference.
+    """
+    quiet = replace(run, observe=no_observer)
+    chosen = linear.hyper_parameters
+    assert chosen is not None
+    same_loss = replace(options, loss=chosen.settings.loss)
+
+    def candidate(gamma: float, m: float) -> Chosen:
+        rbf = RbfFeatures.learned(problem.features, gamma, int(m), run.seed)
+        instances = Instances.of(replace(problem, features=rbf.of(problem.features, run)))
+        tick()
+        return Chosen(instances, choose_hyper_parameters(instances, same_loss, quiet, estimates=chosen.estimates), rbf)
+
+    first = candidate(FIRST_GAMMA, FIRST_LANDMARKS)
+    best = climb(lambda gamma: candidate(gamma, FIRST_LANDMARKS), GAMMAS, FIRST_GAMMA, first)
+    assert best.rbf is not None
+    gamma = best.rbf.gamma * problem.features.shape[1]
+    sizes = tuple(m for m in LANDMARKS if m <= FIRST_LANDMARKS or m <= len(problem))
+    return climb(lambda m: candidate(gamma, m), sizes, FIRST_LANDMARKS, best)

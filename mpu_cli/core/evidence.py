@@ -1,0 +1,104 @@
+"""What out-of-fold predictions say, of a model or of any classifier: c, probabilities, thresholds."""
+
+from dataclasses import KW_ONLY, dataclass, field, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.frequency.given import earlier_estimate, is_estimated, with_estimates
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.frequency.single_frequencies import estimate_singly
+from mpu_cli.core.instances import Instances
+from mpu_cli.core.model.calibration import Calibration, calibrate
+from mpu_cli.core.options import Options
+from mpu_cli.core.predictions import Predictions
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.sample import Sample, draw_labels, usual_folds
+from mpu_cli.core.selection import Estimates, estimate_frequency, refuse_two_frequencies
+from mpu_cli.core.thresholds import Decision, chosen_thresholds, expected_f1
+from mpu_cli.errors import DataError
+from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What missing labels are listed by."""
+
+    # ndarray or csr_array of float32, shape (n, q): Pr(y=1 | x), of all instances, out of fold
+    probabilities: Predictions
+    frequency: LabelFrequency
+    _: KW_ONLY
+    calibration_blocks: int  # blocks of the isotonic calibration: predictions in one get about one probability
+    estimates: Estimates = field(default_factory=Estimates)  # where the frequency comes from
+    warnings: tuple[str, ...] = ()
+    # What made probabilities of scores; None where a model predicts probabilities
+    calibration: Calibration | None = None
+
+    @property
+    def reviewed(self) -> ReviewedFrequency | None:
+        """Where the frequency comes from, if from what people have decided."""
+        return self.estimates.reviewed
+
+    @classmethod
+    def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Run) -> "Evidence":
+        """Calibrate out-of-fold scores of any classifier, by c of the options or as it is estimated by them.
+
+        Raises DataError (no label is annotated in a cell that is not ignored).
+        """
+        n, q = problem.labels.shape
+        population = Instances.of(problem)
+        refuse_two_frequencies(population, options)
+        estimates = Estimates(earlier=earlier_estimate(options.c), repeated=population.share_repeated)
+        if is_estimated(options.c):
+            drawn = draw_labels(population.annotations, run.seed)
+            folds = options.folds or usual_folds(n, q)
+            with run.step(Step.ESTIMATE_C):
+                sample = Sample(population, options.sample, folds, run, drawn)
+                estimates = estimate_frequency(population, sample, run, scores=scores)
+        groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
+        estimated = estimates
+        c = with_estimates(options.c, lambda: estimated.rates(q))
+        frequency = LabelFrequency.of(c, (n, q), problem.verified, groups)
+        calibration = calibrated_by(scores, problem.labels, frequency)
+        return cls(
+            calibration(scores),
+            frequency,
+            calibration_blocks=len(calibration.actual),
+            estimates=estimates,
+            warnings=tuple(estimates.warnings()),
+            calibration=calibration,
+        )
+
+    def of_other_scores(self, scores: np.ndarray, labels: csr_array) -> "Evidence":
+        """Return what the scores of another classifier of the same cells say, with the same frequency."""
+        calibration = calibrated_by(scores, labels, self.frequency)
+        return replace(
+            self,
+            probabilities=calibration(scores),
+            calibration=calibration,
+            calibration_blocks=len(calibration.actual),
+        )
+
+    def by_label(self, scores: np.ndarray, labels: csr_array) -> "Evidence":
+        """Return what the scores say with a frequency of each label; the same, unless annotations alone tell c."""
+        estimate, frequency = self.estimates.estimate, self.frequency
+        if estimate is None or self.reviewed is not None or frequency.of_instances is not None:
+            return self
+        rates = estimate_singly(scores, labels, "bbe", estimate, frequency.verified).c
+        return replace(self, frequency=replace(frequency, rates=rates)).of_other_scores(scores, labels)
+
+    def decision(self, labels: csr_array, criterion: str | float) -> Decision:
+        """Choose the thresholds of these annotated labels, as of the same cells."""
+        thresholds, _ = chosen_thresholds(self.probabilities, labels, self.frequency, criterion)
+        expected = expected_f1(self.probabilities, labels, self.frequency, thresholds)
+        return Decision(thresholds, expected, self.calibration)
+
+
+def calibrated_by(scores: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> Calibration:
+    """Learn what makes probabilities of scores; DataError where no label is annotated in a cell that is not ignored."""
+    learned = calibrate(scores, labels, frequency)
+    if learned is None:
+        raise DataError("no label is annotated in a cell that is not ignored, so there is nothing to calibrate by")
+    return learned

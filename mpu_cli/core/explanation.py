@@ -1,0 +1,128 @@
+"""What speaks for and against a label: the weights of a stacked model, column by column.
+
+The log-odds that a level gives a label are a sum: the bias, each feature times its weight, and, from level 2 on, the
+predictions of all labels by the levels before, times the scale, times their weights.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.predictions import values_at
+
+# Features that are named beside a label, at most.
+MOST_REASONS = 5
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The weights of one label."""
+
+    # float64, shape (D',): what a unit of each feature that has weights adds to the log-odds of the label at the
+    # first level, which knows features alone
+    features: np.ndarray
+    # float64, shape (q,): what a prediction of 1 of each label adds to the log-odds of this one at the last level;
+    # over several levels before it, the sum. None where there is one level.
+    leans_on: np.ndarray | None = None
+    # float64, shape (q,): what a prediction of 1 of this label adds to the log-odds of each label, in the same way
+    leaned_on_by: np.ndarray | None = None
+
+
+def explain(model: StackedModel, k: int) -> Explanation:
+    """Return the weights of label k; of sparse weights, no more than its rows and columns are made dense.
+
+    Examples
+    --------
+    A feature speaks for label 0 (weight 2) and against label 1; where label 0 is predicted, label 1 is less probable.
+
+    >>> first = LinearModel(np.array([[2, -1]], np.float32), np.zeros(2, np.float32))
+    >>> second = LinearModel(np.array([[1, 0], [3, -4], [0, 3]], np.float32), np.zeros(2, np.float32))
+    >>> model = StackedModel((first, second), scale=0.5, thresholds=np.full(2, 0.5, np.float32))
+    >>> explain(model, 1)
+    Explanation(features=array([-1.]), leans_on=array([-2. ,  1.5]), leaned_on_by=array([0. , 1.5]))
+    """
+    features = _column(model.levels[0], k)
+    if len(model.levels) == 1:
+        return Explanation(features)
+    last, q = model.levels[-1], len(model.thresholds)
+    rows = [len(features) + q * level + k for level in range(len(model.levels) - 1)]
+    to_label = _column(last, k)[len(features) :].reshape(-1, q).sum(axis=0)
+    from_label = np.sum([_row(last, row) for row in rows], axis=0)
+    return Explanation(features, model.scale * to_label, model.scale * from_label)
+
+
+def reasons(
+    model: StackedModel, features: csr_array, rows: np.ndarray, columns: np.ndarray, top: int
+) -> list[list[int]]:
+    """Return the features of a subset of the instances that speak most for a label each, at the first level.
+
+    `features`: csr_array, shape (n, D): with sorted rows.
+    `rows`, `columns`: int, shape (m,): instances and labels.
+    `top`: how many features, at most.
+    Returns: columns of `features` whose values times weights are above 0, the largest first.
+
+    Examples
+    --------
+    >>> first = LinearModel(np.array([[2], [-1], [3]], np.float32), np.zeros(1, np.float32))
+    >>> model = StackedModel((first,), scale=1.0, thresholds=np.full(1, 0.5, np.float32))
+    >>> reasons(model, csr_array(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])), np.array([0, 1]), np.array([0, 0]), 2)
+    [[2, 0], [0]]
+    """
+    narrowed = features if model.columns is None else model.columns.of(features)
+    numbers = np.arange(features.shape[1]) if model.columns is None else model.columns.indices
+    weights = model.levels[0].weights
+    listed = []
+    for row, k in zip(rows.tolist(), columns.tolist(), strict=True):
+        part = slice(narrowed.indptr[row], narrowed.indptr[row + 1])
+        there = narrowed.indices[part]
+        part_of_log_odds = narrowed.data[part] * values_at(weights, there, np.full(len(there), k))
+        best = np.argsort(-part_of_log_odds, kind="stable")[:top]
+        listed.append(numbers[there[best[part_of_log_odds[best] > 0]]].tolist())
+    return listed
+
+
+def named_reasons(
+    model: StackedModel, features: csr_array, rows: np.ndarray, columns: np.ndarray, names: Sequence[str] | None
+) -> list[list[str]]:
+    """Return the `reasons`, `MOST_REASONS` at most, by the names of features 1, 2, ..., or else by their numbers."""
+    of_cells = reasons(model, features, rows, columns, MOST_REASONS)
+    return [[str(j) if names is None else names[j - 1] for j in those] for those in of_cells]
+
+
+class Link(NamedTuple):
+    """What a prediction of 1 of label j adds to the log-odds of label k at the last level."""
+
+    j: int
+    k: int
+    weight: float
+
+
+def strongest_links(model: StackedModel, top: int) -> list[Link]:
+    """Return the links of the largest absolute weight between different labels, the largest first.
+
+    `top`: how many, at most.
+    Returns: None of one level.
+    """
+    n_levels, q = len(model.levels), len(model.thresholds)
+    if n_levels == 1:
+        return []
+    width = model.levels[0].weights.shape[0]
+    last = model.levels[-1].weights
+    links = csr_array(sum(csr_array(last[width + q * i : width + q * (i + 1)]) for i in range(n_levels - 1)))
+    rows, columns = np.repeat(np.arange(q), np.diff(links.indptr)), links.indices
+    weights = np.where(rows == columns, 0, links.data.astype(float) * model.scale)
+    order = np.argsort(-np.abs(weights), kind="stable")[:top]
+    return [Link(int(rows[i]), int(columns[i]), float(weights[i])) for i in order if weights[i]]
+
+
+def _column(level: LinearModel, k: int) -> np.ndarray:
+    return level.block(slice(k, k + 1)).weights[:, 0].astype(float)
+
+
+def _row(level: LinearModel, i: int) -> np.ndarray:
+    weights = level.weights[[i]]
+    return (weights.toarray() if isinstance(weights, csr_array) else weights)[0].astype(float)

@@ -1,0 +1,126 @@
+"""Refusal of what would not fit in memory, and of scores that 32-bit sums may not hold, before the work begins.
+
+D features, n or m instances, q labels.
+
+A BLAS takes the sum w.x in an order of its own, and what overflows on the way depends on it. The sum of the magnitudes
+|w|.|x| does not: where it is in range, no order overflows.
+"""
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.predictions import FEW_LABELS
+from mpu_cli.errors import OverflowingError, TooLargeError
+from mpu_cli.runtime.memory import available_memory, machine_memory
+
+# Labels that a kernel learns together, of many, at least.
+_BLOCK = 64
+
+
+def refuse_too_large(D: int, q: int, levels: int) -> None:
+    """Raise TooLargeError where the weights in training exceed the machine's memory.
+
+    Level l has D + l q weights for each label. Of more than 500 labels there is a block at a time, and what is left of
+    it by pruning is small.
+    """
+    if q <= FEW_LABELS:
+        refuse_large_weights(D, q, levels)
+        return
+    features = D + (levels - 1) * q
+    needed = 2 * 4 * _BLOCK * features
+    if needed > (memory := machine_memory()):
+        raise TooLargeError(
+            f"the weights of {features:,} features x {_BLOCK} labels, which are learned together, take "
+            f"{_size(needed)} with their mean, and this machine has {memory / 1e9:,.1f} GB: drop rare features, "
+            "or train fewer labels or levels"
+        )
+
+
+def refuse_large_weights(D: int, q: int, levels: int = 1) -> None:
+    """Raise TooLargeError where the weights of all labels, with those in training (a copy and a mean), exceed that."""
+    model = 4 * q * (levels * D + levels * (levels - 1) // 2 * q)
+    needed = model + 2 * 4 * q * (D + (levels - 1) * q)
+    if needed > (memory := machine_memory()):
+        raise TooLargeError(
+            f"a model of {D:,} features x {q:,} labels x {levels} levels takes "
+            f"{model / 1e9:,.1f} GB, {needed / 1e9:,.1f} GB in training, and this machine has {memory / 1e9:,.1f} GB: "
+            "train fewer labels or levels"
+        )
+
+
+def refuse_large_sample(m: int, q: int, advice: str = "make sample smaller, or give both c and cost") -> None:
+    """Raise TooLargeError where the predictions that c and C are chosen by exceed the machine's memory.
+
+    Predictions of two settings are compared, with a copy and the labels.
+    """
+    needed = (3 * 4 + 1) * m * q
+    if needed > (memory := machine_memory()):
+        raise TooLargeError(
+            f"c and C are chosen by predictions for {m:,} instances x {q:,} labels, which take {_size(needed)}, and "
+            f"this machine has {memory / 1e9:,.1f} GB: {advice}"
+        )
+
+
+def refuse_large_predictions(n: int, q: int) -> None:
+    """Raise TooLargeError where the probabilities of all labels (n x q) exceed the free memory."""
+    refuse_beyond_free(
+        4 * n * q,
+        f"the probabilities of {n:,} instances x {q:,} labels",
+        "take fewer instances at a time, or the most probable labels only, by predict_top",
+    )
+
+
+def refuse_large_features(n: int, m: int) -> None:
+    """Raise TooLargeError where the features of a kernel (n x m, sparse, then dense) exceed the free memory."""
+    what = f"the features of an RBF kernel for {n:,} instances"
+    refuse_beyond_free(12 * n * m, what, "take fewer instances, or linear features")
+
+
+def refuse_beyond_free(needed: int, what: str, advice: str) -> None:
+    """Raise TooLargeError where something of this size in bytes, which is named, exceeds the free memory."""
+    if needed > (free := available_memory()):
+        raise TooLargeError(f"{what} take {_size(needed)}, and {free / 1e9:,.1f} GB are free: {advice}")
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes:,} bytes ({n_bytes / 1e9:,.1f} GB)"
+
+
+# Half of where float32 ends, since sums are rounded.
+LARGEST_SUM = 2.0**127
+
+
+def largest(values: np.ndarray) -> float:
+    """Return the largest magnitude, without a copy of the values; 0 of none, NaN where one is NaN."""
+    return float(max(np.max(values, initial=0), -np.min(values, initial=0)))
+
+
+def refuse_overflow(
+    features: Features, weights: np.ndarray | csr_array, bias: np.ndarray, largest_weight: float
+) -> None:
+    """Raise OverflowingError where the sum over j of |x_ij| |w_jk|, and |b_k|, is beyond float32 for some i and k.
+
+    `weights`: ndarray or csr_array of float32, shape (width, q).
+    `bias`: float32, shape (q,).
+    `largest_weight`: largest magnitude of a weight; with the largest value it bounds all sums, which are looked at
+    where that is not enough.
+    """
+    sparse, dense = features.sparse, features.dense
+    terms = int(np.diff(sparse.indptr).max(initial=0)) + dense.shape[1]
+    bound = terms * max(largest(sparse.data), largest(dense)) * largest_weight + largest(bias)
+    if bound <= LARGEST_SUM:  # NaN is not
+        return
+    if isinstance(weights, csr_array):
+        sums = (abs(features.as_sparse().astype(np.float64)) @ abs(weights.astype(np.float64))).data + largest(bias)
+        if not (sums <= LARGEST_SUM).all():
+            raise OverflowingError
+        return
+    D = sparse.shape[1]
+    columns, places = np.unique(sparse.indices, return_inverse=True)  # the others may be many
+    sums = np.abs(dense, dtype=np.float64) @ np.abs(weights[D:], dtype=np.float64) + np.abs(bias)
+    if len(columns):
+        values = csr_array((np.abs(sparse.data, dtype=np.float64), places, sparse.indptr), (len(dense), len(columns)))
+        sums += values @ np.abs(weights[columns], dtype=np.float64)
+    if not (sums <= LARGEST_SUM).all():
+        raise OverflowingError

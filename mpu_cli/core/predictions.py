@@ -1,0 +1,221 @@
+"""Predictions of n instances and q labels: a dense array, or, of many labels, the largest of each instance.
+
+Of a hundred thousand labels, all but a few are improbable for an instance. A row of a sparse matrix keeps its `most`
+largest predictions that reach `least`; a label that is not kept counts as predicted with 0, and is never predicted.
+
+Held-out predictions know their source models, and how many annotations of each label each of these has learned from.
+How far a prediction is right depends on that number, so labels are in strata by it, and what is estimated out of fold
+is estimated in each stratum (docs/method.md, "Strata of labels").
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.features import only_entries
+
+# The fewest annotations of the labels of each stratum. In the first one are the labels that the model has never seen.
+FEWEST = (0, 1, 2, 5, 20)
+UNSEEN = 0
+
+
+def strata_of(annotations: np.ndarray) -> np.ndarray:
+    """Return the stratum of labels by how often they were annotated: int8, of the same shape."""
+    return (np.searchsorted(FEWEST, annotations, side="right") - 1).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class SourceModels:
+    """Which model has predicted each of m instances, and what it had learned from."""
+
+    of_instances: np.ndarray  # int, shape (m,): the number of the model
+    annotations: np.ndarray  # int, shape (models, q): how many annotations of each label it has learned from
+
+    @classmethod
+    def of(cls, predicted: Sequence[np.ndarray], annotations: Sequence[np.ndarray]) -> "SourceModels":
+        """Return the models of instances, in ascending order.
+
+        `predicted`: the instances that each model has predicted.
+        `annotations`: sequence of ndarray of int, shape (q,): those that each model has learned from.
+        """
+        numbers = np.repeat(np.arange(len(predicted)), [len(rows) for rows in predicted])
+        return cls(numbers[np.argsort(np.concatenate(predicted), kind="stable")], np.array(annotations))
+
+    @classmethod
+    def learned(
+        cls, predicted: Sequence[np.ndarray], learned: Sequence[np.ndarray], positives: csr_array
+    ) -> "SourceModels":
+        """Return the same, from the instances that each model has learned from, and their positive labels."""
+        return cls.of(predicted, [count_positives(positives[rows]) for rows in learned])
+
+    @cached_property
+    def strata(self) -> np.ndarray:
+        """The stratum of each label, for each model: int8, shape (models, q)."""
+        return strata_of(self.annotations)
+
+    def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return the strata of a subset of the cells."""
+        return self.strata[self.of_instances[rows], columns]
+
+    def block(self, columns: np.ndarray) -> "SourceModels":
+        """Select labels."""
+        return SourceModels(self.of_instances, self.annotations[:, columns])
+
+
+def count_positives(positives: csr_array) -> np.ndarray:
+    """Return how many instances have each label: ndarray of int, shape (q,)."""
+    return np.bincount(positives.indices, weights=positives.data != 0, minlength=positives.shape[1]).astype(np.int64)
+
+
+# More labels than this are many: dense predictions of them take more time and memory than they are worth
+# (docs/choices/many-labels.md, "Many labels").
+FEW_LABELS = 500
+# The least positive number of full precision in 32 bits.
+LEAST = float(np.finfo(np.float32).tiny)
+# Of many labels, predictions below this are no features of the next level.
+STACKED_FROM = 0.01
+# Labels of an instance that are kept, at least, and by how many more than most of the instances have.
+_FEWEST_KEPT, _ROOM = 20, 2
+# How many times as many predictions are asked for where too few were kept.
+_MORE = 4
+# Predictions of an instance, on average, that wait to be compared with those that are kept.
+_WAITING = 30
+
+Predictions: TypeAlias = np.ndarray | csr_array
+# Labels that are learned together: a range of them, or their numbers.
+Block: TypeAlias = slice | np.ndarray
+
+
+@dataclass(frozen=True)
+class Top:
+    """How many of the largest predictions of an instance are kept, and from which probability on."""
+
+    most: int = _FEWEST_KEPT  # how many, the largest; of equals the first
+    least: float = 0.001  # at least of this probability
+
+    @classmethod
+    def enough_for(cls, sizes: np.ndarray, q: int, c: float) -> "Top":
+        """Keep what instances may have of q labels, from their numbers of annotations, a share c of the true labels."""
+        usual = np.quantile(sizes, 0.99) / c
+        return cls(max(_FEWEST_KEPT, min(int(np.ceil(_ROOM * usual)), q)))
+
+    def of_rows(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> csr_array:
+        """Keep the largest of each row among some cells.
+
+        `rows`, `columns`: int, shape (m,): where the cells are, each once.
+        `values`: float32, shape (m,): none is below `least`.
+        Returns: float32, shape (n, q): columns of a row in ascending order.
+
+        Examples
+        --------
+        >>> cells = np.array([0, 0, 0, 1]), np.array([4, 2, 0, 3]), np.array([0.5, 0.2, 0.5, 0.1], np.float32)
+        >>> kept = Top(most=2).of_rows(*cells, (2, 5))
+        >>> kept.indices.tolist(), kept.indptr.tolist()
+        ([0, 4, 3], [0, 2, 3])
+        """
+        order = np.lexsort((columns, -values, rows))
+        count = np.bincount(rows, minlength=shape[0])
+        first = np.cumsum(count) - count
+        kept = order[np.arange(len(rows)) - first[rows[order]] < self.most]
+        indptr = np.concatenate([[0], np.cumsum(np.minimum(count, self.most))])
+        top = csr_array((values[kept], columns[kept].astype(np.int32), indptr), shape=shape)
+        top.sort_indices()
+        return top
+
+    def of_sparse(self, predictions: csr_array) -> csr_array:
+        """Keep the largest of each row of a sparse matrix, whose entries are all at least `least`."""
+        rows = np.repeat(np.arange(predictions.shape[0]), np.diff(predictions.indptr))
+        return self.of_rows(rows, predictions.indices, predictions.data, predictions.shape)
+
+    def of_dense(self, predictions: np.ndarray) -> csr_array:
+        """Keep the largest of each row of an array (n x q, float32): csr_array of float32, columns of a row ascend.
+
+        Examples
+        --------
+        >>> kept = Top(most=2, least=0.1).of_dense(np.array([[0.5, 0.2, 0.5, 0.5], [0, 0, 0.3, 0]], np.float32))
+        >>> kept.indices.tolist(), kept.indptr.tolist()
+        ([0, 2, 2], [0, 2, 3])
+        """
+        kept = predictions >= np.float32(self.least)
+        q = predictions.shape[1]
+        if self.most < q:
+            last = np.partition(predictions, q - self.most, axis=1)[:, q - self.most, None]
+            above, equal = predictions > last, predictions == last
+            kept &= above | (equal & (np.cumsum(equal, axis=1) <= self.most - above.sum(axis=1, keepdims=True)))
+        rows, columns = np.nonzero(kept)
+        indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+        return csr_array((predictions[rows, columns], columns, indptr), shape=predictions.shape)
+
+
+def all_reaching(predict: Callable[[int | None], Predictions], thresholds: np.ndarray) -> Predictions:
+    """Predict as many labels of each instance as it takes for all that reach their threshold to be among them.
+
+    `predict` takes how many of each instance, or None for as many as usual, and returns predictions of n instances.
+    """
+    most, least = None, float(thresholds.min())
+    while True:
+        predictions = predict(most)
+        if isinstance(predictions, np.ndarray) or most == predictions.shape[1] or not _may_lack(predictions, least):
+            return predictions
+        longest = int(np.diff(predictions.indptr).max())
+        most = min(_MORE * max(longest, most or 1), predictions.shape[1])
+
+
+def _may_lack(predictions: csr_array, least: float) -> bool:
+    """Could a label outside the top k still reach this probability? Not where a full row keeps something smaller."""
+    counts = np.diff(predictions.indptr)
+    most = int(counts.max(initial=0))
+    if not len(counts) or counts.min() == predictions.shape[1]:
+        return False
+    if most == 0 or least < predictions.data.min():
+        return True
+    full = predictions.indptr[:-1][counts == most]
+    return bool((predictions.data[full[:, None] + np.arange(most)] >= least).all(axis=1).any())
+
+
+def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return some cells of a matrix, dense or sparse with sorted rows; 0 where none is stored."""
+    if isinstance(matrix, np.ndarray):
+        return matrix[rows, columns]
+    n, q = matrix.shape
+    keys = np.repeat(np.arange(n) * q, np.diff(matrix.indptr)) + matrix.indices
+    wanted = np.asarray(rows, np.int64) * q + columns
+    place = np.searchsorted(keys, wanted)
+    there = np.append(keys, -1)[place] == wanted
+    zero = np.zeros(1, matrix.dtype)
+    return np.where(there, np.append(matrix.data, zero)[place], zero)
+
+
+def at_least(predictions: csr_array, least: float) -> csr_array:
+    """Return the predictions that reach some probability."""
+    return only_entries(predictions, predictions.data >= np.float32(least))
+
+
+def over(scores: csr_array, least: np.ndarray | np.float32) -> csr_array:
+    """Return the labels with a score of at least `least`, one for all entries or one each: shape (n, Q), bool."""
+    reach = csr_array((scores.data >= least, scores.indices, scores.indptr), shape=scores.shape)
+    return only_entries(reach, reach.data)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Predictions of instances by models that have not seen them."""
+
+    rows: np.ndarray | slice  # int, shape (m,), or slice: which instances
+    probabilities: Predictions  # ndarray or csr_array of float32, shape (m, q)
+    made_by: SourceModels | None = None  # by which models; None: all cells are taken for alike
+
+    def without_unseen(self) -> "HeldOut":
+        """Return the same with predictions of 0 where the model has never seen the label."""
+        if self.made_by is None or not (unseen := self.made_by.strata == UNSEEN).any():
+            return self
+        p = self.probabilities
+        if isinstance(p, np.ndarray):
+            return replace(self, probabilities=np.where(unseen[self.made_by.of_instances], np.float32(0), p))
+        rows = np.repeat(np.arange(p.shape[0]), np.diff(p.indptr))
+        seen = ~unseen[self.made_by.of_instances[rows], p.indices]
+        return replace(self, probabilities=csr_array((p.data * seen, p.indices, p.indptr), shape=p.shape))

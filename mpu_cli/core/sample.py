@@ -1,0 +1,261 @@
+"""The sample of instances and labels that c, C, eta0 and questions are chosen on, in folds ready to learn from."""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core import sgd
+from mpu_cli.core.features import Columns, Features
+from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate, tells
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.frequency.questions import Questions, ScoredCells
+from mpu_cli.core.frequency.questions import draw as draw_cells
+from mpu_cli.core.frequency.review_frequency import Answered
+from mpu_cli.core.instances import Instances
+from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.model.calibration import calibrate
+from mpu_cli.core.options import Validation
+from mpu_cli.core.predictions import FEW_LABELS, values_at
+from mpu_cli.core.problem import Answers, Problem, Rows
+from mpu_cli.core.repeated import kin_of
+from mpu_cli.core.side_information import Prior, SideInformation
+from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
+from mpu_cli.errors import DataError
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
+
+# The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices/training.md.
+_STEP_EXPONENT = 0.25
+# Folds of many labels, whose models take long, where there are no more instances than this.
+_FOLDS_OF_MANY, _FEW_INSTANCES = 3, 200_000
+# C of the classifier of annotated against not annotated. The estimate of c hardly depends on it:
+# docs/choices/label-frequency.md.
+_NAIVE_COST = 10.0
+
+
+def usual_folds(n: int, q: int) -> int | None:
+    """Return how many folds to choose by; None: by the number of instances in the sample."""
+    return _FOLDS_OF_MANY if q > FEW_LABELS and n <= _FEW_INSTANCES else None
+
+
+def draw(n: int, size: int, seed: int) -> np.ndarray:
+    """Draw at most `size` of n instances without replacement; their numbers, ascending."""
+    return np.arange(n) if n <= size else np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
+
+
+@dataclass(frozen=True)
+class DrawnLabels:
+    """Some of many labels."""
+
+    columns: np.ndarray  # int, shape (m,): which they are, ascending
+    # float64, shape (m,): how many labels each stands for: the inverse of the probability that it was drawn
+    weights: np.ndarray
+
+
+def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLabels | None:
+    """Draw some of many labels, each with a probability proportional to the square root of its annotations.
+
+    Labels that are never annotated are not drawn: nothing tells how often they are true. Of few labels, all others are.
+
+    Systematic sampling with unequal probabilities (Madow, "On the theory of systematic sampling, II", 1949) along the
+    labels in the order of their annotations: labels of every frequency are there, and the most frequent ones surely.
+
+    `annotations`: int, shape (q,): how many instances are annotated with each label.
+    `size`: about how many; it may be less than `FEW_LABELS`.
+    Returns: None where all are taken.
+    """
+    q = len(annotations)
+    share = np.sqrt(annotations)
+    annotated = np.flatnonzero(annotations)
+    if q <= FEW_LABELS or len(annotated) <= size:
+        return None if len(annotated) == q else DrawnLabels(annotated, np.ones(len(annotated)))
+    surely = np.zeros(q, bool)
+    while not surely.all():  # what would be drawn more than once is drawn surely, and the others share the rest
+        rate = size / share[~surely].sum()
+        more = ~surely & (share * rate >= 1)
+        if not more.any():
+            break
+        surely |= more
+        size -= int(more.sum())
+    probability = np.where(surely, 1.0, share * rate)
+    order = np.argsort(-annotations, kind="stable")
+    ends = np.floor(np.cumsum(probability[order]) + np.random.default_rng(seed).random())
+    columns = np.sort(order[np.diff(ends, prepend=0.0) > 0])
+    return DrawnLabels(columns, 1 / probability[columns])
+
+
+def step_for_all(settings: sgd.Settings, share: float) -> sgd.Settings:
+    """Turn settings that are best on a share of the instances into those for all."""
+    return replace(settings, step=settings.step * share**_STEP_EXPONENT)
+
+
+class Sample:
+    """A sample of the instances, drawn without replacement; where labels are many, also of labels.
+
+    `size`: instances to draw at most; all are taken, in their order, where there are no more.
+    `m`: number of folds; None: by their number.
+    `drawn`: some of the labels. Default: all.
+    `label_features`: csr_array, shape (q, D): what the mean of the weights may be; see `core.side_information`.
+    `features`, `labels`, `verified`, `groups`: of the instances, and labels, in it.
+    `columns`: which labels are in it, ascending.
+    `weights`: float64, shape (m,): how many labels each of them stands for; None: each for itself, since all are in it.
+    `rows`: which they are, ascending.
+    `share`: of all instances, those that are in it.
+    """
+
+    def __init__(
+        self,
+        population: Instances | Rows,
+        size: int,
+        m: int | None,
+        run: Run = DEFAULT_RUN,
+        drawn: DrawnLabels | None = None,
+        label_features: csr_array | None = None,
+    ) -> None:
+        self.share = min(size / len(population), 1.0)
+        self.rows: np.ndarray | slice = slice(None)
+        self.columns: np.ndarray | slice = slice(None)
+        self.weights: np.ndarray | None = None
+        if self.share < 1:
+            self.rows = draw(len(population), size, run.seed)
+            instances = population.fetch(self.rows)
+        else:
+            instances = population.fetch()  # a copy of all would take as much memory
+        if drawn is not None:
+            self.columns, self.weights = drawn.columns, drawn.weights
+            instances = instances.block(drawn.columns)
+        self.features, self.labels, self.verified = instances.features, instances.labels, instances.verified
+        self.groups = instances.groups
+        prior = None
+        if label_features is not None:
+            self.features, of_labels = _narrowed(instances.features, label_features[self.columns])
+            prior = Prior.of(self.features, of_labels)
+        self._side_information = SideInformation(prior)
+        self._fold_rows = deal(len(instances), m or default_folds(len(instances)), run.seed, instances.kin)
+        self._run = run
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it has all instances and all labels."""
+        return self.share == 1 and self.weights is None
+
+    @property
+    def m(self) -> int:
+        """Number of folds there are."""
+        return len(self._fold_rows)
+
+    @cached_property
+    def fold_of_instances(self) -> np.ndarray:
+        """The number of the fold of each instance: int, shape (n,)."""
+        numbers = np.empty(self.labels.shape[0], int)
+        for number, rows in enumerate(self._fold_rows):
+            numbers[rows] = number
+        return numbers
+
+    @cached_property
+    def folds(self) -> list[Fold]:
+        """The folds, made once for all settings tried on them."""
+        return [split(self.features, self.labels, rows, self._run, self._side_information) for rows in self._fold_rows]
+
+    def transferred(self, settings: sgd.Settings) -> sgd.Settings:
+        """Turn settings that are best on the sample into those for all instances."""
+        return step_for_all(settings, self.share)
+
+    def of_sample(self, settings: sgd.Settings) -> sgd.Settings:
+        """Turn settings for all instances into those for the sample: the inverse of `transferred`."""
+        return replace(settings, step=settings.step / self.share**_STEP_EXPONENT)
+
+    def frequency(self, rates: np.ndarray) -> LabelFrequency:
+        """Return the frequencies of the instances and labels in it, from the rates of all labels."""
+        return LabelFrequency.of(rates[self.columns], self.labels.shape, self.verified, self.groups)
+
+    def with_group_rates(self, rates: np.ndarray | None) -> "Sample":
+        """Return the same sample where each group of instances has its label frequency; None: there are no groups."""
+        if self.groups is None or rates is None:
+            return self
+        sample = copy(self)
+        sample.groups = replace(self.groups, rates=rates)
+        return sample
+
+    def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
+        """Turn an estimate from labels of the sample into one from labels of all: their numbers."""
+        if isinstance(self.columns, slice):
+            return estimate
+        left_out = tuple(self.columns[list(estimate.left_out)].tolist())
+        return replace(estimate, labels=self.columns[estimate.labels], left_out=left_out)
+
+    def answered(self, probabilities: np.ndarray, answers: Answers) -> Answered:
+        """Return the answers on its cells that are not annotated, with scores: naive probabilities, calibrated."""
+        by_chance = self.verified and self.verified.left_to_chance()
+        calibration = calibrate(probabilities, self.labels, LabelFrequency.of(1.0, self.labels.shape, by_chance))
+        calibrated = probabilities if calibration is None else calibration(probabilities)
+        n, m = self.labels.shape
+        rows, columns = (
+            np.arange(size) if isinstance(index, slice) else index
+            for index, size in ((self.rows, n), (self.columns, m))
+        )
+        inside = answers[np.isin(answers.rows, rows) & np.isin(answers.columns, columns)]
+        placed = replace(
+            inside, rows=np.searchsorted(rows, inside.rows), columns=np.searchsorted(columns, inside.columns)
+        )
+        placed = placed[~values_at(self.labels, placed.rows, placed.columns).astype(bool)]
+        return Answered(ScoredCells.of(calibrated, self.labels, self.verified), placed, rows, columns, self.weights)
+
+    def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
+        """Predict Pr(s=1 | x) out of fold, float32, instances x labels: what c is estimated from.
+
+        Learned from the cells whose annotation was left to chance (`VerifiedLabels.left_to_chance`).
+        """
+        frequency = LabelFrequency.of(1.0, self.labels.shape, self.verified and self.verified.left_to_chance())
+        coherence = self.features.coherence
+        epochs = sgd.default_epochs(len(self.features), coherence)
+        settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
+        return out_of_fold(self.folds, self.labels.shape, frequency, settings, self._run, tick)
+
+    def part_of(self, cells: np.ndarray) -> np.ndarray:
+        """Select the values of its cells from those of all cells (n x q)."""
+        return np.ascontiguousarray(cells[self.rows][:, self.columns])
+
+
+def _narrowed(features: Features, of_labels: csr_array) -> tuple[Features, csr_array]:
+    """Leave out features that neither instances nor these labels have, such as words of names of other labels."""
+    if features.dense.shape[1]:
+        return features, of_labels
+    used = Columns.occurring(features.sparse, of_labels)
+    return Features(used.of(features.sparse), features.dense[:, :0]), used.of(of_labels)
+
+
+def draw_questions(
+    problem: Problem, n: int, validation: Validation, run: Run, scores: np.ndarray | None = None
+) -> Questions:
+    """Draw at most n questions, by `core.frequency.questions.draw`; what is verified is not asked.
+
+    They go by out-of-fold scores of any classifier, from 0 to 1 (n x q), or else of a linear one that is learned here.
+
+    Raises DataError (nothing is annotated but in complete label sets), TooLargeError (the data do not fit in memory).
+    """
+    q = problem.labels.shape[1]
+    refuse_too_large(problem.features.shape[1], q, levels=1)
+    labels = draw_labels(count_annotations(problem.labels), run.seed)
+    refuse_large_sample(min(len(problem), validation.sample), q if labels is None else len(labels.columns))
+    kin = kin_of(problem.features)
+    rows = Rows(Features.of(problem.features), problem.labels, verified=problem.verified, kin=kin)
+    sample = Sample(rows, validation.sample, validation.folds or usual_folds(len(problem), q), run, labels)
+    if not tells(sample.labels, sample.verified):
+        raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
+    if scores is None:
+        with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
+            probabilities = sample.naive_probabilities(tick)
+    else:
+        probabilities = sample.part_of(scores)
+    answered = sample.answered(probabilities, Answers.none() if problem.answers is None else problem.answers)
+    truth = None
+    if len(answered.answers):
+        truth = answered.fit(
+            estimate(probabilities, sample.labels, verified=sample.verified, folds=sample.fold_of_instances).c
+        ).truth
+    return answered.of_all(draw_cells(answered.cells, n, run.seed, truth))

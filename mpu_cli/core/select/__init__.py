@@ -1,1 +1,0 @@
-"""Hyper-parameter selection, on a sample of the instances."""

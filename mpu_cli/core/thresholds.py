@@ -1,0 +1,426 @@
+"""Decision thresholds that maximise micro-F1, or macro-F1, on labels that are partly missing.
+
+With label frequency c, each annotated label that is predicted stands for 1/c true ones, from which the micro-F1 that a
+threshold would reach on complete labels is estimated: docs/method.md, "Thresholds". With one c for all, the largest F
+is at most a constant factor off where c is wrong, but its place hardly moves. In complete instances c is 1; ignored
+cells are in no count (`LabelFrequency.counted`).
+
+A single label, which macro-F1 is about, may have few annotations. So its F is expected of calibrated probabilities
+(`core.model.calibration`, learned from all labels together), and not counted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.calibration import (
+    BINS,
+    AnyCalibration,
+    BinnedCells,
+    Calibration,
+    StratifiedCalibration,
+    calibrate,
+    lower_edges,
+)
+from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
+from mpu_cli.core.predictions import HeldOut, Predictions, over, values_at
+
+# A label with fewer annotations keeps the pooled threshold.
+FEWEST_ANNOTATIONS = 20
+_PASSES = 3
+# Standard deviations on either side of the mean that 90 % of a normal distribution are within.
+_NORMAL_90 = 1.645
+_ROWS = 1 << 14
+
+
+def pooled_threshold(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, weights: np.ndarray | None = None
+) -> tuple[float, float]:
+    """One threshold for all labels.
+
+    Parameters
+    ----------
+    probabilities : ndarray or csr_array of float32, shape (n, q)
+        Out-of-fold probabilities.
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    frequency : LabelFrequency
+        Of these instances and labels.
+    weights : ndarray of float64, shape (q,), optional
+        How many labels each of these stands for. Default: each for itself.
+
+    Returns
+    -------
+    threshold : float
+        Predict where the probability is at least this.
+    f1 : float
+        The micro-F1 estimated at it; 0 without any annotation.
+
+    Examples
+    --------
+    Half of the true labels are annotated, so the two annotated ones stand for four true ones.
+
+    >>> probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.1]], np.float32)
+    >>> labels = csr_array(np.array([[1], [0], [0], [1], [0]], bool))
+    >>> threshold, f1 = pooled_threshold(probabilities, labels, LabelFrequency.of(0.5, (5, 1)))
+    >>> (probabilities[:, 0] >= threshold).tolist(), f1
+    ([True, True, True, True, False], 1.0)
+    """
+    return best_threshold(BinnedCells.of(probabilities, labels, frequency, weights))
+
+
+def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = None) -> tuple[float, float]:
+    """Return one threshold for all labels, of calibrated predictions, and the micro-F1 estimated at it, from counts.
+
+    With a calibration in strata, the counts are in strata too (`StratifiedCalibration.merged`).
+    """
+    if isinstance(calibration, StratifiedCalibration):
+        binned = calibration.merged(binned)
+    cells, true = (count.sum(axis=0) for count in (binned.cells, binned.true))
+    # F is the same at all edges from behind a bin that is not empty to the next such bin, and 0 above the last one.
+    last = np.append(np.flatnonzero((cells != 0) | (true != 0)), BINS - 1)
+    first = np.append(0, last[:-1] + 1)
+    # From the top bin down: how many labels reach at least the lower edge of each bin.
+    predicted, true_positives = (np.append(np.cumsum(count[last[-2::-1]])[::-1], 0) for count in (cells, true))
+    f1 = 2 * true_positives / np.maximum(predicted + true.sum(), 1)
+    best = f1.max()
+    # Between two cells every threshold does as well: the one in the middle is as far from both.
+    lowest = int(np.argmax(f1))
+    highest = lowest + int(np.argmin(np.append(f1[lowest:], -1) == best)) - 1
+    threshold = lower_edges(np.array([first[lowest], last[highest]])).mean(keepdims=True).astype(np.float32)
+    if isinstance(calibration, Calibration):
+        threshold = calibration(threshold)
+    return float(threshold[0]), float(best)
+
+
+def label_thresholds(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, start: float
+) -> tuple[np.ndarray, float]:
+    """One threshold per label, by coordinate ascent on the pooled F.
+
+    Parameters
+    ----------
+    probabilities, labels, frequency : as in `pooled_threshold`
+    start : float
+        Where every label starts; labels with fewer than 20 annotations stay there.
+
+    Returns
+    -------
+    thresholds : ndarray of float32, shape (q,)
+    f1 : float
+        The micro-F1 estimated at them.
+    """
+    thresholds = np.full(labels.shape[1], start, np.float32)
+    annotations = sum(np.bincount(part.indices, minlength=labels.shape[1]) for part in frequency.counted(labels))
+    ranked = _ranked(probabilities, labels, frequency)
+    true = float(frequency.true_labels(labels).sum())
+    predicted, true_positives = _reaching(probabilities, labels, frequency, thresholds)
+    predicted = predicted.astype(float)
+    for _ in range(_PASSES):
+        for k in np.flatnonzero(annotations >= FEWEST_ANNOTATIONS).tolist():
+            others_predicted = predicted.sum() - predicted[k]
+            others_true_positives = true_positives.sum() - true_positives[k]
+            p, hits = ranked(k)
+            if not len(p):
+                continue
+            count = np.arange(1, len(p) + 1)
+            f1 = 2 * (others_true_positives + hits) / (others_predicted + count + true)
+            f1[:-1][p[1:] == p[:-1]] = -1  # a threshold cannot part equal probabilities
+            best = int(np.argmax(f1))
+            if f1[best] > 2 * true_positives.sum() / max(predicted.sum() + true, 1):
+                thresholds[k], predicted[k], true_positives[k] = p[best], count[best], hits[best]
+    return thresholds, float(2 * true_positives.sum() / max(predicted.sum() + true, 1))
+
+
+def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray:
+    """One threshold per label, each by the F1 that is expected of that label.
+
+    Of the instances predicted, as many as their probabilities add up to are truly of the label:
+
+        F(t) = 2 sum of P over P >= t / (#{P >= t} + sum of P)
+
+    An instance more raises F where its probability is above F / 2, so that the largest F is at a threshold of half of
+    itself (Ye, Chai, Lee and Chieu, "Optimizing F-measures: A tale of two approaches", ICML 2012).
+
+    `probabilities`: ndarray or csr_array of float32, shape (n, q): out of fold, calibrated.
+    `otherwise`: the threshold of labels that are predicted nowhere.
+    Returns: float32, shape (q,).
+
+    Examples
+    --------
+    Of three predictions, the first two have the largest expected F1: 2 (0.9 + 0.7) / (2 + 1.8).
+
+    >>> macro_thresholds(np.array([[0.9], [0.7], [0.2]], np.float32), otherwise=0.5).round(2)
+    array([0.42], dtype=float32)
+    """
+    by_label = probabilities if isinstance(probabilities, np.ndarray) else probabilities.tocsc()
+    thresholds = np.full(probabilities.shape[1], otherwise, np.float32)
+    for k in range(len(thresholds)):
+        if isinstance(by_label, np.ndarray):
+            p = np.sort(by_label[:, k])
+        else:
+            p = np.sort(by_label.data[slice(*by_label.indptr[k : k + 2])])
+        true = np.cumsum(p[::-1], dtype=float)
+        if len(true) and true[-1]:
+            thresholds[k] = np.max(true / (np.arange(1, len(true) + 1) + true[-1]))
+    return thresholds
+
+
+def uncalibrated_macro_thresholds(
+    predictions: np.ndarray, labels: csr_array, frequency: LabelFrequency, otherwise: float
+) -> np.ndarray:
+    """`macro_thresholds` of predictions that are no probabilities yet, on their own scale; others as there."""
+    calibration = calibrate(predictions, labels, frequency)
+    if calibration is None:  # no label is annotated
+        return np.full(labels.shape[1], otherwise, np.float32)
+    return calibration.reverse(macro_thresholds(calibration(predictions), otherwise))
+
+
+def chosen_thresholds(
+    probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency, criterion: str | float
+) -> tuple[np.ndarray, float]:
+    """Choose the threshold of each label by one of `options.CRITERIA`, or take a number; others as `pooled_threshold`.
+
+    Returns: `thresholds`: float32, shape (q,); `f1`: the micro-F1 estimated at them.
+    """
+    if not isinstance(criterion, str):
+        chosen = np.full(labels.shape[1], criterion, np.float32)
+        return chosen, estimated_f1(probabilities, labels, frequency, chosen)
+    threshold, f1 = pooled_threshold(probabilities, labels, frequency)
+    if criterion == PER_LABEL:
+        return label_thresholds(probabilities, labels, frequency, threshold)
+    if criterion == PU_F1:
+        return np.full(labels.shape[1], threshold, np.float32), f1
+    chosen = uncalibrated_macro_thresholds(probabilities, labels, frequency, threshold)
+    return chosen, estimated_f1(probabilities, labels, frequency, chosen)
+
+
+def estimated_macro_f1(
+    predictions: np.ndarray, labels: csr_array, frequency: LabelFrequency, weights: np.ndarray | None = None
+) -> float:
+    """Macro-F1 over annotated labels that predictions would reach on complete labels at their macro thresholds.
+
+    True positives are counted, as in `pooled_threshold`, whose arguments these are: no label has chosen its threshold
+    by its own annotations.
+    """
+    true = frequency.true_labels(labels)
+    annotated = true > 0
+    if not annotated.any():
+        return 0.0
+    thresholds = uncalibrated_macro_thresholds(predictions, labels, frequency, 0.5)
+    predicted, true_positives = _reaching(predictions, labels, frequency, thresholds)
+    f1 = 2 * true_positives[annotated] / (predicted + true)[annotated]
+    return float(np.average(f1, weights=None if weights is None else weights[annotated]))
+
+
+def estimated_f1(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
+) -> float:
+    """Micro-F1 that thresholds would reach on complete labels; arguments as in `pooled_threshold`."""
+    return expected_f1(probabilities, labels, frequency, thresholds).f1
+
+
+@dataclass(frozen=True)
+class ExpectedF1:
+    """The micro-F1 that thresholds would reach on complete labels."""
+
+    predicted: float  # cells that reach their threshold
+    # `by_chance`, `certain`: estimated true labels, and how many of these are predicted: by annotations that stand
+    # for 1/c, and by those that stand for themselves
+    by_chance: tuple[float, float]
+    certain: tuple[float, float]
+    deviation: float  # standard deviation of the F1 by the sampling of instances, by the delta method
+
+    @property
+    def f1(self) -> float:
+        """Return the F1 with c as it is."""
+        return self._at(1.0)
+
+    def _at(self, ratio: float) -> float:
+        """Return the F1 if c were this many times as large."""
+        (true, predicted_true), (sure, predicted_sure) = self.by_chance, self.certain
+        return 2 * (predicted_true / ratio + predicted_sure) / max(self.predicted + true / ratio + sure, 1)
+
+    def interval(self, c: float = 1.0, c_interval: tuple[float, float] | None = None) -> tuple[float, float]:
+        """Return a 90 % interval of the F1, by the sampling of instances and by the interval of c, if there is one.
+
+        The larger c, the fewer labels are true, and the less F1 is expected. Both errors are independent.
+        """
+        f1 = min(self.f1, 1.0)
+        ends = [f1] * 2 if c_interval is None else [min(self._at(end / c), 1.0) for end in reversed(c_interval)]
+        half = _NORMAL_90 * self.deviation
+        low, high = (float(np.hypot(end - f1, half)) for end in ends)
+        return max(f1 - low, 0.0), min(f1 + high, 1.0)
+
+
+def expected_f1(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
+) -> ExpectedF1:
+    """Estimate the micro-F1 of thresholds on complete labels; arguments as in `pooled_threshold`.
+
+    Examples
+    --------
+    Of 100 predictions 40 are annotated, so that with c = 0.5 another 40 are true; 10 annotated ones are not predicted.
+
+    >>> probabilities = np.array([0.9] * 100 + [0.1] * 10, np.float32)[:, None]
+    >>> labels = csr_array((np.arange(110) % 100 < 40)[:, None] | (np.arange(110) >= 100)[:, None])
+    >>> expected = expected_f1(probabilities, labels, LabelFrequency.of(0.5, (110, 1)), np.array([0.5], np.float32))
+    >>> round(expected.f1, 2), [round(end, 2) for end in expected.interval(0.5, (0.45, 0.6))]
+    (0.8, [0.67, 0.91])
+    """
+    reach = reached(probabilities, thresholds)
+    rows, columns = frequency.ignored()
+    ignored = csr_array((np.ones(len(rows)), (rows, columns)), shape=labels.shape)
+    by_chance, certain = frequency.counted(labels)
+    rows, columns = by_chance.nonzero()
+    weights = csr_array((1 / frequency.by_chance(rows, columns), (rows, columns)), shape=labels.shape)
+    counts = [reach, weights, reach.multiply(weights), certain, reach.multiply(certain)]
+    of_instances = np.array([count.sum(axis=1, dtype=float) for count in counts])
+    of_instances[0] -= reach.multiply(ignored).sum(axis=1)
+    predicted, true, predicted_true, sure, predicted_sure = of_instances
+    n_predicted, n_true, n_predicted_true, n_sure, n_predicted_sure = of_instances.sum(axis=1).tolist()
+    size = max(n_predicted + n_true + n_sure, 1)
+    errors = 2 * (predicted_true + predicted_sure)
+    errors -= errors.sum() / size * (predicted + true + sure)
+    deviation = float(np.linalg.norm(errors) / size)
+    return ExpectedF1(n_predicted, (n_true, n_predicted_true), (n_sure, n_predicted_sure), deviation)
+
+
+def reached(predictions: Predictions, thresholds: np.ndarray) -> csr_array:
+    """Return the cells whose prediction reaches the threshold of the label: csr_array of bool, shape (n, q)."""
+    if isinstance(predictions, np.ndarray):
+        return csr_array(predictions >= thresholds)
+    return over(predictions, thresholds[predictions.indices])
+
+
+def _ranked(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency
+) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
+    """Return what ranks the instances of a label: their probabilities from the largest down, and the true ones so far.
+
+    Ignored cells, and predictions that are not kept, are left out.
+    """
+    shape = labels.shape
+    by_chance, certain = (part.tocsc() for part in frequency.counted(labels))
+    rows, columns = frequency.ignored()
+    ignored = csc_array((np.ones(len(rows), bool), (rows, columns)), shape=shape)
+    by_label = probabilities if isinstance(probabilities, np.ndarray) else probabilities.tocsc()
+
+    def of_label(k: int) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(by_label, np.ndarray):
+            instances, p = np.arange(shape[0]), by_label[:, k]
+        else:
+            stored = slice(*by_label.indptr[k : k + 2])
+            instances, p = by_label.indices[stored], by_label.data[stored]
+        counted = ~np.isin(instances, _instances(ignored, k))
+        order = np.argsort(-p[counted], kind="stable")
+        instances, p = instances[counted][order], p[counted][order]
+        hits, sure = (np.isin(instances, _instances(part, k)) for part in (by_chance, certain))
+        if frequency.of_instances is None:
+            return p, np.cumsum(hits) / frequency.rates[k] + np.cumsum(sure)
+        return p, np.cumsum(hits / frequency.of_instances[instances] + sure)
+
+    return of_label
+
+
+def _reaching(
+    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count, for each label, the cells that reach its threshold, and estimate how many of them are true."""
+
+    def reaching(rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        reach = values_at(probabilities, rows, columns) >= thresholds[columns]
+        return rows[reach], columns[reach]
+
+    def count(cells: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        return np.bincount(cells[1], minlength=len(thresholds))
+
+    predicted = -count(reaching(*frequency.ignored()))
+    if isinstance(probabilities, np.ndarray):
+        for start in range(0, len(probabilities), _ROWS):
+            predicted += (probabilities[start : start + _ROWS] >= thresholds).sum(axis=0)
+    else:
+        columns = probabilities.indices
+        predicted += np.bincount(columns[probabilities.data >= thresholds[columns]], minlength=len(thresholds))
+    by_chance, certain = frequency.counted(labels)
+    true = frequency.true_of(*reaching(*by_chance.nonzero()))
+    return predicted, true + count(reaching(*certain.nonzero()))
+
+
+def _instances(labels: csc_array, k: int) -> np.ndarray:
+    """Return the instances that have label k."""
+    return labels.indices[labels.indptr[k] : labels.indptr[k + 1]]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """When labels are predicted."""
+
+    thresholds: np.ndarray  # float32, shape (q,)
+    expected: ExpectedF1  # the micro-F1 to expect at them
+    calibration: AnyCalibration | None  # what makes probabilities of predictions
+
+
+class LabelledPredictions(NamedTuple):
+    """Held-out predictions, the annotated labels, and the label frequency of the same cells."""
+
+    predictions: Predictions
+    labels: csr_array
+    frequency: LabelFrequency
+
+
+@dataclass(frozen=True)
+class ComparedCells:
+    """Held-out predictions, and what they are compared with."""
+
+    held_out: HeldOut  # of instances among the n
+    labels: csr_array  # bool, shape (n, q): annotated labels
+    frequency: LabelFrequency  # of these instances and labels
+
+    def candidates(self, calibration: AnyCalibration | None) -> "ComparedCells":
+        """Return the same, where labels that their model has never seen are predicted only if a model may do so."""
+        if not isinstance(calibration, StratifiedCalibration) or calibration.has_unseen:
+            return self
+        return replace(self, held_out=self.held_out.without_unseen())
+
+    def of_labels(self, annotated: np.ndarray) -> LabelledPredictions:
+        """Select the labels that are annotated somewhere: nothing tells how often another label is true."""
+        rows, predictions = self.held_out.rows, self.held_out.probabilities
+        labels, frequency = self.labels[rows], self.frequency.rows(rows)
+        if len(annotated) == labels.shape[1]:
+            return LabelledPredictions(predictions, labels, frequency)
+        return LabelledPredictions(predictions[:, annotated], labels[:, annotated], frequency.block(annotated))
+
+
+def decide(
+    cells: ComparedCells,
+    pooled: float,
+    criterion: str | float,
+    annotated: np.ndarray,
+    calibration: AnyCalibration | None = None,
+) -> Decision:
+    """Make held-out predictions probabilities, in place, and choose the threshold of each label.
+
+    `pooled`: `best_threshold` of the calibrated predictions.
+    `criterion`: one of `options.CRITERIA`, or the threshold of all labels.
+    `annotated`: the labels that are annotated somewhere. The others get the threshold of all.
+    `calibration`: default: predictions stay as they are.
+    """
+    if calibration is not None:
+        calibration.apply_held_out(cells.held_out)
+    threshold = pooled if isinstance(criterion, str) else criterion
+    labelled = cells.candidates(calibration).of_labels(annotated)
+    chosen = np.full(cells.labels.shape[1], threshold, np.float32)
+    if criterion == PER_LABEL:
+        chosen[annotated] = label_thresholds(*labelled, threshold)[0]
+    elif criterion == MACRO_F1:
+        chosen[annotated] = macro_thresholds(labelled.predictions, threshold)
+    counted = annotated
+    if isinstance(calibration, StratifiedCalibration) and calibration.has_unseen:
+        counted = np.arange(len(chosen))
+        labelled = cells.of_labels(counted)
+    return Decision(chosen, expected_f1(*labelled, chosen[counted]), calibration)

@@ -1,0 +1,194 @@
+"""Label correlations for completion: Pr(y_k=1 | x, s_j of all j other than k).
+
+A model predicts from the features x alone, since a new instance has no annotations. An instance of the data has some,
+and where labels go together these say more than its features do. The log odds of a label are the log odds of its
+prediction plus a sum over the other labels s_j (1 - p_j), weighted by v_jk >= 0: docs/method.md, "Missing labels".
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.loss.pu_logistic import pu_gradient
+from mpu_cli.core.model.calibration import calibrate
+from mpu_cli.core.predictions import Predictions
+from mpu_cli.core.validation import deal
+from mpu_cli.runtime import parallel
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+FOLDS = 5
+# The parameters of a fold are learned from this many instances and cells at most.
+_MOST_INSTANCES, _MOST_CELLS = 20_000, 1 << 22
+# Inverse variances of the priors.
+_OF_SLOPES, _OF_BIASES, _OF_WEIGHTS = 100.0, 10.0, 3.0
+_ITERATIONS = 30
+# Log odds of predictions end here, in either direction.
+_LARGEST_LOG_ODDS = 20.0
+# So few that they stay in the processor's cache.
+_CELLS_AT_A_TIME = 1 << 16
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Parameters of q labels."""
+
+    # `slopes`, `biases`: float32, shape (q,): a and b
+    slopes: np.ndarray
+    biases: np.ndarray
+    weights: np.ndarray  # float32, shape (q, q): v: what the label of the row says about the label of the column
+
+    def log_odds(self, predicted: np.ndarray, evidence: csr_array) -> np.ndarray:
+        """Return log odds of labels, shape (n, q), by those that are predicted and by s (1 - p)."""
+        z: np.ndarray = evidence @ self.weights
+        z += predicted * self.slopes
+        z += self.biases
+        return z
+
+
+def given_other_labels(
+    probabilities: Predictions, annotated: csr_array, frequency: LabelFrequency, run: Run = DEFAULT_RUN
+) -> Predictions:
+    """Return Pr(y_k=1 | x, annotations of the labels other than k) of all cells.
+
+    `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
+    `run`: its seed deals the folds.
+    Returns: ndarray or csr_array of float32, shape (n, q): calibrated. The given ones where these are sparse, since
+    labels are many, where no instance has two labels, and where the annotations of the other labels do not make those
+    of a label more probable, out of fold.
+
+    Examples
+    --------
+    Each of two labels is true where the other is, and half of them are annotated; features tell nothing.
+
+    >>> rng = np.random.default_rng(0)
+    >>> true = np.repeat(rng.random((2000, 1)) < 0.3, 2, axis=1)
+    >>> annotated = csr_array(true & (rng.random((2000, 2)) < 0.5))
+    >>> predicted = np.full((2000, 2), 0.3, np.float32)
+    >>> corrected = given_other_labels(predicted, annotated, LabelFrequency.of(0.5, (2000, 2)))
+    >>> first, second = annotated.toarray().T
+    >>> [round(float(corrected[rows, 1].mean()), 1) for rows in (first, ~first)]
+    [0.9, 0.2]
+    """
+    if not isinstance(probabilities, np.ndarray):
+        return probabilities
+    n, q = probabilities.shape
+    positive = csr_array(frequency.positives(annotated).astype(np.float32))
+    positive.eliminate_zeros()
+    if np.diff(positive.indptr).max(initial=0) < 2:
+        return probabilities
+    corrected = np.empty((n, q), np.float32)
+
+    def predict_fold(rows: np.ndarray) -> None:
+        others = np.setdiff1d(np.arange(n), rows, assume_unique=True)
+        most = min(_MOST_INSTANCES, _MOST_CELLS // q)
+        if len(others) > most:
+            others = np.sort(np.random.default_rng(run.seed).choice(others, most, replace=False))
+        parameters = _learn(probabilities[others], positive[others], frequency.rows(others))
+        for block in _blocks(len(rows), q):
+            p = probabilities[rows[block]]
+            corrected[rows[block]] = expit(parameters.log_odds(_log_odds(p), _evidence(p, positive[rows[block]])))
+
+    for _ in parallel.run(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed)), run.jobs):
+        pass
+    calibration = calibrate(corrected, annotated, frequency)
+    if calibration is not None:
+        calibration.apply(corrected)
+    before, after = (_loss(values, positive, frequency) for values in (probabilities, corrected))
+    return corrected if after < before else probabilities
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some of the instances to learn from."""
+
+    predicted: np.ndarray  # float32, shape (r, q): log odds of p
+    # `evidence`, `transposed`: float32, shapes (r, q) and (q, r): s (1 - p)
+    evidence: csr_array
+    transposed: csr_array
+    s: np.ndarray  # float32, shape (r, q)
+    c: np.ndarray
+
+    @classmethod
+    def of(cls, probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> "_Block":
+        evidence = _evidence(probabilities, positive)
+        c = np.asarray(frequency.of_cells(slice(None)), np.float32)
+        return cls(_log_odds(probabilities), evidence, csr_array(evidence.T), positive.toarray(), c)
+
+
+def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> _Parameters:
+    """Learn parameters from predictions, positive labels and their frequency."""
+    from scipy.optimize import minimize  # is slow to import
+
+    q = probabilities.shape[1]
+    together = (positive.T @ positive).toarray()
+    np.fill_diagonal(together, 0)
+    of, on = np.nonzero(together)  # other weights stay 0
+    m = len(of)
+    learned = together.any(axis=0)  # where labels never stand with others, p stays as it is
+    blocks = [
+        _Block.of(probabilities[rows], positive[rows], frequency.rows(rows)) for rows in _blocks(*probabilities.shape)
+    ]
+
+    def parameters(values: np.ndarray) -> _Parameters:
+        weights = np.zeros((q, q), np.float32)
+        weights[of, on] = values[:m]
+        slopes, biases = values[m:].astype(np.float32).reshape(2, q)
+        return _Parameters(slopes, biases, weights)
+
+    def objective(values: np.ndarray) -> tuple[float, np.ndarray]:
+        now = parameters(values)
+        weights, (slopes, biases) = values[:m], values[m:].reshape(2, q)
+        loss = (_OF_WEIGHTS * weights @ weights + _OF_SLOPES * (slopes - 1) @ (slopes - 1)) / 2
+        loss += _OF_BIASES * biases @ biases / 2
+        by_weights = np.zeros((q, q), np.float32)
+        by_slopes, by_biases = _OF_SLOPES * (slopes - 1), _OF_BIASES * biases
+        for block in blocks:
+            z = now.log_odds(block.predicted, block.evidence)
+            loss += _loss_of(expit(z), block.s, block.c)
+            gradient = pu_gradient(z, block.s, block.c)
+            gradient *= learned
+            by_weights += block.transposed @ gradient
+            by_slopes += np.einsum("ik,ik->k", gradient, block.predicted)
+            by_biases += gradient.sum(axis=0)
+        return float(loss), np.concatenate([by_weights[of, on] + _OF_WEIGHTS * weights, by_slopes, by_biases])
+
+    start = np.concatenate([np.zeros(m), np.ones(q), np.zeros(q)])
+    bounds = [(0, None)] * m + [(None, None)] * (2 * q)
+    limits = {"maxiter": _ITERATIONS, "ftol": 1e-6}  # relative; sums of 32-bit numbers are not known much better
+    return parameters(minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits).x)
+
+
+def _evidence(probabilities: np.ndarray, positive: csr_array) -> csr_array:
+    """Return s (1 - p)."""
+    rows = np.repeat(np.arange(positive.shape[0]), np.diff(positive.indptr))
+    values = positive.data * (1 - probabilities[rows, positive.indices])
+    return csr_array((values, positive.indices, positive.indptr), shape=positive.shape)
+
+
+def _log_odds(probabilities: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return logit(probabilities).clip(-_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS)
+
+
+def _loss(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> float:
+    """Return the negative log likelihood of the annotations, the constant of annotated labels aside."""
+    return sum(
+        _loss_of(probabilities[rows], positive[rows].toarray(), frequency.rows(rows).of_cells(slice(None)))
+        for rows in _blocks(*probabilities.shape)
+    )
+
+
+def _blocks(n: int, q: int) -> Iterator[slice]:
+    """Part instances."""
+    step = max(1, _CELLS_AT_A_TIME // q)
+    return (slice(start, start + step) for start in range(0, n, step))
+
+
+def _loss_of(p: np.ndarray, s: np.ndarray, c: np.ndarray) -> float:
+    """Sum the PU loss of probabilities."""
+    smallest = np.finfo(np.float32).tiny
+    return -float(np.log(np.maximum(np.where(s > 0, p, 1 - np.asarray(c, p.dtype) * p), smallest)).sum(dtype=float))

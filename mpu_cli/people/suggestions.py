@@ -1,0 +1,399 @@
+"""What is missing: cells (instance, label) that are not annotated and probably true, and how many of them there are.
+
+Everything is computed from out-of-fold predictions of all instances, a block of instances at a time. Cells whose truth
+is known, and ignored ones, are never listed.
+
+Decisions of people on a part of the suggestions correct the probabilities of all (`ByDecisions`): they are taken
+for a sample of what was claimed at the same probability. The model is in docs/method.md, "Missing labels".
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit, log_expit, logit, softmax
+
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.frequency.single_frequencies import missing
+from mpu_cli.core.predictions import Predictions, values_at
+from mpu_cli.core.problem import Answers
+from mpu_cli.core.verified_labels import TRUE_CELLS, Origin, Verdict, VerifiedLabels
+from mpu_cli.people.posterior import posterior_at, posterior_blocks
+from mpu_cli.runtime.report import HIDDEN
+
+# Constants of `ByDecisions` (docs/method.md, "Missing labels"); docs/choices/reviews.md has the measurements, at
+# "Decisions of people on suggestions".
+# Of the line a + b z of log odds z: a grid of a, the mean and deviation of its prior, and b.
+_INTERCEPTS, _PRIOR_OF_INTERCEPT, _SLOPE = np.arange(-7.0, 7.1, 0.25)[:, None], (0.5, 1.6), 0.1
+# Above this z, claims are so sure that their differences say little: there, z rises by this factor only.
+_SURE_LOG_ODDS, _RISE_OF_SURE = 3.0, 0.05
+# The line is used down to this far below the lowest z decided on, and fades to the claims over this distance.
+_LINE_REACHES, _LINE_FADES = 2.0, 4.0
+_SHARE_IN_ORDER = 0.95  # of the fading, at most, so that claims stay in order
+# Log odds of claims end here, and are tabulated.
+_LARGEST = 12.0
+_TABULATED = np.linspace(-_LARGEST, _LARGEST, 481)
+# Of the normal distribution, outside which 5 % lie.
+_Z = 1.96
+
+
+@dataclass(frozen=True)
+class ByDecisions:
+    """What was decided of suggestions, and how that corrects claims.
+
+    Attributes
+    ----------
+    claimed : float
+        The mean probability of those decided, as it was claimed.
+    interval : tuple of two floats
+        95 % interval of the share that is true, if those decided are a sample (Wilson, JASA 1927).
+    log_odds : ndarray of float64
+        Corrected log odds, at log odds of claims from -12 to 12 in equal steps.
+    """
+
+    answered: int
+    yes: int
+    claimed: float
+    interval: tuple[float, float]
+    log_odds: np.ndarray = field(metadata=HIDDEN)
+
+    @classmethod
+    def of(cls, claimed: np.ndarray, true: np.ndarray) -> "ByDecisions":
+        """Learn from a sample of what was claimed.
+
+        Parameters
+        ----------
+        claimed : ndarray of float, shape (m,)
+            Pr(y=1 | x, s=0) by models that have not seen the instances.
+        true : ndarray of bool, shape (m,)
+        """
+        z = _bent(_log_odds(claimed))
+        centre, least = z.mean(), z.min() - _LINE_REACHES
+        line = _INTERCEPTS + _SLOPE * (z - centre)  # (intercepts, m)
+        mean, deviation = _PRIOR_OF_INTERCEPT
+        log_weight = np.where(true, log_expit(line), log_expit(-line)).sum(axis=1, keepdims=True)
+        log_weight -= ((_INTERCEPTS - mean) / deviation) ** 2 / 2
+        at = _bent(_TABULATED)
+        lines = _INTERCEPTS + _SLOPE * (np.maximum(at, least) - centre)
+        off = _INTERCEPTS + _SLOPE * (least - centre) - least  # that fades below, as far as claims stay in order
+        fading = (1 - (least - at) / np.maximum(_LINE_FADES, -off / _SHARE_IN_ORDER)).clip(0, 1)
+        lines = np.where(at < least, at + off * fading, lines)
+        log_odds = logit((softmax(log_weight, axis=0) * expit(lines)).sum(axis=0))
+
+        n, share = len(true), float(true.mean())
+        middle, width = share + _Z**2 / (2 * n), _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+        low, high = np.clip(np.array([middle - width, middle + width]) / (1 + _Z**2 / n), 0, 1).tolist()
+        return cls(n, int(true.sum()), float(claimed.mean()), (low, high), log_odds)
+
+    def corrected(self, claimed: np.ndarray) -> np.ndarray:
+        """Return corrected probabilities, in the precision of those claimed; 0 stays 0."""
+        z = _log_odds(claimed)
+        with np.errstate(divide="ignore"):
+            below = np.minimum(logit(claimed.astype(float)) - z, 0)  # the table
+        corrected: np.ndarray = expit(np.interp(z, _TABULATED, self.log_odds) + below).astype(claimed.dtype)
+        return corrected
+
+
+def _bent(log_odds: np.ndarray) -> np.ndarray:
+    """Return z of log odds of claims: any shape."""
+    return np.minimum(log_odds, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(log_odds - _SURE_LOG_ODDS, 0)
+
+
+def _log_odds(claimed: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return logit(claimed.astype(float)).clip(-_LARGEST, _LARGEST)
+
+
+_QUANTILES = (0.05, 0.95)
+Z = 1.645  # of these, in standard errors
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells with their probabilities, in any order."""
+
+    # `rows`, `columns`: int64, shape (m,): their instances and their labels
+    rows: np.ndarray
+    columns: np.ndarray
+    probabilities: np.ndarray  # float32, shape (m,): how probably each label is true
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: np.ndarray | slice) -> "Cells":
+        return Cells(self.rows[index], self.columns[index], self.probabilities[index])
+
+    @classmethod
+    def none(cls) -> "Cells":
+        """Return no cells."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+    def joined(self, others: "Cells") -> "Cells":
+        """Return these, then others."""
+        rows, columns, probabilities = (
+            np.concatenate([getattr(self, name), getattr(others, name)])
+            for name in ("rows", "columns", "probabilities")
+        )
+        return Cells(rows, columns, probabilities)
+
+    def best(self, most: int | None = None) -> "Cells":
+        """Return the most probable ones, at most `most`, the most probable first; equals in their order."""
+        return self[np.argsort(-self.probabilities, kind="stable")[:most]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which suggestions are wanted: what meets all of these."""
+
+    top: int | None = None  # how many of all, the most probable ones
+    least: float | None = None  # of at least this probability
+    per_instance: int | None = None  # how many of each instance, the most probable ones
+    columns: np.ndarray | None = field(default=None, compare=False)  # bool, shape (q,): of these labels. None: of all.
+
+
+class Correction(Protocol):
+    """What makes probabilities of posteriors, in the same order; 0 stays 0."""
+
+    def corrected(self, claimed: np.ndarray) -> np.ndarray: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Count:
+    """Estimates of numbers, with 90 % intervals; each a float, or an array with one for each label."""
+
+    expected: np.ndarray | float
+    low: np.ndarray | float
+    high: np.ndarray | float
+
+
+def suggest(
+    probabilities: Predictions,
+    annotated: csr_array,
+    frequency: LabelFrequency,
+    choice: Choice,
+    left_out: csr_array | None = None,
+    correction: Correction | None = None,
+) -> Cells:
+    """List labels that are missing: neither annotated nor verified, the most probable first.
+
+    `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
+    `annotated`: bool, shape (n, q).
+    `left_out`: bool, shape (n, q): cells that are not to be listed.
+    `correction`: of the posteriors.
+    Returns: with Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none is 0, and corrected. What the correction makes
+    equal stays in the order of the posteriors; of equal posteriors the first instance is first, then the first label.
+
+    Examples
+    --------
+    >>> p = np.array([[0.9, 0.5], [0.8, 0.1]], np.float32)
+    >>> annotated = csr_array(np.array([[True, False], [False, False]]))
+    >>> best = suggest(p, annotated, LabelFrequency.of(0.5, (2, 2)), Choice(top=2))
+    >>> best.rows.tolist(), best.columns.tolist(), best.probabilities.round(2)
+    ([1, 0], [0, 1], array([0.67, 0.33], dtype=float32))
+    """
+    least = np.float32(choice.least or 0)
+    best = Cells.none()
+    for block in _posteriors(probabilities, annotated, frequency, least, left_out, correction):
+        if choice.columns is not None:
+            block = block[choice.columns[block.columns]]
+        if choice.top is not None and len(best) >= choice.top:
+            block = block[block.probabilities > best.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)]
+        if choice.per_instance is not None:
+            block = _largest(block, choice.per_instance)
+        best = best.joined(block) if choice.top is None else best.joined(block).best(choice.top)
+    best = best.best()
+    return replace(best, probabilities=_corrected(best.probabilities, correction))
+
+
+def missing_labels(
+    annotated: csr_array, frequency: LabelFrequency, reviewed: ReviewedFrequency | None = None
+) -> tuple[Count, Count]:
+    """Estimate how many true labels are neither annotated nor verified.
+
+    Of the true labels a share c is annotated, so that a annotated ones leave a number of others that is negative
+    binomial, with mean a (1-c) / c and variance a (1-c) / c^2. What has been found already is taken off. The intervals
+    cover chance alone, as if c were right; where c comes from people, they cover the interval of c.
+
+    `annotated`: bool, shape (n, q).
+    `reviewed`: where the frequency comes from. Then as many are missing as `mpu estimate-c` says.
+    Returns: `of_labels`: of arrays of shape (q,); `of_all`: of numbers.
+
+    Examples
+    --------
+    >>> of_labels, of_all = missing_labels(csr_array(np.ones((30, 1), bool)), LabelFrequency.of(0.75, (30, 1)))
+    >>> of_labels.expected.tolist(), of_labels.low.tolist(), of_labels.high.tolist()
+    ([10.0], [5.0], [16.0])
+    """
+    from scipy.stats import nbinom  # takes half a second to import
+
+    by_chance, c = frequency.of_annotations(annotated)
+    confirmed = _confirmed(annotated, frequency)
+    if reviewed is None:
+        expected = by_chance * (1 - c) / c
+        low, high = (nbinom.ppf(share, np.maximum(by_chance, 1), c) * (by_chance > 0) for share in _QUANTILES)
+        total, spread = expected.sum(), Z * np.sqrt((expected / c).sum())
+        of_all = total, total - spread, total + spread
+    else:
+        expected = missing(by_chance, reviewed.rates, reviewed.c)
+        low, high = (by_chance * (1 / end - 1) for end in reviewed.intervals.T[::-1])
+        low, high = np.minimum(low, expected), np.maximum(high, expected)
+        of_all = tuple(by_chance.sum() * (1 / end - 1) for end in (reviewed.c, *reviewed.interval[::-1]))
+    return (
+        Count(*(np.maximum(values - confirmed, 0.0) for values in (expected, low, high))),
+        Count(*(max(float(value - confirmed.sum()), 0.0) for value in of_all)),
+    )
+
+
+def expected_right(listed: Cells, frequency: LabelFrequency, block: float = 0.0) -> Count:
+    """Estimate how many of a subset of the suggestions are right.
+
+    Their probabilities add up to it. A block of cells of like probability has m missing labels, known from the
+    annotated ones up to a variance of m / c (see `missing_labels`). Where only a share f of them is listed, the
+    variance is the f-fold of that, plus the (1-f)-fold of the variance of independent draws.
+
+    `block`: missing labels of such a block; where fewer are listed, all of them are taken for part of one.
+    """
+    r = listed.probabilities.astype(float)
+    expected = float(r.sum())
+    share = min(expected / block, 1.0) if block else 1.0
+    variance = share * (r / frequency.by_chance(listed.rows, listed.columns)).sum() + (1 - share) * (r * (1 - r)).sum()
+    spread = Z * float(np.sqrt(variance))
+    return Count(expected, max(expected - spread, 0.0), min(expected + spread, float(len(listed))))
+
+
+@dataclass(frozen=True)
+class FillingIn:
+    """How many suggestions, the first ones, to fill in, and the expected F1 of the labels before and after."""
+
+    size: int
+    f1_before: float
+    f1_after: float
+
+
+def worth_filling_in(listed: Cells, annotated: int, missing: float) -> FillingIn:
+    """Choose how many suggestions to fill in so that the expected F1 of the labels is the largest.
+
+    What is annotated is true. With A of these, M expected to be missing, and the first k suggestions filled in,
+    F1 = 2 (A + sum of their probabilities) / (A + k + A + M). A suggestion raises it if its probability is above half
+    of it.
+
+    `listed`: suggestions, the most probable first.
+
+    Examples
+    --------
+    >>> listed = Cells(np.arange(3), np.arange(3), np.array([0.9, 0.8, 0.1], np.float32))
+    >>> best = worth_filling_in(listed, annotated=8, missing=2.0)
+    >>> best.size, round(best.f1_before, 2), round(best.f1_after, 2)
+    (2, 0.89, 0.97)
+    """
+    hits = annotated + np.concatenate([[0], np.cumsum(listed.probabilities, dtype=float)])
+    f1 = 2 * hits / np.maximum(2 * annotated + missing + np.arange(len(hits)), 1)
+    k = int(np.argmax(f1))
+    return FillingIn(k, float(f1[0]), float(f1[k]))
+
+
+def suspects(
+    probabilities: Predictions, annotated: csr_array, frequency: LabelFrequency, top: int | None = None
+) -> Cells:
+    """List annotated labels that are probably false, the least probable first.
+
+    The method takes annotated labels for true. These are the ones that it would not have expected, by the features and
+    the other labels (as the last level does). Those that somebody has checked are not among them.
+
+    `probabilities`, `annotated`, `frequency`: as for `suggest`.
+    `top`: how many at most. Default: all.
+    """
+    by_chance = annotated if frequency.verified is None else frequency.verified.part(annotated)[0]
+    rows, columns = (index.astype(np.int64) for index in by_chance.nonzero())
+    suspected = Cells(rows, columns, values_at(probabilities, rows, columns))
+    return suspected[np.argsort(suspected.probabilities, kind="stable")[:top]]
+
+
+def _posteriors(
+    predictions: Predictions,
+    annotated: csr_array,
+    frequency: LabelFrequency,
+    least: np.float32,
+    left_out: csr_array | None,
+    correction: Correction | None,
+) -> Iterator[Cells]:
+    """Yield Pr(y=1 | x, s=0), not corrected, of a block of instances after another.
+
+    Of cells that are not annotated, nor verified, nor to be left out, and whose corrected probability is large enough.
+    """
+    for rows, of_block in posterior_blocks(predictions, frequency):
+        claimed = of_block if isinstance(of_block, np.ndarray) else of_block.data
+        probabilities = _corrected(claimed, correction)
+        enough = (probabilities > 0) & (probabilities >= least)
+        if isinstance(of_block, np.ndarray):
+            i, k = np.nonzero(enough)
+        else:
+            i = np.repeat(np.arange(of_block.shape[0]), np.diff(of_block.indptr))[enough]
+            k = of_block.indices[enough]
+        listed = np.ones(len(i), bool)
+        for others in (annotated, left_out):
+            if others is not None:
+                listed &= ~values_at(others[rows], i, k).astype(bool)
+        if frequency.verified is not None:
+            listed &= frequency.verified.rows(rows).at(i, k) == Verdict.UNKNOWN
+        yield Cells(rows.start + i.astype(np.int64), k.astype(np.int64), claimed[enough])[listed]
+
+
+def _corrected(posterior: np.ndarray, correction: Correction | None) -> np.ndarray:
+    return posterior if correction is None else correction.corrected(posterior)
+
+
+def correction_by_decisions(
+    probabilities: Predictions,
+    verified: VerifiedLabels | None,
+    labels: csr_array,
+    frequency: LabelFrequency,
+    correction: Correction | None = None,
+    answers: Answers | None = None,
+    origins: csr_array | None = None,
+) -> ByDecisions | None:
+    """Compare what is claimed of single cells that are not annotated with what people have decided of them.
+
+    Claims are posteriors, corrected. Left out are cells of complete instances, of answers that the correction has
+    learned from, and added ones, for which nothing had been claimed. Where all is yes, people may have recorded only
+    what they accept, so that only lists that were answered in order are a sample of what was claimed.
+
+    `origins`: int8, shape (n, q): the `Origin` of each cell. None: unknown.
+    Returns: None where nothing was decided, or not as a sample.
+    """
+    if verified is None:
+        return None
+    cells = verified.cells
+    rows, columns = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr)), cells.indices
+    counts = np.isin(cells.data, (Verdict.TRUE, Verdict.FALSE)) & (verified.instances[rows] == Verdict.UNKNOWN)
+    counts &= ~values_at(labels, rows, columns).astype(bool)
+    if answers is not None:
+        counts &= ~np.isin(rows * labels.shape[1] + columns, answers.rows * labels.shape[1] + answers.columns)
+    origin = np.zeros(len(rows)) if origins is None else values_at(origins, rows, columns)
+    counts &= origin != Origin.ADDED
+    if not (cells.data[counts] == Verdict.FALSE).any():
+        counts &= origin == Origin.IN_ORDER
+    rows, columns, true = rows[counts], columns[counts], cells.data[counts] == Verdict.TRUE
+    claimed = _corrected(posterior_at(probabilities, frequency, rows, columns), correction)
+    return ByDecisions.of(claimed, true) if len(true) else None
+
+
+def _largest(cells: Cells, k: int) -> Cells:
+    """Return the k most probable of each instance, the first ones of equals; in ascending order."""
+    order = np.lexsort((-cells.probabilities, cells.rows))
+    first = np.searchsorted(cells.rows, cells.rows)
+    return cells[np.sort(order[np.arange(len(cells)) - first < k])]
+
+
+def _confirmed(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
+    """Count, for each label, the instances where it was verified as true and not annotated: int, shape (q,)."""
+    q = annotated.shape[1]
+    if frequency.verified is None:
+        return np.zeros(q, int)
+    cells = frequency.verified.cells
+    of_chance = np.repeat(frequency.verified.instances == Verdict.UNKNOWN, np.diff(cells.indptr))
+    true = csr_array((np.isin(cells.data, TRUE_CELLS) & of_chance, cells.indices, cells.indptr), shape=cells.shape)
+    return np.bincount(csr_array(true > annotated).nonzero()[1], minlength=q)

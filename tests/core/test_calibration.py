@@ -1,0 +1,207 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.calibration import BinnedCells, Calibration, calibrate, calibrate_strata
+from mpu_cli.core.predictions import SourceModels
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.thresholds import pooled_threshold
+from mpu_cli.core.train.algorithm import Options, train
+from mpu_cli.core.verified_labels import VerifiedLabels
+from mpu_cli.people.posterior import unannotated_posterior
+from tests.core.simulated import as_features, hide, linear_problem
+from tests.hypotheses import examples
+
+N, Q = 20_000, 5
+
+
+def simulated(c, distort, seed=0):
+    """Predictions whose log odds are those of the truth, distorted; labels; what is annotated of them."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-3, 2, (N, Q))
+    truth = rng.random((N, Q)) < expit(z)
+    annotated = truth & (rng.random((N, Q)) < c)
+    return expit(distort(z)).astype(np.float32), truth, csr_array(annotated)
+
+
+@pytest.mark.parametrize("c", [0.4, 0.7, 1.0, np.linspace(0.3, 0.9, Q)], ids=str)
+@pytest.mark.parametrize(
+    "distort", [lambda z: z, lambda z: z / 2 - 2, lambda z: 3 * z + 1], ids=["as is", "low", "steep"]
+)
+def test_predictions_become_probabilities(c, distort):
+    predictions, truth, annotated = simulated(c, distort)
+    calibration = calibrate(predictions, annotated, LabelFrequency.of(c, (N, Q)))
+    probabilities = calibration(predictions)
+    assert probabilities.dtype == np.float32
+    assert probabilities.sum() == pytest.approx(truth.sum(), rel=0.05)
+    order = np.argsort(predictions, axis=None)
+    for cells in np.array_split(order[-20_000:], 8):
+        assert probabilities.ravel()[cells].mean() == pytest.approx(truth.ravel()[cells].mean(), abs=0.04)
+
+
+@pytest.mark.parametrize("c", [0.5, 1.0])
+def test_votes_become_probabilities_though_none_and_all_have_no_log_odds(c):
+    rng = np.random.default_rng(0)
+    p = expit(rng.normal(-2, 2, (N, Q)))
+    votes = (rng.binomial(10, p) / 10).astype(np.float32)
+    truth = rng.random((N, Q)) < p
+    annotated = csr_array(truth & (rng.random((N, Q)) < c))
+    probabilities = calibrate(votes, annotated, LabelFrequency.of(c, (N, Q)))(votes)
+    assert probabilities.sum() == pytest.approx(truth.sum(), rel=0.02)
+    for number in range(11):
+        cells = votes == np.float32(number / 10)
+        assert probabilities[cells].mean() == pytest.approx(truth[cells].mean(), abs=0.06)
+
+
+def test_mean_probability_of_suggestions_is_the_share_that_is_right():
+    predictions, truth, annotated = simulated(0.7, lambda z: z / 2 - 2)
+    missing = truth & ~annotated.toarray()
+    calibration = calibrate(predictions, annotated, LabelFrequency.of(0.7, (N, Q)))
+    posterior = unannotated_posterior(calibration(predictions), 0.7)[~annotated.toarray()]
+    best = np.argsort(-posterior)[: missing.sum()]
+    assert posterior[best].mean() == pytest.approx(missing[~annotated.toarray()][best].mean(), abs=0.03)
+    assert posterior.sum() == pytest.approx(missing.sum(), rel=0.05)
+
+
+@settings(deadline=None, max_examples=examples(60))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.floats(0.05, 1),
+    st.floats(-8, 8),
+    st.floats(0.05, 8),
+    arrays(np.float32, 40, elements=st.floats(0, 1, width=32)),
+)
+def test_order_stays(seed, c, shift, steepness, new):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(300, 4))
+    annotated = csr_array((rng.random(z.shape) < expit(2 * z)) & (rng.random(z.shape) < c))
+    predictions = expit(steepness * z + shift).astype(np.float32)
+    calibration = calibrate(predictions, annotated, LabelFrequency.of(c, z.shape))
+    if calibration is None:
+        assert not annotated.nnz
+        return
+    mapped = calibration(np.sort(new))
+    assert (np.diff(mapped) >= 0).all()
+    assert ((mapped >= 0) & (mapped <= 1)).all()
+    inside = np.linspace(0.05, 0.95, 200).astype(np.float32)
+    log_odds = calibration.log_odds(logit(inside.astype(float)))
+    assert (np.diff(log_odds) > 0).all()
+
+
+def test_the_same_labels_reach_the_best_threshold():
+    predictions, _, annotated = simulated(0.5, lambda z: z / 2 - 2)
+    frequency = LabelFrequency.of(0.5, (N, Q))
+    threshold, _ = pooled_threshold(predictions, annotated, frequency)
+    calibration = calibrate(predictions, annotated, frequency)
+    reached = calibration(predictions) >= calibration(np.array([threshold], np.float32))
+    np.testing.assert_array_equal(reached, predictions >= threshold)
+
+
+def test_no_two_predictions_become_one():
+    predictions, _, annotated = simulated(0.5, lambda z: z / 2 - 2)
+    calibration = calibrate(predictions, annotated, LabelFrequency.of(0.5, (N, Q)))
+    assert len(np.unique(calibration(predictions))) > 0.99 * len(np.unique(predictions))
+
+
+def test_the_surest_predictions_keep_their_order():
+    """Where c is too low, all cells above some prediction are taken for true, and the map is steep; also of strata."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 5, (4_000, 20))
+    annotated = csr_array((rng.random(z.shape) < expit(4 * z)) & (rng.random(z.shape) < 0.5))
+    predictions, frequency = expit(z).astype(np.float32), LabelFrequency.of(0.45, z.shape)
+    annotations = np.repeat([3, 50], 10)
+    made_by = SourceModels(np.zeros(len(z), np.int8), annotations[None])
+    strata = calibrate_strata(BinnedCells.of(predictions, annotated, frequency, made_by=made_by), annotations)
+    surest = np.sort(predictions[predictions < 0.9999])[-4_000:]
+    for calibration in (
+        calibrate(predictions, annotated, frequency),
+        *(strata.maps[k] for k in np.unique(strata.strata)),
+    ):
+        probabilities = calibration(surest)
+        assert (np.diff(probabilities) >= 0).all() and probabilities[-1] < 1
+        assert len(np.unique(probabilities)) > 200  # of the 1,700 numbers that float32 has from 0.9999 to 1
+
+
+def test_known_cells_count_as_what_they_are_and_ignored_ones_not_at_all():
+    predictions, truth, annotated = simulated(0.3, lambda z: z / 2 - 2)
+    half = np.arange(N) < N // 2
+    ignored = np.nonzero(np.arange(N)[:, None] >= [N] * (Q - 1) + [0])
+    verified = VerifiedLabels.of((N, Q), complete=half, ignored=ignored)
+    labels = csr_array(np.where(half[:, None], truth, annotated.toarray()))
+    nonsense = np.ones((N, 1), bool)  # the last label is ignored wherever it is not complete
+    labels = csr_array(np.hstack([labels.toarray()[:, : Q - 1], nonsense]))
+    calibration = calibrate(predictions, labels, LabelFrequency.of(0.3, (N, Q), verified))
+    probabilities = calibration(predictions)[:, : Q - 1]
+    assert probabilities.sum() == pytest.approx(truth[:, : Q - 1].sum(), rel=0.05)
+
+
+def test_without_annotations_there_is_no_calibration():
+    nothing = csr_array((3, 2), dtype=bool)
+    assert calibrate(np.full((3, 2), 0.5, np.float32), nothing, LabelFrequency.of(0.5, (3, 2))) is None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("c", [1e-300, 1e-6, 1.0])
+@pytest.mark.parametrize("value", [0, 1e-45, 1e-20, 0.5, 1 - 2**-24, 1], ids=str)
+def test_is_finite_where_all_predictions_are_alike(value, c):
+    predictions = np.full((4, 3), value, np.float32)
+    calibration = calibrate(predictions, csr_array(np.eye(4, 3, dtype=bool)), LabelFrequency.of(c, (4, 3)))
+    assert np.isfinite(calibration.actual).all()
+    expected = min(0.25 / c, 1 - 0.5 / 12)
+    if 1e-30 < value < 0.9:
+        assert calibration(predictions) == pytest.approx(np.full((4, 3), expected), abs=1e-3)
+
+
+def test_a_pickle_holds_the_map_alone():
+    calibration = Calibration(np.array([-1.0, 2.0]), np.array([-2.0, 1.0]))
+    predictions = np.linspace(0, 1, 11).astype(np.float32)
+    expected = calibration(predictions)
+    pickled = pickle.dumps(calibration)
+    assert len(pickled) < 1000
+    np.testing.assert_array_equal(pickle.loads(pickled)(predictions), expected)
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_a_trained_model_predicts_probabilities(levels):
+    X, Y = linear_problem(2000, 8, 4)
+    X, S = as_features(X), hide(Y, 0.5)
+    options = Options(levels=levels, c=0.5, epochs=2, features="linear")
+    model, report = train(Problem(X, S), options, hold_out_all=True)
+    bare, bare_report = train(Problem(X, S), options, hold_out_all=True, calibrated=False)
+    held_out, as_predicted = report.held_out.probabilities, bare_report.held_out.probabilities
+    np.testing.assert_array_equal(held_out, model.calibration(as_predicted))
+    np.testing.assert_array_equal(model.probabilities(X), model.calibration(bare.probabilities(X)))
+    np.testing.assert_array_equal(model.probabilities(X) >= model.thresholds, bare.probabilities(X) >= bare.thresholds)
+    assert report.expected_f1 == bare_report.expected_f1
+    assert held_out.sum() == pytest.approx(S.sum() / 0.5, rel=0.05)
+
+
+def test_a_sample_is_held_out_unless_all_are_asked_for():
+    X, Y = linear_problem(300, 5, 3)
+    X, S = as_features(X), hide(Y, 0.3)
+    options = Options(levels=1, c=0.7, cost=1.0, epochs=1, sample=100, folds=3)
+    some, every = (train(Problem(X, S), options, hold_out_all=ask)[1].held_out for ask in (False, True))
+    assert len(some.probabilities) == 100
+    assert every.probabilities.shape == (300, 3)
+    assert every.rows == slice(None)
+
+
+def test_the_reverse_is_the_inverse():
+    calibration = Calibration(np.array([-3.0, 0.0, 2.0]), np.array([-2.0, -1.5, 4.0]))
+    predictions = np.array([1e-6, 0.02, 0.3, 0.5, 0.8, 0.99], np.float32)
+    np.testing.assert_allclose(calibration.reverse(calibration(predictions)), predictions, rtol=2e-3)
+
+
+def test_few_predictions_become_what_they_become_among_many():
+    predictions = np.concatenate([np.random.default_rng(0).random(20_000), [0, 1e-30, 1]]).astype(np.float32)
+    calibration = Calibration(np.array([-5.0, -1.0, 2.0]), np.array([-7.0, 0.5, 2.5]))
+    few = [calibration(part) for part in np.array_split(predictions, 100)]
+    assert_array_equal(np.concatenate(few), calibration(predictions))

@@ -1,0 +1,162 @@
+"""Verified labels go through thresholds and the estimates of c."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.frequency.estimators import METHODS, estimate, estimate_per_label
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.problem import Problem, Rows
+from mpu_cli.core.sample import Sample
+from mpu_cli.core.thresholds import estimated_f1, label_thresholds, pooled_threshold
+from mpu_cli.core.train.algorithm import train
+from mpu_cli.core.verified_labels import VerifiedLabels
+from mpu_cli.errors import MpuError
+from tests.core.simulated import as_features, as_labels, hide, linear_problem
+from tests.core.verified import (
+    FALSE,
+    IGNORED,
+    UNKNOWN,
+    by_definition,
+    cells,
+    mixed,
+    quick,
+    seeds,
+    true_by_definition,
+    verified_of,
+)
+from tests.golden import refused
+
+# Thresholds
+
+
+def scores(seed, shape) -> np.ndarray:
+    """Probabilities on the edges of candidate thresholds, where the search is exact."""
+    return (np.random.default_rng(seed).integers(0, 65, size=shape) / 64).astype(np.float32)
+
+
+def f1_by_definition(P, case, predicted) -> float:
+    true, positive = true_by_definition(*case), predicted & (by_definition(*case)[1] > 0)
+    return 2 * true[positive].sum() / max(positive.sum() + true.sum(), 1)
+
+
+@given(cells(), seeds)
+def test_thresholds_by_brute_force(case, seed):
+    S, verdicts, complete, rates = case
+    P = scores(seed, S.shape)
+    frequency = LabelFrequency.of(rates, S.shape, verified_of(verdicts, complete))
+    threshold, f1 = pooled_threshold(P, as_labels(S), frequency)
+    assert f1 == pytest.approx(max(f1_by_definition(P, case, t <= P) for t in np.unique(P)), abs=1e-12)
+    assert f1 == pytest.approx(f1_by_definition(P, case, threshold <= P), abs=1e-12)
+    t = scores(seed + 1, S.shape[1])
+    assert estimated_f1(P, as_labels(S), frequency, t) == pytest.approx(f1_by_definition(P, case, t <= P), abs=1e-12)
+
+
+@given(cells(), seeds)
+def test_the_threshold_of_a_label_by_brute_force(case, seed):
+    """One label, every instance twenty times: enough annotations, where there are any, for a threshold of its own."""
+    S, verdicts = (np.tile(part[:, :1], (20, 1)) for part in case[:2])
+    complete = (np.arange(20)[:, None] * len(case[0]) + case[2]).ravel()
+    case = S, verdicts, complete, case[3][:1]
+    P = np.tile(scores(seed, (len(S) // 20, 1)), (20, 1))
+    frequency = LabelFrequency.of(case[3], S.shape, verified_of(verdicts, complete))
+    thresholds, f1 = label_thresholds(P, as_labels(S), frequency, 0.5)
+    assert f1 == pytest.approx(f1_by_definition(P, case, thresholds <= P), abs=1e-12)
+    found = true_by_definition(*case) > 0
+    candidates = [np.float32(0.5), *(np.unique(P[by_definition(*case)[1] > 0]) if found.any() else ())]
+    assert f1 == pytest.approx(max(f1_by_definition(P, case, t <= P) for t in candidates), abs=1e-12)
+
+
+# The estimate of c
+
+
+def separable(n=3000, q=3, c=0.5, seed=0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Probabilities of labels that are told apart, complete labels and annotations."""
+    rng = np.random.default_rng(seed)
+    Y = rng.random((n, q)) < 0.3
+    P = np.where(Y, rng.uniform(0.4, 0.6, Y.shape), rng.uniform(0, 0.1, Y.shape)).astype(np.float32)
+    return P, Y, Y & (rng.random((n, q)) < c)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_complete_instances_tell_nothing_of_c(method):
+    P, Y, S = separable()
+    complete = np.arange(0, 3000, 2)
+    S[complete] = Y[complete]
+    found = estimate(P, as_labels(S), method, 20, 1, VerifiedLabels.of(S.shape, complete=complete))
+    rest = np.setdiff1d(np.arange(3000), complete)
+    expected = estimate(P[rest], as_labels(S[rest]), method, 20, 1)
+    assert found.c == pytest.approx(expected.c, rel=1e-9)
+    assert (found.predictable, found.labels.tolist()) == (expected.predictable, expected.labels.tolist())
+    assert estimate(P, as_labels(S), "bbe").c > found.c + 0.2 or method != "bbe"
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("verdict", [FALSE, IGNORED], ids=str)
+def test_false_and_ignored_cells_tell_nothing_of_c(method, verdict):
+    P, _, S = separable()
+    checked = np.random.default_rng(1).random(S.shape) < 0.3
+    verified = verified_of(np.where(checked, verdict, UNKNOWN))
+    alone = estimate_per_label(P, as_labels(S), method, verified=verified)
+    changed = estimate(P, as_labels(S ^ checked), method, verified=verified)
+    assert estimate(P, as_labels(S), method, verified=verified).c == changed.c
+    for k in range(3):
+        rest = ~checked[:, k]
+        expected = estimate(P[rest][:, [k]], as_labels(S[rest][:, [k]]), method)
+        assert alone[k].c == pytest.approx(expected.c, rel=1e-9)
+
+
+def test_labels_with_few_annotations_by_chance_have_no_estimate_of_their_own():
+    P, _, S = separable()
+    verified = VerifiedLabels.of(S.shape, ignored=(np.flatnonzero(S[:, 1])[49:], np.ones(S[:, 1].sum() - 49, int)))
+    found = estimate_per_label(P, as_labels(S), verified=verified)
+    assert [own is None for own in found] == [False, True, False]
+
+
+def test_without_an_annotation_by_chance_there_is_no_estimate():
+    P, _, S = separable(n=100)
+    with refused(MpuError):
+        estimate(P, as_labels(S), verified=VerifiedLabels.of(S.shape, complete=np.arange(100)))
+
+
+@pytest.mark.parametrize("method", ["bbe", "e1"])
+def test_c_from_a_collection_of_which_half_is_complete(method):
+    """From features to c: complete instances neither count nor teach the classifier what is annotated."""
+    X, Y = linear_problem(3000, 10, 4, slope=12.0)
+    S = hide(Y, 0.6).toarray()
+    S[:1500] = Y[:1500]
+    verified = VerifiedLabels.of(Y.shape, complete=np.arange(1500))
+
+    def found(rows, verified=None) -> float:
+        sample = Sample(Rows(Features.of(as_features(X[rows])), as_labels(S[rows]), verified=verified), 2500, 3)
+        return estimate(sample.naive_probabilities(), sample.labels, method, verified=sample.verified).c
+
+    assert found(slice(None), verified) == pytest.approx(found(slice(1500, None)), abs=0.05)
+    assert found(slice(None)) > found(slice(None), verified) + 0.1
+
+
+@pytest.mark.parametrize("checked", ["what a model suggests", "cells at random"])
+def test_findings_change_neither_c_nor_the_number_of_true_labels(checked):
+    """Suggestions are never annotated: what is found among them must not be counted beside what stands for it."""
+    X, Y = linear_problem(3000, 10, 4, slope=12.0)
+    S = hide(Y, 0.5)
+    likely = X @ np.linalg.lstsq(X, Y, rcond=None)[0]
+    cells = (likely > np.quantile(likely, 0.8)) & ~S.toarray()
+    if checked == "cells at random":
+        cells = np.random.default_rng(0).random(Y.shape) < 0.5
+    verified = VerifiedLabels.of(Y.shape, true=(Y & cells).nonzero(), false=(~Y & cells).nonzero())
+    assert (Y & cells & ~S.toarray()).sum() > 0.2 * Y.sum()
+    _, before = train(Problem(as_features(X), S), quick(c=None, levels=1))
+    _, after = train(Problem(as_features(X), S, verified=verified), quick(c=None, levels=1))
+    assert before.c[0] == pytest.approx(0.5, abs=0.05)
+    assert after.c[0] == pytest.approx(0.5, abs=0.05)
+    assert after.expected_f1 == pytest.approx(before.expected_f1, abs=0.05)
+    share = LabelFrequency.of(0.5, Y.shape, verified).true_labels(S).sum() / Y.sum()
+    assert share == pytest.approx(1, abs=0.03)
+
+
+def test_estimated_c_is_laid_under_what_is_known():
+    X, S, verified, _, _ = mixed(n=300)
+    _, report = train(Problem(as_features(X), as_labels(S), verified=verified), quick(c=None, levels=1))
+    assert report.c.tolist() == [report.estimates.estimate.c] * 3

@@ -1,0 +1,73 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import logit
+
+from mpu_cli.core.explanation import explain, strongest_links
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
+
+D, Q = 5, 3
+
+
+def model(levels: int, seed: int = 0) -> StackedModel:
+    rng = np.random.default_rng(seed)
+    made = tuple(
+        LinearModel(rng.standard_normal((D + level * Q, Q)).astype(np.float32), np.zeros(Q, np.float32))
+        for level in range(levels)
+    )
+    return StackedModel(made, 0.3, np.full(Q, 0.5, np.float32))
+
+
+def test_a_feature_adds_its_weight_to_the_log_odds_of_the_first_level():
+    made = model(levels=1)
+    for k in range(Q):
+        found = explain(made, k)
+        log_odds = logit(made.probabilities(csr_array(np.eye(D, dtype=np.float32)))[:, k])
+        np.testing.assert_allclose(found.features, log_odds, rtol=1e-4, atol=1e-5)
+        assert found.leans_on is None and found.leaned_on_by is None
+
+
+def test_a_link_is_what_a_prediction_of_one_adds_to_the_log_odds_of_the_last_level():
+    """With biases that make the first level sure, and no features, the log-odds are the sum of the links."""
+    made = model(levels=2)
+    first, second = made.levels
+    for j in range(Q):
+        sure = LinearModel(first.weights, np.where(np.arange(Q) == j, 60, -60).astype(np.float32))
+        log_odds = logit(replace(made, levels=(sure, second)).probabilities(csr_array((1, D), dtype=np.float32)))[0]
+        np.testing.assert_allclose([explain(made, k).leans_on[j] for k in range(Q)], log_odds, rtol=1e-4)
+        np.testing.assert_allclose(explain(made, j).leaned_on_by, log_odds, rtol=1e-4)
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_sparse_weights_say_the_same(levels):
+    made = model(levels)
+    sparse = replace(made, levels=tuple(LinearModel(csr_array(one.weights), one.bias) for one in made.levels))
+    for k in range(Q):
+        for name, values in vars(explain(made, k)).items():
+            np.testing.assert_array_equal(values, getattr(explain(sparse, k), name))
+
+
+def test_over_three_levels_links_are_summed():
+    made = model(levels=3)
+    weights = made.levels[2].weights
+    expected = 0.3 * (weights[D : D + Q].astype(float) + weights[D + Q :])
+    for k in range(Q):
+        np.testing.assert_allclose(explain(made, k).leans_on, expected[:, k])
+        np.testing.assert_allclose(explain(made, k).leaned_on_by, expected[k])
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_strongest_links_are_those_of_all_labels(levels, sparse):
+    made = model(levels)
+    if sparse:
+        made = replace(made, levels=tuple(LinearModel(csr_array(one.weights), one.bias) for one in made.levels))
+    of_labels = {(j, k): explain(made, k).leans_on[j] for j in range(Q) for k in range(Q) if j != k}
+    expected = sorted(of_labels, key=lambda pair: -abs(of_labels[pair]))[:4]
+    found = strongest_links(made, 4)
+    assert [(j, k) for j, k, _ in found] == expected
+    np.testing.assert_allclose([weight for *_, weight in found], [of_labels[pair] for pair in expected], rtol=1e-5)
+    assert len(strongest_links(made, 100)) == Q * (Q - 1)
+    assert strongest_links(model(levels=1), 4) == []

@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mpu_cli.core.features import Columns, Features
+from tests.core.simulated import as_features
+
+values = st.just(0) | st.integers(-8, 8)
+matrices = st.tuples(st.integers(0, 8), st.integers(0, 6)).flatmap(
+    lambda shape: hnp.arrays(np.float32, shape, elements=values)
+)
+
+
+def to_array(features: Features) -> np.ndarray:
+    return np.hstack([features.sparse.toarray(), features.dense])
+
+
+def both_forms(X: np.ndarray) -> list[Features]:
+    """The same features as sparse columns, as dense ones, and as some of each."""
+    n, D = X.shape
+    dense = Features(as_features(np.empty((n, 0))), X)
+    sparse = Features(as_features(X), np.empty((n, 0), np.float32))
+    return [dense, sparse, Features(as_features(X[:, : D // 2]), X[:, D // 2 :])]
+
+
+@given(matrices)
+def test_holds_the_matrix(X):
+    features = Features.of(as_features(X))
+    assert_array_equal(to_array(features), X)
+    assert len(features) == X.shape[0]
+    assert features.width == X.shape[1]
+
+
+def test_full_matrices_become_dense_and_thin_ones_stay_sparse():
+    assert Features.of(as_features(np.ones((4, 4)))).sparse.shape == (4, 0)
+    assert Features.of(as_features(np.eye(40))).dense.shape == (40, 0)
+
+
+@given(matrices, st.integers(0, 12))
+def test_width_cuts_or_pads(X, width):
+    expected = np.zeros((len(X), width), np.float32)
+    shared = min(width, X.shape[1])
+    expected[:, :shared] = X[:, :shared]
+    features = Features.of(as_features(X), width)
+    assert features.width == width
+    assert_array_equal(to_array(features), expected)
+
+
+@given(matrices, st.data())
+def test_selects_instances(X, data):
+    rows = data.draw(hnp.arrays(np.int64, st.integers(0, 10), elements=st.integers(0, len(X) - 1))) if len(X) else []
+    for features in both_forms(X):
+        assert_array_equal(to_array(features[np.array(rows, int)]), X[np.array(rows, int)])
+        assert_array_equal(to_array(features[1:4]), X[1:4])
+
+
+@given(matrices)
+def test_appends_on_the_right_and_leaves_the_original(X):
+    added = np.arange(2 * len(X), dtype=np.float32).reshape(-1, 2)
+    for features in both_forms(X):
+        assert_array_equal(to_array(features.append(added).append(added)), np.hstack([X, added, added]))
+        assert_array_equal(to_array(features), X)
+
+
+@given(matrices)
+def test_mean_squared_norm(X):
+    norms = np.square(X, dtype=np.float64).sum(axis=1)
+    expected = norms.mean() if norms.any() else 1.0
+    for features in both_forms(X):
+        assert features.mean_squared_norm() == pytest.approx(expected, rel=1e-12)
+
+
+def test_mean_squared_norm_is_summed_in_double_precision():
+    X = np.full((2, 3), 1e30, np.float32)
+    assert_allclose(Features.of(as_features(X)).mean_squared_norm(), 3e60, rtol=1e-6)
+
+
+def test_coherence():
+    apart, alike = np.eye(100), np.ones((100, 7))
+    for X, expected in ((apart, 1.0), (alike, 32.0), (alike[:5], 5.0), (1e30 * alike, 32.0), (0 * alike, 1.0)):
+        for features in both_forms(X.astype(np.float32)):
+            assert features.coherence == pytest.approx(expected)
+
+
+def test_coherence_is_the_greatest_stretch_of_a_batch_by_its_mean():
+    X = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32) + 1
+    expected = np.linalg.norm(X, 2) ** 2 / np.square(X).sum(axis=1).mean()
+    for features in both_forms(X):
+        assert features.coherence == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("looked_up", [True, False], ids=["by a table", "by search"])
+@given(X=matrices, other=matrices)
+def test_columns_that_occur(looked_up, X, other):
+    with pytest.MonkeyPatch.context() as patch:
+        if not looked_up:
+            patch.setattr("mpu_cli.core.features._MOST_LOOKED_UP", -1)
+        columns = Columns.occurring(as_features(X))
+        occurring = np.flatnonzero(X.any(axis=0))
+        assert_array_equal(columns.indices, occurring)
+        wide = np.hstack([other, np.zeros((len(other), X.shape[1]), np.float32)])
+        assert_array_equal(columns.of(as_features(wide)).toarray(), wide[:, occurring])
+        assert columns.count(as_features(wide)) == np.count_nonzero(wide[:, occurring])
+
+
+def test_columns_that_are_all_there_share_the_values():
+    X = as_features(np.array([[1.0, 0, 2], [0, 0, 3]], np.float32))
+    assert np.shares_memory(Columns.occurring(X).of(X).data, X.data)

@@ -1,0 +1,187 @@
+"""Verified labels go through loss, kernels, initial bias and training."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
+from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
+from mpu_cli.core.train.algorithm import train
+from mpu_cli.core.verified_labels import VerifiedLabels
+from tests import kernels
+from tests.core.simulated import as_features, as_labels, hide, linear_problem
+from tests.core.test_training import as_bytes
+from tests.core.verified import (
+    FALSE,
+    IGNORED,
+    TRUE,
+    UNKNOWN,
+    mixed,
+    quick,
+    verified_of,
+)
+from tests.slow import slow
+
+
+def training_set(X, S) -> TrainingSet:
+    return TrainingSet(Features.of(as_features(X)), as_labels(S), np.arange(len(X)))
+
+
+@pytest.fixture(params=kernels.AVAILABLE)
+def kernel(request):
+    with kernels.default(request.param):
+        yield
+
+
+# Of the whole algorithm, the second kernel is slow.
+one_kernel = pytest.mark.parametrize("kernel", [kernels.AVAILABLE[-1], *slow(*kernels.AVAILABLE[:-1])], indirect=True)
+
+
+def test_gradient_of_the_objective_by_finite_differences():
+    X, S, verified, rates, _ = mixed(n=40)
+    frequency = LabelFrequency.of(rates, S.shape, verified)
+    s, c = frequency.positives(as_labels(S)).toarray(), frequency.of_cells(slice(None))
+    W = np.random.default_rng(0).normal(size=(4, 3))
+
+    def objective(W) -> float:
+        return pu_loss(X @ W, s, c).sum()
+
+    gradient = X.T @ pu_gradient(X @ W, s, c)
+    for place in np.ndindex(W.shape):
+        step = np.zeros_like(W)
+        step[place] = 1e-5
+        assert gradient[place] == pytest.approx((objective(W + step) - objective(W - step)) / 2e-5, rel=1e-6, abs=1e-6)
+
+
+def test_loss_of_each_kind_of_cell():
+    z = np.array([-3.0, 0.0, 2.0])
+    for s in (False, True):  # a verdict outweighs the annotation
+        case = [[s]], [[TRUE]], [], np.array([0.3])
+        assert_allclose(loss_and_gradient(z, *case), loss_and_gradient(z, [[True]], [[UNKNOWN]], [], np.array([0.3])))
+        case = [[s]], [[FALSE]], [], np.array([0.3])
+        assert_allclose(loss_and_gradient(z, *case), loss_and_gradient(z, [[False]], [[UNKNOWN]], [], np.array([1.0])))
+        case = [[s]], [[IGNORED]], [], np.array([0.3])
+        assert_array_equal(loss_and_gradient(z, *case), np.zeros((2, 3)))
+        case = [[s]], [[UNKNOWN]], [0], np.array([0.3])
+        assert_allclose(loss_and_gradient(z, *case), loss_and_gradient(z, [[s]], [[UNKNOWN]], [], np.array([1.0])))
+
+
+def loss_and_gradient(z, S, verdicts, complete, rates) -> tuple[np.ndarray, np.ndarray]:
+    frequency = LabelFrequency.of(rates, (1, 1), verified_of(np.array(verdicts), complete))
+    s, c = frequency.positives(as_labels(S)).toarray(), frequency.of_cells(slice(None))
+    return pu_loss(z, s[0], c[0]), pu_gradient(z, s[0], c[0])
+
+
+@pytest.mark.usefixtures("kernel")
+def test_converges_to_the_minimum_of_the_objective():
+    X, S, verified, rates, (s, c) = mixed(n=600)
+    model = train_linear(training_set(X, S), LabelFrequency.of(rates, S.shape, verified), Settings(1.0, epochs=150))
+    for k in range(3):
+
+        def value_and_gradient(v, s=s[:, k], c=c[:, k]):
+            z, n = X @ v[:-1] + v[-1], len(X)
+            gradient = pu_gradient(z, s, c) / n
+            value = pu_loss(z, s, c).mean() + v[:-1] @ v[:-1] / (2 * n)
+            return value, np.append(gradient @ X + v[:-1] / n, gradient.sum())
+
+        least = minimize(value_and_gradient, np.zeros(5), jac=True)
+        assert value_and_gradient(np.append(model.weights[:, k], model.bias[k]).astype(float))[0] <= least.fun * 1.01
+        assert_allclose(model.weights[:, k], least.x[:-1], atol=0.08 * np.abs(least.x).max())
+
+
+@pytest.mark.usefixtures("kernel")
+def test_complete_instances_are_logistic_regression():
+    X, Y = linear_problem(400, 5, 3)
+    frequency = LabelFrequency.of(0.3, Y.shape, VerifiedLabels.of(Y.shape, complete=np.arange(400)))
+    model = train_linear(training_set(X, Y), frequency, Settings(3.0, epochs=150))
+    for k in range(3):
+        fitted = LogisticRegression(C=3.0, tol=1e-8, max_iter=1000).fit(X.astype(float), Y[:, k])
+        assert_allclose(model.weights[:, k], fitted.coef_[0], atol=0.05 * np.abs(fitted.coef_).max())
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_checked_negative_pulls_down_as_with_complete_labels():
+    X, Y = linear_problem(200, 5, 3)
+    S = hide(Y, 0.5).toarray()
+    found_false = np.where(S[:, 1:2] | [[True, False, True]], UNKNOWN, FALSE)
+    checked = LabelFrequency.of(0.5, S.shape, verified_of(found_false))
+    expected = LabelFrequency(np.array([0.5, 1.0, 0.5]))
+    start = LinearModel(np.zeros((5, 3), np.float32), np.zeros(3, np.float32))
+    one, other = (
+        train_linear(training_set(X, S), frequency, Settings(), start=start) for frequency in (checked, expected)
+    )
+    assert_array_equal(one.weights, other.weights)
+    assert_array_equal(one.bias, other.bias)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_checked_positive_is_learned_as_an_annotated_one():
+    X, Y = linear_problem(200, 5, 3)
+    S = hide(Y, 0.5)
+    checked = LabelFrequency.of(0.5, S.shape, VerifiedLabels.of(S.shape, true=(Y & ~S.toarray()).nonzero()))
+    start = LinearModel(np.zeros((5, 3), np.float32), np.zeros(3, np.float32))
+    one = train_linear(training_set(X, S.toarray()), checked, Settings(), start=start)
+    other = train_linear(training_set(X, Y), LabelFrequency(checked.rates), Settings(), start=start)
+    assert_array_equal(one.weights, other.weights)
+    assert_array_equal(one.bias, other.bias)
+
+
+def test_the_bias_starts_at_the_share_of_the_cells_that_count():
+    S = as_labels([[1, 1], [1, 1], [1, 0], [0, 0], [1, 1], [0, 0]])
+    verdicts = np.array([[0, 3], [0, 3], [2, 3], [1, 3], [3, 3], [0, 3]])
+    frequency = LabelFrequency.of(0.5, (6, 2), verified_of(verdicts, complete=[1]))
+    # Label 0: 2 for the first, 1 for that of a complete instance, of five cells. Label 1: of no cell.
+    assert_allclose(initial_bias(S, frequency), [np.log(0.6 / 0.4), 0], rtol=1e-6)
+
+
+# The whole algorithm
+
+
+VARIANTS = {
+    "all of it": {},
+    "a sample": {"sample": 60},
+    "thresholds a label": {"threshold": "per-label", "levels": 1},
+    "a given threshold": {"threshold": 0.4, "levels": 1, "cost": 3.0},
+    "a single pass": {"epochs": 1, "sample": 40, "cost": 3.0},
+}
+
+
+@one_kernel
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+def test_with_all_instances_complete_c_is_1(variant):
+    X, Y = linear_problem(120, 6, 4)
+    X, S = as_features(X), as_labels(Y)
+    verified = VerifiedLabels.of(Y.shape, complete=np.arange(120))
+    model, report = train(Problem(X, S, verified=verified), quick(**variant))
+    complete, expected = train(Problem(X, S), quick(**variant | {"c": 1.0}))
+    assert as_bytes(model) == as_bytes(complete)
+    assert (report.expected_f1, report.level_f1, report.settings) == (
+        expected.expected_f1, expected.level_f1, expected.settings,
+    )  # fmt: skip
+
+
+@one_kernel
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("variant", [*VARIANTS.values(), {"c": None}], ids=[*VARIANTS, "c estimated"])
+def test_an_ignored_cell_has_no_influence(variant):
+    X, S, verified, rates, _ = mixed(n=150)
+    changed = S.copy()
+    ignored = verified.ignored()
+    changed[ignored] ^= True
+    assert len(ignored[0]) > 50
+    options = quick(**{"c": rates} | variant)
+    (model, report), (other, of_other) = (
+        train(Problem(as_features(X), as_labels(s), verified=verified), options) for s in (S, changed)
+    )
+    assert as_bytes(model) == as_bytes(other)
+    assert_array_equal(report.c, of_other.c)
+    assert (report.expected_f1, report.level_f1) == (of_other.expected_f1, of_other.level_f1)
+    without, _ = train(Problem(as_features(X), as_labels(S)), options)
+    assert as_bytes(without) != as_bytes(model)

@@ -1,0 +1,225 @@
+"""Training and prediction of more than 500 labels: sparse predictions, sparse weights, a sample of labels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mpu_cli.core import selection, trials
+from mpu_cli.core.features import Features
+from mpu_cli.core.kernels import kernel
+from mpu_cli.core.predictions import FEW_LABELS, Top, all_reaching, at_least
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.sample import draw_labels
+from mpu_cli.core.thresholds import reached
+from mpu_cli.core.train import algorithm
+from mpu_cli.core.train.algorithm import Options, train
+from mpu_cli.core.verified_labels import VerifiedLabels
+from mpu_cli.core.weights import pruned
+from mpu_cli.runtime.run import Run
+
+N, D, Q = 1500, 900, 700
+QUICK = {"c": 0.7, "cost": 100.0, "eta0": 2.0, "epochs": 3, "folds": 3}
+
+
+def problem(seed=0, n=N) -> tuple[csr_array, csr_array, csr_array]:
+    """Draw instances of two labels each, whose features are those of the labels; 30 % of the labels are missing."""
+    rng = np.random.default_rng(seed)
+    share = 1 / np.arange(1, Q + 1) ** 0.4
+    labels = np.array([rng.choice(Q, 2, replace=False, p=share / share.sum()) for _ in range(n)])
+    rows = np.repeat(np.arange(n), 2)
+    truth = csr_array((np.ones(2 * n, bool), (rows, labels.ravel())), shape=(n, Q))
+    of_labels = np.random.default_rng(99).integers(0, D, (Q, 3))
+    features = np.concatenate([of_labels[labels].reshape(n, -1), rng.integers(0, D, (n, 2))], axis=1)
+    width = features.shape[1]
+    values = np.full(n * width, width**-0.5, np.float32)
+    matrix = csr_array((values, (np.repeat(np.arange(n), width), features.ravel())), shape=(n, D))
+    kept = rng.random(truth.nnz) < 0.7
+    kept[np.unique(truth.indices, return_index=True)[1]] = True  # each label at least once
+    annotated = truth.copy()
+    annotated.data = kept
+    annotated.eliminate_zeros()
+    return matrix, annotated, truth
+
+
+@pytest.fixture(scope="module")
+def trained():
+    matrix, annotated, _ = problem()
+    occurring = np.flatnonzero(np.bincount(annotated.indices, minlength=Q))
+    return train(Problem(matrix, annotated[:, occurring]), Options(**QUICK)), occurring
+
+
+def micro_f1(predicted: csr_array, truth: csr_array) -> float:
+    return 2 * predicted.multiply(truth).sum() / (predicted.sum() + truth.sum())
+
+
+def learn_densely(monkeypatch) -> None:
+    for module in (selection, algorithm):
+        monkeypatch.setattr(module, "FEW_LABELS", Q)
+
+
+def as_arrays(model) -> list[np.ndarray]:
+    return [part for level in model.levels for part in (level.weights.data, level.weights.indices, level.bias)] + [
+        model.thresholds
+    ]
+
+
+@pytest.mark.slow
+def test_predictions_and_weights_are_sparse_and_as_good_as_dense_ones(trained, monkeypatch):
+    (model, report), columns = trained
+    matrix, annotated, _ = problem()
+    test, _, truth = problem(seed=1)
+    learn_densely(monkeypatch)
+    monkeypatch.setattr(Top, "enough_for", classmethod(lambda *_: None))
+    dense, dense_report = train(Problem(matrix, annotated[:, columns]), Options(**QUICK))
+
+    assert all(isinstance(level.weights, csr_array) for level in model.levels)
+    assert model.levels[1].weights.shape == (D + len(columns), len(columns))
+    found = model.predictions(test)
+    assert np.diff(found.indptr).max() <= 20 < len(columns)
+    sparse_f1 = micro_f1(csr_array(found.toarray() >= model.thresholds), truth[:, columns])
+    dense_f1 = micro_f1(csr_array(dense.probabilities(test) >= dense.thresholds), truth[:, columns])
+    assert 0.5 < dense_f1 <= sparse_f1 + 0.01
+    assert report.level_f1[0] == pytest.approx(dense_report.level_f1[0], abs=0.02)
+    assert report.level_f1[1] > dense_report.level_f1[1] - 0.01
+    assert report.expected_f1 == pytest.approx(sparse_f1, abs=0.05)
+
+
+def test_without_pruning_and_thinning_level_0_is_the_dense_one(monkeypatch):
+    monkeypatch.setattr(kernel(Run()), "THINNED_TO_ONE_IN", 1)
+    matrix, annotated, _ = problem()
+    annotated = annotated[:, np.flatnonzero(np.bincount(annotated.indices, minlength=Q))]
+    monkeypatch.setattr(trials, "CUTS", (0.0,))
+    options = Options(**QUICK, levels=1)
+    sparse, _ = train(Problem(matrix, annotated), options, calibrated=False)
+    learn_densely(monkeypatch)
+    dense, _ = train(Problem(matrix, annotated), options, calibrated=False)
+    np.testing.assert_array_equal(sparse.levels[0].weights.toarray(), dense.levels[0].weights)
+    np.testing.assert_array_equal(sparse.levels[0].bias, dense.levels[0].bias)
+    test, _, _ = problem(seed=1)
+    found, whole = sparse.predictions(test), dense.levels[0].probabilities(Features.of(test))
+    listed = found.toarray() > 0
+    np.testing.assert_allclose(found.toarray()[listed], whole[listed], rtol=1e-4)
+    assert whole[~listed].max() <= 0.001 * 1.001 or np.diff(found.indptr).max() == 20
+
+
+def test_more_are_predicted_where_more_are_asked_for(trained):
+    (model, _), _ = trained
+    test, _, _ = problem(seed=1, n=20)
+    some, more = model.predictions(test, Run(), 3), model.predictions(test, Run(), 30)
+    assert (np.diff(some.indptr) == 3).all()
+    assert (np.diff(more.indptr) == 30).all()
+    for i in range(20):
+        first = np.sort(more[[i]].data)[-3:]
+        np.testing.assert_array_equal(np.sort(some[[i]].data), first)
+
+
+def test_kernels_agree_on_the_largest():
+    pytest.importorskip("numba")
+    matrix, annotated, _ = problem(n=100)
+    model, _ = train(Problem(matrix, annotated[:, :FEW_LABELS]), Options(**QUICK, levels=1))
+    level = replace(model.levels[0], weights=pruned(model.levels[0].weights, 0.05))
+    for top in (Top(1, 0.5), Top(7, 1e-6), Top(FEW_LABELS, 1e-30)):
+        one, other = (level.top(Features.of(matrix), top, Run(kernel=name)) for name in ("numpy", "numba"))
+        np.testing.assert_array_equal(one.indptr, other.indptr)
+        np.testing.assert_allclose(np.sort(one.data), np.sort(other.data), rtol=1e-4)
+
+
+def test_threads_do_not_show(trained):
+    (model, _), columns = trained
+    matrix, annotated, _ = problem()
+    again, _ = train(Problem(matrix, annotated[:, columns]), Options(**QUICK), Run(jobs=2))
+    for one, other in zip(as_arrays(model), as_arrays(again), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_reviewed_cells_count(trained):
+    """What is known to be false is learned as false: its prediction falls."""
+    (model, _), columns = trained
+    matrix, annotated, truth = problem()
+    labels = annotated[:, columns]
+    verified = VerifiedLabels.of(labels.shape, complete=np.arange(400))
+    again, _ = train(Problem(matrix, labels, verified=verified), Options(**QUICK))
+    false = csr_array(truth[:400, columns] > labels[:400])  # true, and said to be false
+    before, after = (one.probabilities(matrix[:400])[false.nonzero()].mean() for one in (model, again))
+    assert after < before
+
+
+def test_thresholds_per_label(trained):
+    (_, report), columns = trained
+    matrix, annotated, _ = problem()
+    model, own = train(Problem(matrix, annotated[:, columns]), Options(**QUICK, threshold="per-label"))
+    assert len(np.unique(model.thresholds)) > 1
+    assert own.expected_f1 >= report.expected_f1
+
+
+@pytest.mark.slow
+def test_thresholds_for_macro_f1(trained):
+    """Where most labels have few annotations, only the thresholds go by the F1 of each."""
+    _, columns = trained
+    matrix, annotated, _ = problem()
+    free = QUICK | {"cost": None, "eta0": None, "levels": 1}
+    (model, one), (_, other) = (
+        train(Problem(matrix, annotated[:, columns]), Options(**free, threshold=by)) for by in ("macro-f1", "pu-f1")
+    )
+    assert one.settings == other.settings
+    assert len(np.unique(model.thresholds)) > len(columns) / 2
+
+
+def test_a_sample_of_labels_has_all_frequencies_and_stands_for_all():
+    _, annotated, _ = problem(n=4000)
+    annotations = np.bincount(annotated.indices, minlength=Q)
+    totals = []
+    for seed in range(40):
+        drawn = draw_labels(annotations, seed, size=100)
+        assert len(drawn.columns) == pytest.approx(100, abs=1)
+        assert (np.diff(drawn.columns) > 0).all()
+        assert annotations[drawn.columns].min() < 10 < 40 < annotations[drawn.columns].max()
+        totals.append((drawn.weights.sum(), (drawn.weights * annotations[drawn.columns]).sum()))
+    labels, cells = np.mean(totals, axis=0)
+    assert labels == pytest.approx(Q, rel=0.03)
+    assert cells == pytest.approx(annotations.sum(), rel=0.03)
+    assert draw_labels(np.bincount(annotated.indices, minlength=Q)[:FEW_LABELS], 0) is None
+
+
+def test_the_largest_of_each_row_are_kept_whatever_the_blocks():
+    rng = np.random.default_rng(0)
+    whole = rng.random((30, 40)).astype(np.float32)
+    rows, columns = np.nonzero(whole >= 0.2)
+    kept = Top(5, 0.2).of_rows(rows, columns, whole[rows, columns], whole.shape).toarray()
+    for row, found in zip(whole, kept, strict=True):
+        largest = np.sort(row)[-5:]
+        np.testing.assert_array_equal(np.sort(found[found > 0]), largest[largest >= 0.2])
+    fewer = at_least(csr_array(kept), 0.9).toarray()
+    np.testing.assert_array_equal(fewer, np.where(kept >= np.float32(0.9), kept, 0))
+
+
+def test_label_sets_leave_predictions_as_they_are():
+    found = csr_array(np.float32([[0.2, 0, 0.7], [0.4, 0.1, 0]]))
+    before = found.toarray()
+    sets = reached(found, np.float32([0.3, 0.3, 0.3]))
+    assert sets.toarray().tolist() == [[False, False, True], [True, False, False]]
+    np.testing.assert_array_equal(found.toarray(), before)
+
+
+@pytest.mark.parametrize("least", [0.0, 0.0005, 0.01, 0.3, 0.9])
+def test_all_labels_that_reach_a_threshold_are_found(trained, least):
+    (model, _), _ = trained
+    matrix, _, _ = problem(seed=2, n=60)
+    every = model.predictions(matrix, most=len(model.thresholds)).toarray()
+    found = all_reaching(lambda most: model.predictions(matrix, most=most), np.float32([least])).toarray()
+    np.testing.assert_array_equal(np.where(found >= least, found, 0), np.where(every >= least, every, 0))
+
+
+def test_predictions_too_small_to_be_kept_are_not_asked_for_again():
+    """Of no instance are all labels kept, however many are asked for."""
+    asked = []
+
+    def predict(most: int | None) -> csr_array:
+        asked.append(most)
+        assert len(asked) < 10
+        return csr_array(np.float32([[0.5, 0.4, 0, 0, 0, 0, 0, 0, 0, 0]]))
+
+    assert all_reaching(predict, np.float32([0.0])).nnz == 2
+    assert asked == [None, 8, 10]

@@ -1,0 +1,178 @@
+"""Labels that are annotated a few times, and that a name finds too: out of fold, those that are known are survivors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.model.calibration import BinnedCells, Calibration, StratifiedCalibration, calibrate, calibrate_strata
+from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.options import Options
+from mpu_cli.core.predictions import SourceModels, Top, strata_of
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.train.algorithm import train
+from mpu_cli.core.validation import deal
+from mpu_cli.core.verified_labels import VerifiedLabels
+from mpu_cli.runtime.run import DEFAULT_RUN
+
+N, NOISE, C = 1000, 60, 0.7
+GIVEN = Options(c=C, levels=1, cost=30.0, eta0=4.0, epochs=5, folds=5, prior=30.0)
+
+
+class Library:
+    """Texts of words, most of them rare. Each word is the name of a label, which it means more or less often."""
+
+    def __init__(self, words: int, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        self.meant = rng.beta(0.6, 0.8, words)
+        self.often = np.minimum((rng.pareto(1.0, words) + 1) * 0.5 / N, 0.2)
+        self.seed = seed
+
+    def draw(self, n: int, number: int) -> tuple[csr_array, np.ndarray, np.ndarray]:
+        """Return features, true labels and annotated labels of n texts."""
+        rng = np.random.default_rng([self.seed, number])
+        words = rng.random((n, len(self.meant))) < self.often
+        truth = words & (rng.random(words.shape) < self.meant)
+        features = np.hstack([words, rng.random((n, NOISE)) < 0.1]).astype(np.float32)
+        return csr_array(features), truth, truth & (rng.random(truth.shape) < C)
+
+    def problem(self) -> tuple[Problem, np.ndarray]:
+        """Return texts with the labels that are annotated, and which these are."""
+        features, _, annotated = self.draw(N, 1)
+        labels = np.flatnonzero(annotated.any(axis=0))
+        names = np.eye(len(self.meant), features.shape[1], dtype=np.float32)[labels]
+        return Problem(features, csr_array(annotated[:, labels]), label_features=csr_array(names)), labels
+
+
+@pytest.fixture(scope="module", params=[500, pytest.param(3000, marks=pytest.mark.slow)])
+def library(request):
+    return Library(request.param)
+
+
+@pytest.fixture(scope="module")
+def trained(library):
+    problem, labels = library.problem()
+    return (*train(problem, GIVEN, hold_out_all=True), problem, labels)
+
+
+def test_probabilities_of_rare_labels_are_true_of_new_instances(library, trained):
+    model, report, _, labels = trained
+    features, truth, _ = library.draw(4000, 2)
+    p, y = model.probabilities(features), truth[:, labels]
+    assert isinstance(model.calibration, StratifiedCalibration)
+    for low, high in ((0.2, 0.5), (0.5, 0.7), (0.7, 1.01)):
+        claimed = (p >= low) & (p < high)
+        assert p[claimed].mean() == pytest.approx(y[claimed].mean(), abs=0.1)
+    predicted = p >= model.thresholds
+    reached = 2 * (predicted & y).sum() / (predicted.sum() + truth.sum())
+    assert report.expected_f1 == pytest.approx(reached, abs=0.05)
+
+
+@pytest.mark.parametrize("most", [1, 3, 40])
+def test_the_most_probable_labels_are_those_of_the_largest_probability(most):
+    """Of many labels, where one with a larger score may be less probable."""
+    rng = np.random.default_rng(0)
+    level = LinearModel(csr_array(rng.normal(size=(8, 60)).astype(np.float32)), np.zeros(60, np.float32))
+    maps = tuple(Calibration(np.array([0.0]), np.array([shift])) for shift in (-4.0, -2.0, 0.0, 1.0, 3.0))
+    calibration = StratifiedCalibration(maps, rng.integers(5, size=60).astype(np.int8))
+    model = StackedModel((level,), 0.3, np.full(60, 0.5, np.float32), calibrations=(calibration,), top=Top(60, 1e-6))
+    matrix = csr_array(rng.normal(size=(30, 8)).astype(np.float32))
+    every, found = model.probabilities(matrix), model.predictions(matrix, most=most)
+    assert np.diff(found.indptr).tolist() == [most] * 30
+    assert_allclose(np.sort(found.data.reshape(30, most)), np.sort(every)[:, -most:], rtol=1e-5)
+
+
+def test_one_map_for_all_labels_would_claim_too_much(library, trained):
+    """What is simulated: predictions of the same model, whose cells are all taken for alike."""
+    _, _, problem, labels = trained
+    bare, report = train(problem, GIVEN, hold_out_all=True, calibrated=False)
+    frequency = LabelFrequency.of(C, problem.labels.shape)
+    features, truth, _ = library.draw(4000, 2)
+    found = bare.predictions(features)
+    calibrate(report.held_out.probabilities, problem.labels, frequency).apply(found)
+    p = found if isinstance(found, np.ndarray) else found.toarray()
+    assert p[p >= 0.5].mean() > truth[:, labels][p >= 0.5].mean() + 0.07
+
+
+def test_strata_lose_nothing_where_annotations_alone_find_a_label(library):
+    problem, labels = library.problem()
+    alone = replace(problem, label_features=None)
+    model, _ = train(alone, GIVEN)
+    assert isinstance(model.calibration, Calibration)
+
+    bare, of_bare = train(alone, GIVEN, hold_out_all=True, calibrated=False)
+    folds = deal(N, 5, DEFAULT_RUN.seed)
+    rest = [np.setdiff1d(np.arange(N), rows) for rows in folds]
+    made_by, frequency = SourceModels.learned(folds, rest, problem.labels), LabelFrequency.of(C, problem.labels.shape)
+    binned = BinnedCells.of(of_bare.held_out.probabilities, problem.labels, frequency, made_by=made_by)
+    calibration = calibrate_strata(binned, count_annotations(problem.labels))
+    features, truth, _ = library.draw(4000, 2)
+    pooled, in_strata = model.probabilities(features), bare.probabilities(features)
+    calibration.apply(in_strata)
+    y = truth[:, labels]
+
+    def log_loss(p):
+        return -np.log(np.where(y, p, 1 - p).astype(float).clip(1e-6)).sum() / y.sum()
+
+    def precision(p):
+        return y.ravel()[np.argsort(-p, axis=None)[:2000]].mean()
+
+    assert log_loss(in_strata) < log_loss(pooled) + 0.01
+    assert precision(in_strata) > precision(pooled) - 0.005
+
+
+def test_held_out_predictions_are_calibrated_by_what_their_models_have_seen(library, trained):
+    model, report, problem, _ = trained
+    made_by = report.held_out.made_by
+    for fold, rows in enumerate(deal(N, 5, DEFAULT_RUN.seed)):
+        assert (made_by.of_instances[rows] == fold).all()
+        rest = np.setdiff1d(np.arange(N), rows)
+        assert_array_equal(made_by.annotations[fold], count_annotations(problem.labels[rest]))
+    assert_array_equal(model.calibration.strata, strata_of(count_annotations(problem.labels)))
+
+
+def test_a_weight_of_zero_is_as_no_label_features(library):
+    problem, _ = library.problem()
+    given = replace(GIVEN, prior="none")
+    (named, of_named), (alone, of_alone) = (
+        train(replace(problem, label_features=features), given) for features in (problem.label_features, None)
+    )
+    assert of_named.expected_f1 == of_alone.expected_f1
+    assert_array_equal(named.calibration.actual, alone.calibration.actual)
+
+
+def test_verified_labels_count_as_what_the_model_learns():
+    """A label that a person found true is one that the model has seen, and one that was found false is none."""
+    problem, labels = Library(500).problem()
+    rows, columns = problem.labels.nonzero()
+    once = np.flatnonzero(count_annotations(problem.labels) == 1)[:2]
+    there = np.array([rows[columns == k][0] for k in once])
+    elsewhere = (there + 1) % N
+    verified = VerifiedLabels.of((N, len(labels)), true=(elsewhere[:1], once[:1]), false=(there[1:], once[1:]))
+    model, _ = train(replace(problem, verified=verified), GIVEN)
+    assert model.calibration.strata[once].tolist() == strata_of(np.array([2, 0])).tolist()
+
+
+def test_predictions_know_what_their_models_have_seen():
+    problem, _ = Library(500).problem()
+    given = replace(GIVEN, sample=200)
+    model, report = train(problem, given, hold_out_all=True)
+    made_by = report.held_out.made_by
+    learned = count_annotations(problem.labels) - made_by.annotations
+    seen = np.array([count_annotations(problem.labels[made_by.of_instances == fold]) for fold in range(5)])
+    assert_array_equal(learned, seen)
+    assert isinstance(model.calibration, StratifiedCalibration)
+
+
+@pytest.mark.slow  # it chooses all options
+def test_the_weight_of_names_is_chosen_by_what_models_have_seen():
+    library = Library(500)
+    problem, labels = library.problem()
+    model, report = train(problem, Options(c=C, levels=1))
+    features, truth, _ = library.draw(4000, 2)
+    predicted = model.probabilities(features) >= model.thresholds
+    reached = 2 * (predicted & truth[:, labels]).sum() / (predicted.sum() + truth.sum())
+    assert report.expected_f1 == pytest.approx(reached, abs=0.06)

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+
+from mpu_cli.core.repeated import kin_of, share_repeated
+from mpu_cli.core.validation import deal, fold_of
+
+
+def instances(rows) -> csr_array:
+    return csr_array(np.asarray(rows, np.float32))
+
+
+@pytest.fixture
+def twice():
+    """Return sixty instances, and each once more, shuffled; and which of them are the same."""
+    rng = np.random.default_rng(0)
+    order = rng.permutation(120) % 60
+    return instances(rng.normal(size=(60, 4)))[order], order
+
+
+def test_instances_that_differ_have_no_kin():
+    assert kin_of(instances(np.random.default_rng(0).normal(size=(100, 3)))) is None
+    assert kin_of(instances(np.zeros((100, 3)))) is None  # without features
+
+
+def test_repeated_instances_are_found_whatever_the_order_of_their_features(twice):
+    features, order = twice
+    other_way_round = csr_array(features)
+    other_way_round.indices[: other_way_round.indptr[1]] = other_way_round.indices[: other_way_round.indptr[1]][::-1]
+    other_way_round.data[: other_way_round.indptr[1]] = other_way_round.data[: other_way_round.indptr[1]][::-1]
+    for matrix in (features, other_way_round):
+        kin = kin_of(matrix)
+        assert_array_equal(order[kin], order)
+        assert (kin <= np.arange(120)).all()
+        assert share_repeated(kin) == 0.5
+
+
+def test_values_and_places_count(twice):
+    features, _ = twice
+    scaled = csr_array(features)
+    scaled.data[: scaled.indptr[1]] *= 2
+    assert share_repeated(kin_of(scaled)) == pytest.approx(59 / 120)
+
+
+def test_few_different_instances_repeat_each_other_by_chance():
+    assert kin_of(instances(np.eye(5)[np.arange(400) % 5])) is None
+
+
+@pytest.mark.parametrize("m", [2, 3, 5])
+def test_a_fold_has_all_that_are_the_same(twice, m):
+    features, order = twice
+    folds = deal(120, m, 7, kin_of(features))
+    assert_array_equal(np.sort(np.concatenate(folds)), np.arange(120))
+    for number, rows in enumerate(folds):
+        assert_array_equal(fold_of(120, m, number, 7, kin_of(features)), rows)
+        assert not np.isin(order[rows], np.delete(order, rows)).any()
+    assert not len(fold_of(120, m, len(folds), 7, kin_of(features)))
+
+
+def test_without_kin_folds_are_as_before():
+    for kin in (None, np.arange(50)):
+        assert [rows.tolist() for rows in deal(50, 5, 1, kin)] == [rows.tolist() for rows in deal(50, 5, 1)]

@@ -1,0 +1,44 @@
+import numpy as np
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.model.calibration import BinnedCells
+from mpu_cli.core.predictions import HeldOut, SourceModels, strata_of
+
+POSITIVES = csr_array(np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 1]], bool))
+FOLDS = [np.array([1, 2]), np.array([0, 3])]
+SOURCE_MODELS = SourceModels.learned(FOLDS, FOLDS[::-1], POSITIVES)
+
+
+def test_labels_are_in_strata_by_their_annotations():
+    assert strata_of(np.array([0, 1, 2, 4, 5, 19, 20, 10**6])).tolist() == [0, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_the_model_of_a_fold_has_seen_the_annotations_of_the_others():
+    assert SOURCE_MODELS.annotations.tolist() == [[1, 0, 2], [1, 1, 1]]
+    assert SOURCE_MODELS.of_instances.tolist() == [1, 0, 0, 1]
+    assert SOURCE_MODELS.at(np.array([0, 1, 2]), np.array([1, 1, 2])).tolist() == [1, 0, 2]
+
+
+def test_cells_are_counted_in_the_stratum_of_their_model():
+    predictions = np.linspace(0.1, 0.9, 12, dtype=np.float32).reshape(4, 3)
+    given = POSITIVES, LabelFrequency.of(0.5, (4, 3))
+    whole, kept = BinnedCells.of(predictions, *given), BinnedCells.of(predictions, *given, made_by=SOURCE_MODELS)
+    assert kept.cells.sum(axis=1).tolist() == [2, 8, 2, 0, 0]
+    assert kept.true.sum(axis=1).tolist() == [2, 8, 2, 0, 0]
+    assert kept.annotations.tolist() == [1, 4, 1, 0, 0]
+    for name in ("cells", "true", "annotations"):
+        assert_array_equal(getattr(kept.together(), name), getattr(whole, name))
+    sparse = BinnedCells.of(csr_array(np.where(predictions > 0.5, predictions, 0)), *given, made_by=SOURCE_MODELS)
+    assert_array_equal(sparse.cells.sum(axis=1), kept.cells.sum(axis=1))
+    assert_array_equal(sparse.cells[:, 1:].sum(), (predictions > 0.5).sum())
+
+
+def test_labels_that_their_model_has_never_seen_are_predicted_nowhere():
+    predictions = np.full((4, 3), 0.5, np.float32)
+    seen = np.ones((4, 3), bool)
+    seen[FOLDS[0], 1] = False
+    for given in (predictions, csr_array(predictions)):
+        found = HeldOut(slice(None), given, SOURCE_MODELS).without_unseen().probabilities
+        assert_array_equal(found if given is predictions else found.toarray(), np.where(seen, predictions, 0))

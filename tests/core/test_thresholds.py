@@ -1,0 +1,255 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from scipy.special import expit
+from sklearn.metrics import f1_score
+
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.thresholds import (
+    estimated_f1,
+    estimated_macro_f1,
+    expected_f1,
+    label_thresholds,
+    macro_thresholds,
+    pooled_threshold,
+    uncalibrated_macro_thresholds,
+)
+from tests.core.simulated import as_labels
+
+shapes = st.tuples(st.integers(1, 12), st.integers(1, 4))
+# Sixty-fourths lie on the edges of candidate thresholds, where the search is exact.
+scored = shapes.flatmap(
+    lambda shape: st.tuples(
+        hnp.arrays(np.int64, shape, elements=st.integers(0, 64)).map(lambda P: (P / 64).astype(np.float32)),
+        hnp.arrays(bool, shape),
+    )
+)
+
+
+def micro_f1(truth, predicted) -> float:
+    cells = truth.sum() + predicted.sum()
+    return 2 * (truth & predicted).sum() / cells if cells else 0.0
+
+
+def simulated(n=4000, q=5, c=0.4, seed=0):
+    """True probabilities, complete labels, and a share c of them."""
+    rng = np.random.default_rng(seed)
+    P = expit(rng.normal(-1.5, 2.5, (n, q))).astype(np.float32)
+    Y = rng.random((n, q)) < P
+    return P, Y, Y & (rng.random((n, q)) < c)
+
+
+@given(scored)
+def test_pooled_threshold_is_the_best_one_of_complete_labels(case):
+    P, Y = case
+    c = LabelFrequency(np.ones(P.shape[1]))
+    threshold, f1 = pooled_threshold(P, as_labels(Y), c)
+    assert f1 == pytest.approx(max(micro_f1(Y, t <= P) for t in np.unique(P)), abs=1e-12)
+    assert f1 == pytest.approx(micro_f1(Y, threshold <= P), abs=1e-12)
+    assert estimated_f1(P, as_labels(Y), c, np.full(P.shape[1], threshold, np.float32)) == pytest.approx(f1, abs=1e-12)
+
+
+def test_pooled_threshold_is_within_its_candidates_of_the_best():
+    P, Y, _ = simulated(n=300)
+    threshold, f1 = pooled_threshold(P, as_labels(Y), LabelFrequency(np.ones(5)))
+    assert f1 == pytest.approx(micro_f1(Y, threshold <= P), abs=1e-12)
+    assert max(micro_f1(Y, t <= P) for t in np.unique(P)) - f1 < 0.003
+
+
+@given(st.floats(1e-6, 0.99))
+def test_candidates_part_probabilities_a_thousandth_apart(p):
+    P, Y = np.array([[p], [p * 1.001]], np.float32), as_labels([[False], [True]])
+    assert pooled_threshold(P, Y, LabelFrequency(np.ones(1)))[1] == 1
+
+
+@given(st.floats(2**-10, 0.4375), st.floats(0.5, 1))
+def test_the_threshold_is_in_the_middle_between_what_is_predicted_and_what_is_not(low, high):
+    probabilities = np.array([[high], [low]], np.float32)
+    threshold, f1 = pooled_threshold(probabilities, as_labels([[1], [0]]), LabelFrequency.of(1.0, (2, 1)))
+    assert f1 == 1
+    assert threshold == pytest.approx((low + high) / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("c", [0.2, 0.4, 0.7, np.array([0.2, 0.4, 0.6, 0.8, 1.0])], ids=str)
+def test_estimate_from_incomplete_labels_is_that_of_complete_ones(c):
+    P, Y, S = simulated(n=20_000, c=c)
+    threshold, f1 = pooled_threshold(P, as_labels(S), LabelFrequency(np.full(5, c)))
+    true = {t: micro_f1(Y, t <= P) for t in [threshold, *np.linspace(0.05, 0.95, 91)]}
+    assert f1 == pytest.approx(true[threshold], abs=0.02)
+    assert max(true.values()) - true[threshold] < 0.01
+    assert micro_f1(S, threshold <= P) < f1 - 0.1 or np.ndim(c)
+
+
+@given(scored, st.data())
+def test_estimated_f1_by_its_formula(case, data):
+    P, S = case
+    q = P.shape[1]
+    c = data.draw(hnp.arrays(float, q, elements=st.floats(0.1, 1)))
+    t = data.draw(hnp.arrays(np.float32, q, elements=st.floats(0, 1, width=32)))
+    found = sum(1 / c[k] for i, k in zip(*S.nonzero(), strict=True) if P[i, k] >= t[k])
+    total = sum(1 / c[k] for _, k in zip(*S.nonzero(), strict=True))
+    expected = 2 * found / (int((t <= P).sum()) + total) if total else 0
+    assert estimated_f1(P, as_labels(S), LabelFrequency(c), t) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("error", [0.0, 0.05])
+def test_the_interval_covers_the_f1_of_complete_labels(error):
+    """By the sampling of 150 instances, and by an estimate of c with this standard error."""
+    c, t = 0.4, np.full(5, 0.3, np.float32)
+    P, Y, _ = simulated(n=50_000, c=c)
+    truth = micro_f1(Y, t <= P)
+    rng = np.random.default_rng(1)
+    covered, wide = [], []
+    for _ in range(300):
+        rows = rng.integers(len(P), size=150)
+        estimate = c + error * rng.normal()
+        S = Y[rows] & (rng.random((150, 5)) < c)
+        expected = expected_f1(P[rows], as_labels(S), LabelFrequency.of(estimate, S.shape), t)
+        ends = estimate - 1.645 * error, estimate + 1.645 * error
+        low, high = expected.interval(estimate, ends) if error else expected.interval()
+        covered.append(low <= truth <= high)
+        wide.append(high - low)
+    assert 0.84 <= np.mean(covered) <= 0.96  # of 300, where 0.9 are to be covered
+    assert np.mean(wide) < 0.25
+
+
+def test_no_annotation_is_no_f1():
+    P, nothing = np.full((4, 2), 0.3, np.float32), as_labels(np.zeros((4, 2)))
+    threshold, f1 = pooled_threshold(P, nothing, LabelFrequency(np.ones(2)))
+    assert (0 <= threshold <= 1, f1) == (True, 0)
+    assert_array_equal(label_thresholds(P, nothing, LabelFrequency(np.ones(2)), 0.25)[0], [0.25, 0.25])
+
+
+@pytest.mark.parametrize("probability", [0.0, 1e-30, 1.0])
+def test_certain_probabilities(probability):
+    P, S = np.full((4, 2), probability, np.float32), as_labels(np.ones((4, 2)))
+    threshold, f1 = pooled_threshold(P, S, LabelFrequency(np.ones(2)))
+    assert (threshold <= P).all()
+    assert f1 == 1
+
+
+@pytest.mark.parametrize("c", [1.0, 0.4, np.array([0.2, 0.4, 0.6, 0.8, 1.0])], ids=str)
+@pytest.mark.parametrize("start", [0.0, 0.35, 0.5, 0.9])
+def test_label_thresholds_are_not_worse_than_their_start(start, c):
+    P, _, S = simulated(n=800, c=c)
+    P[:, 1] **= 3  # two labels whose best threshold is another
+    P[:, 2] **= np.float32(0.3)
+    S, c = as_labels(S), LabelFrequency(np.full(5, c))
+    thresholds, f1 = label_thresholds(P, S, c, start)
+    assert thresholds.dtype == np.float32
+    assert f1 == pytest.approx(estimated_f1(P, S, c, thresholds), abs=1e-12)
+    assert f1 > estimated_f1(P, S, c, np.full(5, start, np.float32)) + 0.01
+
+
+def test_label_thresholds_can_leave_a_label_unpredicted():
+    """A label that is nowhere near its threshold is noise: predicting any of it would cost more than it finds."""
+    P = np.zeros((200, 2), np.float32)
+    S = np.zeros((200, 2), bool)
+    P[:100, 0], S[:100, 0] = 0.9, True
+    P[:, 1], S[:30, 1] = np.linspace(0.01, 0.3, 200), True
+    start = estimated_f1(P, as_labels(S), LabelFrequency(np.ones(2)), np.full(2, 0.5, np.float32))
+    thresholds, f1 = label_thresholds(P, as_labels(S), LabelFrequency(np.ones(2)), 0.5)
+    assert f1 >= start
+    assert f1 == pytest.approx(estimated_f1(P, as_labels(S), LabelFrequency(np.ones(2)), thresholds))
+
+
+@given(scored.filter(lambda case: case[1].any()))
+def test_threshold_of_a_single_label_is_the_best_one(case):
+    P, S = (np.tile(part[:, :1], (20, 1)) for part in case)  # twenty annotations or none
+    thresholds, f1 = label_thresholds(P, as_labels(S), LabelFrequency(np.full(1, 0.5)), 0.5)
+    if S.any():
+        candidates = [np.full(1, t, np.float32) for t in np.unique(P)]
+        assert f1 == pytest.approx(
+            max(estimated_f1(P, as_labels(S), LabelFrequency(np.full(1, 0.5)), t) for t in candidates)
+        )
+    else:
+        assert_array_equal(thresholds, [0.5])
+
+
+def test_rare_labels_keep_the_pooled_threshold():
+    P, _, S = simulated(n=400, c=1)
+    for k, annotations in ((1, 19), (3, 20)):
+        S[np.flatnonzero(S[:, k])[annotations:], k] = False
+    thresholds, f1 = label_thresholds(P, as_labels(S), LabelFrequency(np.ones(5)), 0.123)
+    assert (thresholds == np.float32(0.123)).tolist() == [False, True, False, False, False]
+    assert f1 == pytest.approx(estimated_f1(P, as_labels(S), LabelFrequency(np.ones(5)), thresholds), abs=1e-12)
+
+
+def test_label_thresholds_settle_on_coordinatewise_optima():
+    """Labels that were moved first move again when the others have found their places."""
+    P, _, S = simulated(n=300, q=6, c=0.5)
+    P[:, 0] **= np.float32(0.2)
+    S, c = as_labels(S), LabelFrequency(np.full(6, 0.5))
+    thresholds, f1 = label_thresholds(P, S, c, 0.99)
+    for k in range(6):
+        for t in np.unique(P[:, k]):
+            changed = thresholds.copy()
+            changed[k] = t
+            assert estimated_f1(P, S, c, changed) <= f1 + 1e-12
+
+
+def test_permuting_instances_changes_nothing():
+    P, _, S = simulated(n=300, c=0.5)
+    P = np.round(P, 1)  # many ties
+    order = np.random.default_rng(1).permutation(300)
+    c = LabelFrequency(np.full(5, 0.5))
+    assert pooled_threshold(P, as_labels(S), c) == pytest.approx(pooled_threshold(P[order], as_labels(S[order]), c))
+    one, two = label_thresholds(P, as_labels(S), c, 0.5), label_thresholds(P[order], as_labels(S[order]), c, 0.5)
+    assert_allclose(one[0], two[0])
+    assert one[1] == pytest.approx(two[1])
+
+
+@given(scored)
+def test_macro_thresholds_maximise_the_expected_f1_of_each_label(case):
+    P, _ = case
+    P = np.maximum(P, np.float32(1e-3))
+    thresholds = macro_thresholds(P, 0.3)
+
+    def expected_f1(k: int, t: float) -> float:
+        predicted = P[:, k] >= t
+        return 2 * P[predicted, k].sum(dtype=float) / (predicted.sum() + P[:, k].sum(dtype=float))
+
+    for k, threshold in enumerate(thresholds):
+        best = max(expected_f1(k, t) for t in np.unique(P[:, k]))
+        assert threshold == pytest.approx(best / 2)
+        assert expected_f1(k, threshold) == pytest.approx(best)
+
+
+def test_macro_thresholds_have_the_larger_macro_f1():
+    P, Y, _ = simulated(n=20_000)
+    P[:, 3] /= 4  # a label that is never sure
+    Y[:, 3] = np.random.default_rng(1).random(len(P)) < P[:, 3]
+    pooled, _ = pooled_threshold(P, as_labels(Y), LabelFrequency(np.ones(5)))
+    one, own = (f1_score(Y, t <= P, average="macro") for t in (pooled, macro_thresholds(P, pooled)))
+    assert own > one + 0.05
+
+
+def test_macro_thresholds_of_predictions_of_which_some_are_kept():
+    P, _, _ = simulated(n=300)
+    P[P < 0.2] = 0
+    P[:, 2] = 0
+    thresholds = macro_thresholds(P, 0.3)
+    assert thresholds.dtype == np.float32
+    assert thresholds[2] == np.float32(0.3)  # nothing is known of it
+    assert_allclose(macro_thresholds(csr_array(P), 0.3), thresholds, rtol=1e-6)
+
+
+@pytest.mark.parametrize("c", [1.0, 0.4, np.array([0.2, 0.4, 0.6, 0.8, 1.0])], ids=str)
+def test_estimated_macro_f1_is_that_of_complete_labels(c):
+    P, Y, S = simulated(n=20_000, c=c)
+    P **= 2  # they are no probabilities any more
+    S, c = as_labels(S), LabelFrequency(np.full(5, c))
+    thresholds = uncalibrated_macro_thresholds(P, S, c, 0.5)
+    assert estimated_macro_f1(P, S, c) == pytest.approx(f1_score(Y, thresholds <= P, average="macro"), abs=0.02)
+    of_first = estimated_macro_f1(P, S, c, np.array([1.0, 0, 0, 0, 0]))
+    assert of_first == pytest.approx(f1_score(Y[:, 0], (thresholds <= P)[:, 0]), abs=0.03)
+
+
+def test_without_annotations_the_estimate_of_macro_f1_is_zero():
+    P, nothing = np.full((4, 2), 0.3, np.float32), as_labels(np.zeros((4, 2)))
+    assert estimated_macro_f1(P, nothing, LabelFrequency(np.ones(2))) == 0
+    assert uncalibrated_macro_thresholds(P, nothing, LabelFrequency(np.ones(2)), 0.4).tolist() == [np.float32(0.4)] * 2

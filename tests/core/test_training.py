@@ -1,0 +1,311 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.metrics import f1_score
+
+from mpu_cli.core import limits, selection, sgd
+from mpu_cli.core.features import Features
+from mpu_cli.core.frequency.estimators import estimate
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.kernels import kernel
+from mpu_cli.core.linear_learner import LearningTask, learn
+from mpu_cli.core.model.calibration import calibrate
+from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.problem import Problem, Rows
+from mpu_cli.core.sample import Sample
+from mpu_cli.core.sgd import default_epochs, default_step
+from mpu_cli.core.thresholds import estimated_f1, pooled_threshold
+from mpu_cli.core.train.algorithm import Options, train
+from mpu_cli.core.validation import Chain, deal
+from mpu_cli.errors import TooLargeError
+from mpu_cli.runtime.run import Run
+from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
+from tests.core.steps import Steps
+from tests.golden import refused
+
+
+@pytest.fixture
+def problem() -> tuple[csr_array, csr_array]:
+    X, Y = linear_problem(120, 6, 4)
+    return as_features(X), hide(Y, 0.3)
+
+
+def quick(**changes) -> Options:
+    return Options(**({"folds": 3, "epochs": 2, "features": "linear"} | changes))
+
+
+def as_bytes(model: StackedModel) -> list[bytes]:
+    return [part.tobytes() for level in model.levels for part in (level.weights, level.bias)] + [
+        model.thresholds.tobytes(),
+        np.float64(model.scale).tobytes(),
+    ]
+
+
+def test_report(problem):
+    steps = Steps()
+    model, report = train(Problem(*problem), quick(levels=3), Run(observe=steps))
+    assert report.c.tolist() == [report.estimates.estimate.c] * 4
+    assert len(report.level_f1) == 3
+    assert report.expected_f1 == pytest.approx(report.level_f1[-1])
+    assert report.settings.epochs == 2
+    assert list(report.seconds) == [
+        "estimate c", "choose C",
+        "level 0",
+        "level 1", "level 1, out of fold",
+        "level 2", "level 2, out of fold",
+        "thresholds",
+    ]  # fmt: skip
+    assert all(seconds >= 0 for seconds in report.seconds.values())
+    assert [level.weights.shape for level in model.levels] == [(6, 4), (10, 4), (14, 4)]
+    assert steps.ticks.keys() == report.seconds.keys()
+    for step, announced in steps.announced.items():
+        if step == "choose C":
+            assert announced is None
+        else:
+            assert steps.ticks[step] == (announced or 0)
+
+
+def test_what_is_given_is_neither_estimated_nor_chosen(problem):
+    c = np.array([0.3, 0.5, 0.7, 1.0])
+    model, report = train(Problem(*problem), quick(levels=1, c=c, cost=7.0, threshold=0.25))
+    assert report.c.tolist() == c.tolist()
+    assert report.estimates.estimate is None
+    assert (report.settings.cost, report.settings.step) == (7.0, default_step(2, Features.of(problem[0]).coherence))
+    assert list(report.seconds) == ["level 0", "level 0, out of fold", "thresholds"]
+    assert model.thresholds.tolist() == [0.25] * 4
+    assert train(Problem(*problem), quick(cost=7.0, epochs=None))[1].settings.epochs == default_epochs(120)
+
+
+def test_estimates_c_from_naive_predictions(problem):
+    _, report = train(Problem(*problem), quick(levels=1))
+    sample = Sample(Rows(Features.of(problem[0]), problem[1]), 120, 3)
+    assert report.c[0] == estimate(sample.naive_probabilities(), problem[1]).c
+
+
+@pytest.mark.parametrize("threshold", ["pu-f1", "per-label", "macro-f1", 0.3])
+def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
+    """By hand: level 0 alone, cross-validated over the same folds."""
+    matrix, labels = problem
+    model, report = train(Problem(matrix, labels), quick(levels=1, c=0.7, cost=3.0, threshold=threshold))
+    probabilities = np.empty(labels.shape, np.float32)
+    for rows in deal(120, 3, 0):
+        rest = np.setdiff1d(np.arange(120), rows)
+        without, _ = train(Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0), calibrated=False)
+        probabilities[rows] = without.probabilities(matrix[rows])
+    assert report.expected_f1 == pytest.approx(
+        estimated_f1(model.calibration(probabilities), labels, LabelFrequency(np.full(4, 0.7)), model.thresholds),
+        rel=1e-6,
+    )
+
+
+def test_model_is_the_same_bytes_whatever_jobs():
+    X, Y = linear_problem(90, 5, kernel(Run()).BLOCK_SIZE + 2)
+    X, S = as_features(X), hide(Y, 0.2)
+    one, two = (train(Problem(X, S), quick(), Run(jobs=jobs)) for jobs in (1, 2))
+    assert as_bytes(one[0]) == as_bytes(two[0])
+    assert (one[1].c[0], one[1].settings, one[1].level_f1, one[1].expected_f1) == (
+        two[1].c[0], two[1].settings, two[1].level_f1, two[1].expected_f1,
+    )  # fmt: skip
+
+
+def test_seed_decides(problem):
+    first, again, other = (as_bytes(train(Problem(*problem), quick(), Run(seed=seed))[0]) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("sample", [120, 60], ids=["all in the sample", "a sample of half"])
+@pytest.mark.parametrize("given", [{}, {"c": 0.7}, {"c": 0.7, "cost": 3.0}], ids=str)
+def test_trains_nothing_twice(problem, monkeypatch, given, sample):
+    calls, kept = set(), []
+    train_block = sgd.train_block
+
+    def counted(data, block, frequency, settings, *start):
+        kept.append(data)  # alive, so that no other has its id
+        calls.add((id(data), frequency.rates.tobytes(), settings))
+        return train_block(data, block, frequency, settings, *start)
+
+    monkeypatch.setattr(sgd, "train_block", counted)
+    steps = Steps()
+    train(Problem(*problem), quick(levels=3, sample=sample, **given), Run(observe=steps))
+    folds = 3
+    for_c = 0 if "c" in given else folds
+    for_cost = 0 if "cost" in given else folds * steps.ticks["choose C"]
+    # The predictions by which C was chosen serve level 1, unless they are of a sample only. A threshold needs no more
+    # folds than hold out as many instances as a sample has.
+    out_of_fold = folds * (1 if for_cost and sample == 120 else 2) + (folds if sample == 120 else 2)
+    assert len(kept) == len(calls) == for_c + for_cost + 3 + out_of_fold
+
+
+@pytest.mark.parametrize("sample", [120, 60], ids=["all in the sample", "a sample of half"])
+def test_settings_are_compared_on_no_more_folds_than_it_takes(problem, monkeypatch, sample):
+    trained = []
+    train_block = sgd.train_block
+    monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args[3]) or train_block(*args))
+    monkeypatch.setattr(selection, "SELECTION_SIZE", sample // 2)
+    steps = Steps()
+    _, report = train(Problem(*problem), quick(levels=1, c=0.7, sample=sample), Run(observe=steps))
+    folds_of_the_choice = 2 * steps.ticks["choose C"]
+    if sample == 120:  # the third fold is left for the winner
+        assert len(trained) == folds_of_the_choice + 1 + 1
+        assert trained.count(report.settings) == 2 + 1 + 1
+    else:
+        assert len(trained) == folds_of_the_choice + 1 + 2
+        assert any(
+            report.settings.step * 2**0.25 == pytest.approx(settings.step) for settings in trained
+        )  # of half of the instances
+
+
+def test_threshold_of_the_last_level_is_of_the_instances_held_out(problem):
+    matrix, labels = problem
+    model, report = train(Problem(matrix, labels), quick(levels=1, c=0.7, cost=3.0, sample=60))
+    rows = np.concatenate(deal(120, 3, 0)[:2])
+    probabilities = np.empty(labels.shape, np.float32)
+    for fold in deal(120, 3, 0)[:2]:
+        rest = np.setdiff1d(np.arange(120), fold)
+        without, _ = train(Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0), calibrated=False)
+        probabilities[fold] = without.probabilities(matrix[fold])
+    threshold, f1 = pooled_threshold(probabilities[rows], labels[rows], LabelFrequency(np.full(4, 0.7)))
+    assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
+    assert report.expected_f1 == pytest.approx(f1)
+
+
+def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
+    """The last level, once: no fold is trained for the threshold."""
+    matrix, labels = problem
+    trained = []
+    train_block = sgd.train_block
+    monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args) or train_block(*args))
+    options = quick(c=0.7, cost=3.0, sample=40, epochs=1)
+    _, report = train(Problem(matrix, labels), options)
+    assert list(report.seconds) == ["level 0", "level 0, out of fold", "level 1", "thresholds"]
+    assert len(trained) == 1 + 3 + 2  # level 0, its folds, and the two parts of the pass of level 1
+
+    model, report = train(Problem(matrix, labels), replace(options, levels=1))
+    last, c = deal(120, 3, 0)[0], LabelFrequency(np.full(4, 0.7))
+    task = LearningTask(Features.of(matrix), labels, c, report.settings)
+    first = np.setdiff1d(np.arange(len(labels.indptr) - 1), last)
+    probabilities = learn(task, [Chain((first, last), last)]).held_out.probabilities
+    threshold, f1 = pooled_threshold(probabilities, labels[last], c)
+    assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
+    assert report.expected_f1 == pytest.approx(f1)
+
+
+def test_a_single_pass_is_not_enough_for(problem):
+    """What needs all predictions, or more instances than it can hold out."""
+    given = {"levels": 1, "c": 0.7, "cost": 3.0}
+    one_each = ({"threshold": one, "sample": 40} for one in ("per-label", "macro-f1"))
+    for options in (*one_each, {"sample": 61}, {"epochs": 2, "sample": 40}):
+        _, report = train(Problem(*problem), quick(**(given | {"epochs": 1} | options)))
+        assert "level 0, out of fold" in report.seconds
+    _, report = train(Problem(*problem), quick(**given, epochs=1, sample=40))
+    assert "level 0, out of fold" not in report.seconds
+
+
+def test_higher_levels_learn_from_out_of_fold_predictions(problem):
+    """Level 1 of a model by hand: level 0's predictions of each fold come from the others."""
+    matrix, labels = problem
+    options = quick(c=0.7, cost=3.0, eta0=1.0)
+    model, _ = train(Problem(matrix, labels), options)
+    probabilities = np.empty(labels.shape, np.float32)
+    for rows in deal(120, 3, 0):
+        rest = np.setdiff1d(np.arange(120), rows)
+        without, _ = train(
+            Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0, eta0=1.0), calibrated=False
+        )
+        probabilities[rows] = without.probabilities(matrix[rows])
+    calibration = calibrate(probabilities, labels, LabelFrequency(np.full(4, 0.7)))
+    assert calibration.actual.tolist() == model.calibrations[0].actual.tolist()
+    extended = as_features(np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(probabilities)]))
+    by_hand, _ = train(Problem(extended, labels), quick(levels=1, c=0.7, cost=3.0, eta0=1.0))
+    np.testing.assert_allclose(model.levels[1].weights, by_hand.levels[0].weights, rtol=1e-4, atol=1e-5)
+
+
+def test_predictions_enter_the_next_level_relative_to_the_length_of_instances(problem):
+    matrix, labels = problem
+    model, _ = train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0))
+    root_mean_square_norm = np.sqrt(np.square(matrix.toarray()).sum(axis=1).mean())
+    assert model.scale == pytest.approx(0.3 * root_mean_square_norm)
+
+
+def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem):
+    """Level 1 by hand, fold by fold: trained on predictions by models that have not seen the fold."""
+    matrix, labels = problem
+    options = quick(c=0.7, cost=3.0, eta0=1.0, folds=4)
+    model, report = train(Problem(matrix, labels), options)
+    frequency = LabelFrequency(np.full(4, 0.7))
+    fold_rows, probabilities = deal(120, 4, 0), np.empty(labels.shape, np.float32)
+
+    def level_0(without: np.ndarray, of: np.ndarray) -> np.ndarray:
+        rest = np.setdiff1d(np.arange(120), without)
+        learned, _ = train(
+            Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0, eta0=1.0), calibrated=False
+        )
+        return learned.probabilities(matrix[of])
+
+    for rows in fold_rows:
+        rest = np.setdiff1d(np.arange(120), rows)
+        below = np.empty(labels.shape, np.float32)
+        for other in fold_rows:
+            below[other] = level_0(np.union1d(rows, other), other)
+        calibration = calibrate(below[rest], labels[rest], frequency)
+        extended = np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(below)])
+        learned, _ = train(
+            Problem(as_features(extended[rest]), labels[rest]),
+            quick(levels=1, c=0.7, cost=3.0, eta0=1.0),
+            calibrated=False,
+        )
+        probabilities[rows] = learned.probabilities(as_features(extended[rows]))
+    assert report.level_f1[1] == pytest.approx(pooled_threshold(probabilities, labels, frequency)[1], abs=1e-3)
+    with_one_fold_less = train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0))[1]
+    assert "level 0, without two folds" in report.seconds
+    assert "level 0, without two folds" not in with_one_fold_less.seconds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", [0.6, 0.0])
+def test_expected_f1_on_digits_is_the_true_one(digits, missing):
+    """By an outer split; the test file is no measure, it is by other writers."""
+    X, Y, _, _ = read_digits(digits)
+    outer = deal(X.shape[0], 3, 0)[0]
+    inner = np.setdiff1d(np.arange(X.shape[0]), outer)
+    model, report = train(Problem(X[inner], hide(Y[inner], missing)), Options())
+    f1 = f1_score(Y[outer].toarray(), model.probabilities(X[outer]) >= model.thresholds, average="micro")
+    assert report.expected_f1 == pytest.approx(f1, abs=0.05)
+    assert report.c[0] == pytest.approx(1 - missing, abs=0.05)
+    assert report.estimates.estimate.predictable
+
+
+def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size(monkeypatch):
+    monkeypatch.setattr(limits, "machine_memory", lambda: 900_000_000)
+    features = csr_array((np.ones(500_000, np.float32), (np.zeros(500_000, int), np.arange(500_000))))
+    with refused(TooLargeError):
+        train(Problem(features, as_labels(np.ones((1, 200)))), quick(levels=1))
+
+
+def test_features_that_do_not_occur_take_no_room():
+    """One feature, of the largest index there is, costs what one feature of index 1 does, and teaches the same."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=60).astype(np.float32)
+    labels = as_labels((values > 0)[:, None])
+
+    def learn(column, width):
+        return train(
+            Problem(csr_array((values, (np.arange(60), np.full(60, column))), shape=(60, width)), labels), quick(c=1.0)
+        )
+
+    (model, _), (wide, _) = learn(0, 1), learn(2**31 - 2, 2**31 - 1)
+    assert wide.n_features == 2**31 - 1
+    other = csr_array((np.array([0.5, 0.7], np.float32), ([0, 1], [2**31 - 2, 5])), shape=(2, 2**31 - 1))
+    narrow = csr_array((np.array([0.5], np.float32), ([0], [0])), shape=(2, 1))
+    np.testing.assert_array_equal(wide.probabilities(other), model.probabilities(narrow))
+
+
+def test_a_sample_that_cannot_fit_in_memory_is_refused_with_the_option_that_helps(monkeypatch, problem):
+    monkeypatch.setattr(limits, "machine_memory", lambda: 5_000)
+    with refused(TooLargeError):
+        train(Problem(*problem), quick())
+    train(Problem(*problem), quick(sample=60))
+    train(Problem(*problem), quick(c=0.7, cost=1.0))

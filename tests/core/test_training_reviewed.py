@@ -1,0 +1,154 @@
+"""Training with instances that were drawn at random and completely reviewed."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.metrics import f1_score
+
+from mpu_cli.core.frequency.review_frequency import from_complete, from_review
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.train.algorithm import Options, train
+from mpu_cli.core.verified_labels import VerifiedLabels
+from mpu_cli.errors import DataError
+from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
+from tests.golden import refused
+from tests.slow import slow
+
+QUICK = {"levels": 1, "folds": 3, "epochs": 2, "cost": 10.0}
+
+
+@pytest.fixture
+def problem():
+    """Features, annotated and true labels; each label has a rate of its own."""
+    X, Y = linear_problem(600, 6, 8)
+    return as_features(X), Y & (np.random.default_rng(1).random(Y.shape) < np.linspace(0.2, 0.9, 8)), Y
+
+
+def review(Y, rows):
+    """Options with what a complete review of some instances finds."""
+    rows = np.asarray(rows)
+    instances, labels = np.nonzero(Y[rows])
+    verified = VerifiedLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
+    return {"verified": verified, "sampled": rows}
+
+
+def as_bytes(model):
+    return [
+        model.thresholds.tobytes(),
+        *(part.tobytes() for level in model.levels for part in (level.weights, level.bias)),
+    ]
+
+
+def test_c_comes_from_the_reviewed_instances_and_the_automatic_estimate_stands_beside(problem):
+    X, S, Y = problem
+    reviewed = review(Y, np.arange(0, 600, 4))
+    _, report = train(Problem(X, as_labels(S), **reviewed), Options(**QUICK))
+    assert report.estimates.reviewed.instances == 150
+    expected = from_review(as_labels(S), reviewed["verified"], reviewed["sampled"], report.estimates.estimate.c)
+    assert_array_equal(report.c, expected.rates)
+    assert_array_equal(report.estimates.reviewed.true, Y[::4].sum(axis=0))
+    assert np.corrcoef(report.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.9
+
+
+def test_c_that_is_given_is_used(problem):
+    X, S, Y = problem
+    _, report = train(Problem(X, as_labels(S), **review(Y, np.arange(100))), Options(c=0.7, **QUICK))
+    assert_array_equal(report.c, np.full(8, 0.7))
+    assert report.estimates.reviewed is report.estimates.estimate is None
+
+
+def test_reviewed_instances_not_drawn_at_random_do_not_tell_c(problem):
+    X, S, Y = problem
+    verified = review(Y, np.arange(100))["verified"]
+    _, report = train(Problem(X, as_labels(S), verified=verified), Options(**QUICK))
+    assert report.estimates.reviewed is None
+    assert_array_equal(report.c, np.full(8, report.estimates.estimate.c))
+
+
+def test_no_reviewed_instances_change_nothing(problem):
+    X, S, _ = problem
+    without, _ = train(Problem(X, as_labels(S)), Options(**QUICK))
+    with_none, report = train(Problem(X, as_labels(S), sampled=np.arange(0)), Options(**QUICK))
+    assert as_bytes(without) == as_bytes(with_none)
+    assert report.estimates.reviewed is None
+
+
+def test_where_all_is_reviewed_there_is_no_automatic_estimate(problem):
+    X, S, Y = problem
+    _, report = train(Problem(X, as_labels(S), **review(Y, np.arange(600))), Options(**QUICK))
+    assert report.estimates.estimate is None
+    assert report.estimates.reviewed.c == pytest.approx(S.sum() / Y.sum(), abs=0.01)
+
+
+def test_reviewed_instances_need_what_was_found(problem):
+    X, S, Y = problem
+    with refused(DataError):
+        train(Problem(X, as_labels(S), sampled=np.arange(5)), Options(**QUICK))
+    verified = review(Y, np.arange(4))["verified"]
+    with refused(DataError):
+        train(Problem(X, as_labels(S), verified=verified, sampled=np.arange(5)), Options(**QUICK))
+
+
+def test_c_comes_from_the_rates_of_labels_in_two_files(problem):
+    X, S, Y = problem
+    second = np.arange(400, 600)
+    both = np.vstack([S[:400], Y[400:]])
+    verified = VerifiedLabels.of(Y.shape, complete=second)
+    _, report = train(Problem(X, as_labels(both), verified=verified, second=second), Options(**QUICK))
+    expected = from_complete(as_labels(S[:400]), as_labels(Y[400:]), report.estimates.estimate.c)
+    assert_array_equal(report.c, expected.rates)
+    assert report.estimates.reviewed.instances == 200
+    assert np.corrcoef(report.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.8
+
+
+def test_a_review_goes_before_a_second_file(problem):
+    X, S, Y = problem
+    of_review = review(Y, np.arange(100))
+    verified = VerifiedLabels.of(
+        Y.shape, true=of_review["verified"].cells.nonzero(), complete=[*range(100), *range(500, 600)]
+    )
+    both = np.vstack([S[:500], Y[500:]])
+    given = Problem(X, as_labels(both), verified=verified, sampled=np.arange(100), second=np.arange(500, 600))
+    _, report = train(given, Options(**QUICK))
+    assert report.estimates.reviewed.instances == 100
+    assert_array_equal(
+        report.c, from_review(as_labels(both), verified, np.arange(100), report.estimates.estimate.c).rates
+    )
+
+
+def test_a_second_file_that_is_not_complete_or_all_there_is(problem):
+    X, S, _ = problem
+    with refused(DataError):
+        train(
+            Problem(X, as_labels(S), verified=VerifiedLabels.of(S.shape, complete=[2]), second=np.array([2, 3])),
+            Options(**QUICK),
+        )
+    verified = VerifiedLabels.of(S.shape, complete=np.arange(600))
+    with refused(DataError):
+        train(Problem(X, as_labels(S), verified=verified, second=np.arange(600)), Options(**QUICK))
+
+
+@pytest.fixture(scope="module")
+def unreviewed(digits):
+    """Digits with rates of their own: all that is known, what is annotated, and F1 where nothing is reviewed."""
+    X, Y, X_test, Y_test = read_digits(digits)
+    Y = Y.toarray()
+    rates = np.random.default_rng(0).uniform(0.1, 0.9, Y.shape[1])
+    S = Y & (np.random.default_rng(1).random(Y.shape) < rates)
+
+    def f1(model) -> float:
+        return f1_score(Y_test.toarray(), model.probabilities(X_test) >= model.thresholds, average="micro")
+
+    return X, Y, as_labels(S), f1, f1(train(Problem(X, as_labels(S)), Options(features="linear"))[0])
+
+
+@pytest.mark.parametrize("m", slow(50, 200))
+def test_a_review_wins_back_what_rates_of_their_own_cost_the_digits(unreviewed, m):
+    """Without review 0.80, with c known 0.91 (docs/choices/reviews.md)."""
+    X, Y, S, f1, without = unreviewed
+    reviewed = review(Y, np.sort(np.random.default_rng(2).choice(len(Y), m, replace=False)))
+    model, report = train(Problem(X, S, **reviewed), Options(features="linear"))
+    assert f1(model) >= without + 0.04
+    assert "labels are not missing by chance alone" in report.estimates.reviewed.contradiction(
+        report.estimates.estimate
+    )

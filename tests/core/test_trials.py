@@ -1,0 +1,119 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from mpu_cli.core import sgd
+from mpu_cli.core.features import Features
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.sgd import Settings
+from mpu_cli.core.thresholds import estimated_macro_f1, pooled_threshold
+from mpu_cli.core.trials import COSTS, STEPS, Trial, choose_settings
+from mpu_cli.core.validation import deal, out_of_fold, split
+from mpu_cli.runtime.run import Run
+from tests.core.simulated import as_features, as_labels, hide, linear_problem
+
+
+def problem(slope=4.0, n=240, D=8, q=3):
+    X, Y = linear_problem(n, D, q, slope=slope)
+    labels = hide(Y, 0.3)
+    features = Features.of(as_features(X))
+    return [split(features, labels, rows) for rows in deal(n, 3, 0)], labels, LabelFrequency(np.full(q, 0.7))
+
+
+def noisy():
+    """Ten times as many features as the labels need: little regularisation is bad."""
+    return problem(slope=2.0, D=80)
+
+
+def estimate(folds, labels, c, settings) -> float:
+    return pooled_threshold(out_of_fold(folds, labels.shape, c, settings), labels, c)[1]
+
+
+@pytest.mark.parametrize(
+    ("make", "start", "gain"),
+    [(problem, Settings(1e-3, 0.25, epochs=3), 0.05), (noisy, Settings(3e5, 4.0, epochs=3), 0.01)],
+    ids=["too much regularisation", "too little"],
+)
+def test_leaves_a_bad_start(make, start, gain):
+    folds, labels, c = make()
+    choice = choose_settings(Trial(folds, labels, c), start)
+    assert choice.f1 > estimate(folds, labels, c, start) + gain
+    assert choice.settings.epochs == 3
+
+
+def test_settings_for_macro_f1_are_chosen_by_it():
+    folds, labels, c = problem()
+    start = Settings(1e-3, 0.25, epochs=3)
+    micro, macro = (choose_settings(Trial(folds, labels, c), start, criterion=by) for by in ("pu-f1", "macro-f1"))
+    assert macro.f1 == pytest.approx(estimated_macro_f1(macro.probabilities, labels, c))
+    assert macro.f1 > estimated_macro_f1(out_of_fold(folds, labels.shape, c, start), labels, c)
+    assert micro.f1 == pytest.approx(estimate(folds, labels, c, micro.settings))
+
+
+@pytest.mark.parametrize("make", [problem, noisy])
+def test_climb_finds_what_a_grid_would(make):
+    folds, labels, c = make()
+    grid = [Settings(cost, step, epochs=3) for cost in (1e-2, 0.1, 1.0, 10.0, 100.0, 1e3) for step in (0.25, 1.0, 4.0)]
+    choice = choose_settings(Trial(folds, labels, c), Settings(30.0, epochs=3))
+    assert choice.f1 > max(estimate(folds, labels, c, settings) for settings in grid) - 0.01
+
+
+def test_chosen_step_is_a_top():
+    folds, labels, c = problem()
+    choice = choose_settings(Trial(folds, labels, c), Settings(1e-3, 0.25, epochs=3))
+    for step in STEPS:
+        neighbour = replace(choice.settings, step=step)
+        if abs(STEPS.index(step) - STEPS.index(choice.settings.step)) == 1:
+            assert estimate(folds, labels, c, neighbour) < choice.f1 + 1e-3
+
+
+def test_tells_what_it_chose():
+    folds, labels, c = problem()
+    choice = choose_settings(Trial(folds, labels, c), Settings(30.0, epochs=3))
+    assert choice.settings.cost in COSTS
+    assert choice.settings.step in STEPS
+    assert_array_equal(choice.probabilities, out_of_fold(folds, labels.shape, c, choice.settings))
+    assert choice.f1 == pooled_threshold(choice.probabilities, labels, c)[1]
+
+
+@pytest.mark.parametrize("start", [Settings(1e-3, 0.25, 2), Settings(30.0, 1.0, 2), Settings(3e5, 4.0, 2)], ids=str)
+def test_tries_no_setting_twice(monkeypatch, start):
+    folds, labels, c = problem()
+    trained, ticks = [], []
+    train_block = sgd.train_block
+
+    def counted(data, block, c, settings, start):
+        trained.append((id(data), settings))
+        return train_block(data, block, c, settings, start)
+
+    monkeypatch.setattr(sgd, "train_block", counted)
+    choose_settings(Trial(folds, labels, c), start, tick=lambda: ticks.append(1))
+    assert len(trained) == len(set(trained)) == 3 * len(ticks)
+    assert len(ticks) <= len(COSTS) + len(STEPS)
+
+
+def test_same_choice_whatever_jobs():
+    folds, labels, c = problem()
+    one, two = (
+        choose_settings(Trial(folds, labels, c), Settings(1.0, epochs=3), run=Run(jobs=jobs)) for jobs in (1, 2)
+    )
+    assert (one.settings, one.f1) == (two.settings, two.f1)
+    assert_array_equal(one.probabilities, two.probabilities)
+
+
+def test_nothing_to_gain_keeps_the_start():
+    """Without a feature every setting is as good."""
+    features, labels = Features.of(as_features(np.zeros((60, 2)))), as_labels(np.arange(60)[:, None] % 3 == [0, 1])
+    folds = [split(features, labels, rows) for rows in deal(60, 3, 0)]
+    start = Settings(30.0, 1.0, epochs=1)
+    assert choose_settings(Trial(folds, labels, LabelFrequency(np.ones(2))), start).settings == start
+
+
+def test_names_of_many_labels_are_learned_with_no_larger_steps():
+    """The few labels of a sample do not show what a larger step makes of all others."""
+    folds, labels, c = problem()
+    start = Settings(30.0, 0.25, epochs=3, thin=True)
+    for free, is_larger in ((("step",), True), (("step", "prior"), False)):
+        assert (choose_settings(Trial(folds, labels, c), start, free).settings.step > start.step) == is_larger

@@ -1,0 +1,210 @@
+"""Labels of a thesaurus that are never annotated: their names are all that is known of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array, hstack, vstack
+from scipy.special import expit
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.linear_learner import LearningTask, learn
+from mpu_cli.core.model.calibration import StratifiedCalibration
+from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.negative_sampling import NegativeSample
+from mpu_cli.core.options import Options
+from mpu_cli.core.predictions import FEW_LABELS, Top
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.side_information import Prior, SideInformation, times_named, unannotated_bias
+from mpu_cli.core.train.algorithm import train
+from mpu_cli.core.validation import Chain
+
+# Words are names; that of the last label is in no instance. Labels from USED on are never annotated.
+N, WORDS, USED = 400, 700, 300
+RATES, SETTINGS, PRUNE = LabelFrequency(np.full(WORDS, 0.7)), Settings(30.0, 4.0, 3, prior=20.0), 0.01
+GIVEN = Options(c=0.7, cost=30.0, eta0=4.0, epochs=3, folds=3, prior=20.0)
+
+
+def thesaurus() -> Problem:
+    """Draw instances of words, rare and less rare, that mean a label where it is in use, mostly."""
+    rng = np.random.default_rng(0)
+    words = rng.random((N, WORDS)) < np.append(0.002 + 0.02 * rng.random(WORDS - 1) ** 4, 0)
+    annotated = words & (rng.random(words.shape) < 0.6) & (np.arange(WORDS) < USED)
+    names = csr_array(np.eye(WORDS, dtype=np.float32))
+    return Problem(csr_array(words.astype(np.float32)), csr_array(annotated), label_features=names)
+
+
+def prior_of(problem: Problem, sparing: bool = True) -> tuple[Features, Prior]:
+    features = Features.of(problem.features)
+    prior = Prior.of(features, problem.label_features)
+    return features, prior.sparing(features, problem.labels) if sparing else prior
+
+
+def weights_of(model: LinearModel) -> csr_array:
+    return csr_array(model.weights)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return thesaurus()
+
+
+@pytest.fixture(scope="module")
+def unused(problem):
+    return np.flatnonzero(count_annotations(problem.labels) == 0)
+
+
+def test_annotated_labels_learn_what_they_learn_alone(problem, unused):
+    """Neither labels without annotations nor the features of their names change a weight."""
+    (features, prior), rows = prior_of(problem), np.arange(N)
+    data = TrainingSet(features, problem.labels, rows, side=SideInformation(prior))
+    model = train_linear(data, RATES, SETTINGS, prune=PRUNE)
+    used = np.setdiff1d(np.arange(WORDS), unused)
+    alone = replace(problem, labels=problem.labels[:, used], label_features=problem.label_features[used])
+    features, prior = prior_of(alone, sparing=False)
+    data = TrainingSet(features, alone.labels, rows, side=SideInformation(prior))
+    expected = train_linear(data, RATES.block(used), SETTINGS, prune=PRUNE)
+    assert_array_equal(weights_of(model)[:, used].toarray(), weights_of(expected).toarray())
+    assert_array_equal(model.bias[used], expected.bias)
+
+
+def test_the_weights_of_unannotated_labels_are_their_names(problem, unused):
+    features, prior = prior_of(problem)
+    data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior))
+    model = train_linear(data, RATES, SETTINGS, prune=PRUNE)
+    length = SETTINGS.prior / np.sqrt(data.mean_squared_norm)
+    assert_allclose(weights_of(model)[:, unused].toarray(), length * np.eye(WORDS)[:, unused], rtol=1e-6)
+    assert unused[-1] == WORDS - 1  # also of the word that no instance has
+
+
+def test_names_that_stand_where_labels_are_not_annotated_speak_against_them(problem, unused):
+    """Odds are divided by one more than the instances with the whole name."""
+    features, prior = prior_of(problem)
+    data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior))
+    bias = train_linear(data, RATES, SETTINGS, prune=PRUNE).bias[unused]
+    named = (problem.features.toarray() > 0).sum(axis=0)[unused]
+    assert len(np.unique(named)) > 5
+    assert_allclose(np.exp(bias[-1] - bias), 1 + named, rtol=1e-4)
+
+
+def test_a_name_stands_in_an_instance_with_all_of_its_words():
+    rng = np.random.default_rng(0)
+    instances, vectors = rng.random((1200, 40)) < 0.3, rng.random((40, 30)) < 0.1
+    vectors[:, 0] = False
+    rows = np.flatnonzero(rng.random(1200) < 0.8)
+    expected = [int(vectors[:, k].any()) * instances[rows][:, vectors[:, k]].all(axis=1).sum() for k in range(30)]
+    weighted = csr_array(instances * rng.random(instances.shape)), csr_array(vectors * rng.random(vectors.shape))
+    assert times_named(weighted[0], rows, weighted[1]).tolist() == expected
+
+
+def test_as_many_unannotated_labels_are_expected_as_labels_were_annotated_once(problem, unused):
+    features, prior = prior_of(problem)
+    data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior))
+    model = train_linear(data, RATES, SETTINGS, prune=PRUNE)
+    scores = (problem.features @ weights_of(model)[:, unused]).toarray()
+    named = expit(scores + model.bias[unused])[scores > 0].sum()
+    once = np.count_nonzero(count_annotations(problem.labels) == 1)
+    assert once > 20
+    assert 0.7 * named == pytest.approx(once, rel=0.01)
+
+
+@pytest.mark.parametrize("expected", [1e-6, 0.1, 2.0])
+def test_biases_expect_what_they_are_told(expected):
+    rng = np.random.default_rng(0)
+    instances = csr_array(((rng.random((400, 50)) < 0.2) * rng.random((400, 50))).astype(np.float32))
+    vectors = csr_array((9 * (rng.random((50, 300)) < 0.04)).astype(np.float32))
+    bias = unannotated_bias(instances, np.arange(400), vectors, expected, rng)
+    scores = (instances @ vectors).toarray()
+    assert expit(scores + bias)[scores > 0].sum() / 400 == pytest.approx(expected, rel=0.02)
+
+
+def test_names_that_are_nowhere_expect_nothing():
+    nothing = csr_array((10, 3), dtype=np.float32)
+    bias = unannotated_bias(nothing, np.arange(10), csr_array((3, 2), dtype=np.float32), 1.0, np.random.default_rng(0))
+    assert (expit(bias.astype(float)) < 1e-12).all()
+
+
+def test_held_out_predictions_are_by_the_same_rule(problem):
+    """A label whose annotations are all held out is to that model what one without annotations is."""
+    features, prior = prior_of(problem)
+    rows = np.arange(0, N, 2)
+    data = TrainingSet(features, problem.labels, rows, side=SideInformation(prior))
+    model = train_linear(data, RATES, SETTINGS, prune=PRUNE)
+    counts, here = count_annotations(problem.labels), count_annotations(problem.labels[rows])
+    only_elsewhere = np.flatnonzero((here == 0) & (counts > 0))
+    assert len(only_elsewhere) > 20
+    length = SETTINGS.prior / np.sqrt(data.mean_squared_norm)
+    assert_allclose(
+        weights_of(model)[:, only_elsewhere].toarray(), length * np.eye(WORDS)[:, only_elsewhere], rtol=1e-6
+    )
+    named = (problem.features[rows].toarray() > 0).sum(axis=0)[only_elsewhere]
+    assert_allclose(np.exp(model.bias[-1] - model.bias[only_elsewhere]), 1 + named, rtol=1e-4)
+
+
+def test_predictions_in_passing_are_of_all_labels(problem, unused):
+    features, prior = prior_of(problem)
+    first, last = np.arange(300), np.arange(300, N)
+    task = LearningTask(
+        features, problem.labels, RATES, SETTINGS, side=SideInformation(prior), top=Top(WORDS, 1e-6), prune=PRUNE
+    )
+    learned = learn(task, [Chain((first, last), last)])
+    held_out = csr_array(learned.held_out.probabilities).toarray()
+    has_name = problem.features[last].toarray()[:, unused] > 0
+    assert has_name.any()
+    assert (held_out[:, unused][has_name] > 1e-4).all()
+    assert learned.model.weights.shape == (WORDS, WORDS)
+
+
+def test_groups_of_a_negative_sample_leave_them_out(problem, unused):
+    features, prior = prior_of(problem)
+    groups = NegativeSample(np.arange(WORDS, dtype=np.int32) // 64, csr_array(np.ones((11, N), bool)))
+    data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior, groups))
+    assert_array_equal(
+        np.concatenate([np.arange(WORDS)[block] for block in data.blocks()]), np.setdiff1d(np.arange(WORDS), unused)
+    )
+    every = SideInformation(prior_of(problem, sparing=False)[1], groups)
+    data = TrainingSet(features, problem.labels, np.arange(N), side=every)
+    assert_array_equal(np.concatenate([np.arange(WORDS)[block] for block in data.blocks()]), np.arange(WORDS))
+
+
+def test_instances_without_annotations_teach_no_label(problem):
+    features, prior = prior_of(problem)
+    rows = np.flatnonzero(np.diff(problem.labels.indptr) == 0)[:5]
+    data = TrainingSet(features, problem.labels, rows, side=SideInformation(prior))
+    model = train_linear(data, RATES, SETTINGS, prune=PRUNE)
+    assert weights_of(model).nnz == WORDS
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_a_model_predicts_them_where_they_are_named(problem, unused, levels):
+    assert WORDS > FEW_LABELS
+    model, report = train(problem, replace(GIVEN, levels=levels))
+    assert isinstance(model.calibration, StratifiedCalibration)
+    new = csr_array(np.eye(WORDS, dtype=np.float32)[unused])
+    p = model.probabilities(new)
+    named = p[np.arange(len(unused)), unused]
+    assert (named > 0).all()
+    assert (named >= p[:, unused].max(axis=1)).all()
+    assert 0 < report.expected_f1 < 1
+
+
+def test_names_teach_many_labels_in_one_level(problem):
+    model, report = train(problem, replace(GIVEN, levels=None))
+    assert len(model.levels) == len(report.level_f1) == 1
+    model, _ = train(problem, replace(GIVEN, levels=None, prior="none"))
+    assert len(model.levels) == 2
+
+
+def test_features_of_names_alone_have_weights(problem):
+    """More than half of the features, so that these are few, and the last word is still known to the model."""
+    wide = replace(
+        problem,
+        features=csr_array(hstack([problem.features, csr_array((N, 2000), dtype=np.float32)])),
+        label_features=csr_array(hstack([problem.label_features, csr_array((WORDS, 2000), dtype=np.float32)])),
+    )
+    model, _ = train(wide, replace(GIVEN, levels=1))
+    new = vstack([csr_array(([1.0], ([0], [WORDS - 1])), shape=(1, WORDS + 2000)).astype(np.float32)], format="csr")
+    assert model.probabilities(csr_array(new))[0, WORDS - 1] > 0.001

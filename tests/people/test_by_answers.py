@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.problem import Answers
+from mpu_cli.core.verified_labels import VerifiedLabels
+from mpu_cli.people.by_answers import ByAnswers, Corrections
+from mpu_cli.people.posterior import posterior_at
+from mpu_cli.people.suggestions import Choice, correction_by_decisions, missing_labels, suggest
+from tests.slow import slow
+
+N, Q = 4_000, 3
+
+
+def lost(seed, depth, line=(0.0, 1.0)):
+    """Labels of which those not annotated are true with r = o^(1 - d) / 2, by the odds o of being annotated.
+
+    The log odds of r are changed by a line.
+    """
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-2.5, 2.5, (N, Q))
+    annotated = rng.random((N, Q)) < expit(z)
+    r = expit(line[0] + line[1] * logit(np.minimum(np.exp((1 - depth) * z) / 2, 0.97)))
+    true = annotated | (rng.random((N, Q)) < r)
+    return z, true, annotated, rng
+
+
+def learned(z, true, annotated, rng, m=300):
+    rows, columns = np.nonzero(~annotated & (rng.random((N, Q)) < m / (N * Q)))
+    y = true[rows, columns]
+    answers = Answers(rows, columns, y, np.full(len(rows), m / (N * Q)))
+    verified = VerifiedLabels.of((N, Q), true=(rows[y], columns[y]), false=(rows[~y], columns[~y]))
+    c = annotated.sum() / true.sum()
+    reviewed = ReviewedFrequency(
+        c,
+        (c - 0.05, c + 0.05),
+        np.full(Q, c),
+        np.tile([c - 0.1, c + 0.1], (Q, 1)),
+        0,
+        np.zeros(Q, int),
+        (0.1, 0.9),
+        len(y),
+        int(y.sum()),
+    )
+    labels, frequency = csr_array(annotated), LabelFrequency.of(c, (N, Q), verified)
+    p = np.minimum(expit(z) / c, 1 - 1e-4 * expit(-z)).astype(np.float32)
+    return p, labels, frequency, answers, reviewed
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("depth", [0.0, 0.5])
+def test_probabilities_add_up_to_what_is_missing_and_are_right(sparse, depth):
+    z, true, annotated, rng = lost(0, depth)
+    p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)
+    predictions = csr_array(p) if sparse else p
+    by = ByAnswers.of(predictions, labels, frequency, answers, reviewed)
+    listed = suggest(predictions, labels, frequency, Choice(), correction=by)
+    right = true[listed.rows, listed.columns]
+    missing = missing_labels(labels, frequency, reviewed)[1]
+    verified = by.corrected(posterior_at(p, frequency, answers.rows, answers.columns)).sum()
+    assert listed.probabilities.sum() + verified == pytest.approx(missing.expected + answers.true.sum(), rel=0.02)
+    assert missing.low < right.sum() < missing.high
+    for low, high in ((0.1, 0.3), (0.3, 0.6), (0.6, 1.0)):
+        there = (listed.probabilities >= low) & (listed.probabilities < high)
+        if there.sum() > 100:
+            assert right[there].mean() == pytest.approx(listed.probabilities[there].mean(), abs=0.12)
+
+
+def test_no_probability_is_certain_where_c_is_below_the_share_that_is_annotated():
+    z, true, annotated, rng = lost(1, depth=0.5)
+    p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)
+    usual = suggest(p, labels, frequency, Choice(top=200))
+    by = ByAnswers.of(p, labels, frequency, answers, reviewed)
+    first = suggest(p, labels, frequency, Choice(top=200), correction=by)
+    right = true[first.rows, first.columns].sum()
+    assert abs(first.probabilities.sum() - right) < abs(usual.probabilities.sum() - right)
+    count = by.expected_right(first, posterior_at(p, frequency, first.rows, first.columns))
+    assert count.low <= right <= count.high
+    assert count.expected == pytest.approx(first.probabilities.sum())
+
+
+@pytest.mark.parametrize("simulations", [6, *slow(60)])
+def test_intervals_of_how_many_are_right_cover(simulations):
+    """Where probabilities are off by some line: the 90 % intervals of how many of the first 100 and 1,000 are right."""
+    covered, widths = [], []
+    for seed in range(simulations):
+        of_line = np.random.default_rng([seed, 1])
+        z, true, annotated, rng = lost(seed, 0.2, (of_line.normal(0, 0.4), of_line.normal(1, 0.2)))
+        p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng, m=100)
+        by = ByAnswers.of(p, labels, frequency, answers, reviewed)
+        listed = suggest(p, labels, frequency, Choice(top=1_000), correction=by)
+        for first in (listed[:100], listed):
+            count = by.expected_right(first, posterior_at(p, frequency, first.rows, first.columns))
+            covered.append(count.low <= true[first.rows, first.columns].sum() <= count.high)
+            widths.append((count.high - count.low) / len(first))
+    assert np.mean(covered) >= 0.85
+    assert np.mean(widths) < 0.4
+
+
+def test_the_order_stays_and_0_stays_0():
+    z, true, annotated, rng = lost(2, depth=0.5)
+    by = ByAnswers.of(*learned(z, true, annotated, rng))
+    posterior = np.sort(np.append(np.linspace(0, 1, 1000), 1 - np.logspace(-7, -2, 20))).astype(np.float32)
+    corrected = by.corrected(posterior)
+    assert corrected[0] == 0
+    assert (np.diff(corrected) >= 0).all()
+    assert corrected.dtype == np.float32
+
+
+def test_answers_that_made_the_map_do_not_correct_it_again():
+    z, true, annotated, rng = lost(3, depth=0.5)
+    p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)
+    assert correction_by_decisions(p, frequency.verified, labels, frequency) is not None
+    assert Corrections.of(p, labels, frequency, answers, reviewed).by_decisions is None
+
+
+def test_decisions_on_suggestions_lower_what_answers_to_questions_leave_at_the_ceiling():
+    """Of 40 that are claimed at the ceiling, 31 are right: so is the next of them."""
+    z, true, annotated, rng = lost(1, depth=0.0, line=(2.0, 1.0))
+    p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)
+    before = Corrections.of(p, labels, frequency, answers, reviewed)
+    first = suggest(p, labels, frequency, Choice(top=200), correction=before)
+    assert first.probabilities[:60].min() > 0.95
+    yes = np.arange(40) < 31
+    decided = [
+        (
+            np.append(answers.rows[answers.true == is_true], first.rows[:40][yes == is_true]),
+            np.append(answers.columns[answers.true == is_true], first.columns[:40][yes == is_true]),
+        )
+        for is_true in (True, False)
+    ]
+    frequency = LabelFrequency.of(reviewed.c, (N, Q), VerifiedLabels.of((N, Q), true=decided[0], false=decided[1]))
+    corrections = Corrections.of(p, labels, frequency, answers, reviewed)
+    assert (corrections.by_decisions.answered, corrections.by_decisions.yes) == (40, 31)
+    following = suggest(p, labels, frequency, Choice(top=20), correction=corrections)
+    assert not {*zip(following.rows, following.columns, strict=True)} & {
+        *zip(first.rows[:40], first.columns[:40], strict=True)
+    }
+    np.testing.assert_allclose(following.probabilities, 31 / 40, atol=0.06)
+
+
+def test_more_missing_than_there_are_cells():
+    z, true, annotated, rng = lost(4, depth=0.0)
+    p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)
+    few = ReviewedFrequency(**vars(reviewed) | {"c": 0.01, "interval": (0.005, 0.02)})
+    by = ByAnswers.of(p, labels, frequency, answers, few)
+    assert (by.corrected(np.array([0.5, 1.0], np.float32)) <= 0.97).all()

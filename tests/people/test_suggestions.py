@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.verified_labels import VerifiedLabels
+from mpu_cli.people import posterior
+from mpu_cli.people.posterior import unannotated_posterior
+from mpu_cli.people.suggestions import (
+    Cells,
+    Choice,
+    expected_right,
+    missing_labels,
+    suggest,
+    suspects,
+    worth_filling_in,
+)
+
+N, Q = 60, 7
+
+
+@pytest.fixture
+def problem(monkeypatch):
+    """Probabilities with equals among them, annotations, verified labels; several blocks of instances."""
+    monkeypatch.setattr(posterior, "_CELLS", 8 * Q)
+    rng = np.random.default_rng(0)
+    probabilities = (rng.integers(0, 21, (N, Q)) / 20).astype(np.float32)
+    annotated = csr_array(rng.random((N, Q)) < 0.2)
+    verified = VerifiedLabels.of(
+        (N, Q), true=([0, 1], [1, 2]), false=([2, 3], [3, 3]), ignored=([4], [4]), complete=[5, 6]
+    )
+    return probabilities, annotated, LabelFrequency.of(np.linspace(0.3, 0.9, Q), (N, Q), verified)
+
+
+def by_hand(probabilities, annotated, frequency):
+    """Every cell that may be suggested, by decreasing probability, then instance, then label."""
+    posteriors = unannotated_posterior(probabilities, frequency.rates)
+    unknown = frequency.verified.verdicts() == 0 if frequency.verified is not None else np.ones(posteriors.shape, bool)
+    cells = [
+        (-posteriors[i, k], i, k)
+        for i, k in zip(*np.nonzero(unknown & ~annotated.toarray() & (posteriors > 0)), strict=True)
+    ]
+    return [(int(i), int(k), -p) for p, i, k in sorted(cells)]
+
+
+def as_list(cells):
+    return list(zip(cells.rows.tolist(), cells.columns.tolist(), cells.probabilities.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("top", [1, 5, 40, 10**6, None])
+def test_top_of_all(problem, top):
+    assert as_list(suggest(*problem, Choice(top=top))) == by_hand(*problem)[:top]
+
+
+class Ceiling:
+    """A correction that makes all large posteriors equal."""
+
+    @staticmethod
+    def corrected(claimed):
+        return np.minimum(claimed, np.float32(0.3))
+
+
+@pytest.mark.parametrize(("top", "least"), [(5, None), (40, 0.25), (None, 0.25), (None, None)])
+def test_what_a_correction_makes_equal_stays_in_order(problem, top, least):
+    expected = [(i, k, min(p, np.float32(0.3))) for i, k, p in by_hand(*problem) if p >= (least or 0)]
+    assert as_list(suggest(*problem, Choice(top=top, least=least), correction=Ceiling)) == expected[:top]
+
+
+def test_of_at_least_a_probability(problem):
+    expected = [cell for cell in by_hand(*problem) if cell[2] >= 0.25]
+    assert as_list(suggest(*problem, Choice(least=0.25))) == expected
+    assert as_list(suggest(*problem, Choice(top=3, least=0.25))) == expected[:3]
+
+
+@pytest.mark.parametrize("k", [1, 2, Q, Q + 1])
+def test_of_each_instance(problem, k):
+    expected, seen = [], np.zeros(N, int)
+    for cell in by_hand(*problem):
+        if seen[cell[0]] < k:
+            expected.append(cell)
+            seen[cell[0]] += 1
+    assert as_list(suggest(*problem, Choice(per_instance=k))) == expected
+
+
+def test_what_is_left_out(problem):
+    left_out = csr_array(np.random.default_rng(1).random((N, Q)) < 0.5)
+    expected = [cell for cell in by_hand(*problem) if not left_out[cell[0], cell[1]]]
+    assert as_list(suggest(*problem, Choice(), left_out)) == expected
+
+
+def test_nothing_is_missing_where_all_is_annotated(problem):
+    probabilities, annotated, _ = problem
+    of_labels, of_all = missing_labels(annotated, LabelFrequency.of(1.0, (N, Q)))
+    assert not of_labels.expected.any()
+    assert (of_all.expected, of_all.low, of_all.high) == (0, 0, 0)
+    assert not len(suggest(probabilities, annotated, LabelFrequency.of(1.0, (N, Q)), Choice()))
+
+
+@pytest.mark.parametrize("c", [0.3, 0.8])
+def test_intervals_hold_what_they_say(c):
+    """90 % of them hold the number that is missing."""
+    rng = np.random.default_rng(0)
+    truth = rng.random((2000, 300)) < np.geomspace(0.005, 0.5, 300)
+    annotated = csr_array(truth & (rng.random(truth.shape) < c))
+    missing = truth.sum(axis=0) - annotated.sum(axis=0)
+    of_labels, of_all = missing_labels(annotated, LabelFrequency.of(c, truth.shape))
+    assert ((of_labels.low <= missing) & (missing <= of_labels.high)).mean() == pytest.approx(0.92, abs=0.05)
+    assert of_all.low <= missing.sum() <= of_all.high
+    assert of_all.expected == pytest.approx(of_labels.expected.sum())
+
+
+def test_what_is_found_and_what_is_complete_is_not_missing_any_more():
+    annotated = csr_array(np.arange(100)[:, None] < [50, 50])
+    verified = VerifiedLabels.of((100, 2), true=(range(60, 70), [0] * 10), complete=range(25))
+    of_labels, _ = missing_labels(annotated, LabelFrequency.of(0.5, (100, 2), verified))
+    assert of_labels.expected.tolist() == [25 - 10, 25]
+
+
+def test_expected_number_of_right_ones_is_the_sum_of_probabilities():
+    rng = np.random.default_rng(0)
+    listed = Cells(np.arange(1000), np.zeros(1000, int), np.sort(rng.random(1000))[::-1].astype(np.float32))
+    frequency = LabelFrequency.of(0.5, (1000, 1))
+    right = expected_right(listed, frequency)
+    assert right.expected == pytest.approx(listed.probabilities.sum(), rel=1e-5)
+    assert 0 < right.low < right.expected < right.high < 1000
+    part = expected_right(listed, frequency, block=1e9)  # all alike, and very many of them: chance alone is left
+    assert part.high - part.low < right.high - right.low
+    sure = expected_right(Cells(np.arange(3), np.zeros(3, int), np.ones(3, np.float32)), frequency)
+    assert sure.high == 3
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1, width=32), max_size=30), st.integers(1, 40), st.floats(0, 40))
+def test_filling_in_ends_where_expected_f1_is_largest(values, annotated, missing):
+    probabilities = np.sort(np.array(values, np.float32))[::-1]
+    listed = Cells(np.arange(len(values)), np.arange(len(values)), probabilities)
+    best = worth_filling_in(listed, annotated, missing)
+    f1 = [
+        2 * (annotated + probabilities[:size].sum(dtype=float)) / (2 * annotated + size + missing)
+        for size in range(len(values) + 1)
+    ]
+    assert best.f1_after == pytest.approx(max(f1))
+    assert best.f1_before == pytest.approx(f1[0])
+    assert f1[best.size] == pytest.approx(max(f1))
+    assert (probabilities[: best.size] >= best.f1_after / 2 - 1e-6).all()
+
+
+def test_suspects_are_annotated_unchecked_and_least_probable_first(problem):
+    probabilities, annotated, frequency = problem
+    unknown = frequency.verified.verdicts() == 0
+    cells = np.nonzero(annotated.toarray() & unknown)
+    expected = sorted((float(probabilities[i, k]), int(i), int(k)) for i, k in zip(*cells, strict=True))
+    found = suspects(probabilities, annotated, frequency)
+    assert [(p, i, k) for i, k, p in as_list(found)] == expected
+    assert as_list(suspects(probabilities, annotated, frequency, 3)) == as_list(found)[:3]
