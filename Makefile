@@ -23,7 +23,7 @@ QUICK := -m 'not slow' --hypothesis-profile quick
 BLAS_KERNEL ?= Nehalem
 # Tests of numbers that go through BLAS.
 BLAS_TESTS := tests/core tests/methods tests/evaluation tests/bundle/test_fixtures.py tests/cli/test_numbers.py \
-	tests/commands/test_predict.py
+	tests/cli/test_predict_files.py
 
 # Uncompiled, numbers overflow as they are meant to, but with a warning, and tests of whole files would take hours.
 KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py tests/svmlight/test_reader.py \

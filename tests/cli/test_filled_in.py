@@ -10,7 +10,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.review.decisions import read_cells
 from mpu_cli.svmlight.reader import read
-from tests.commands.test_implied_labels import hierarchy, write, write_rules
+from tests.cli.test_implied_labels import hierarchy, write, write_rules
 from tests.core.simulated import hide
 from tests.slow import slow_uncompiled
 
