@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_cli.cli.apply import Retagged, Rewriter
 from mpu_cli.text.records import DEFAULT_FIELDS, form_and_fields
+from mpu_cli.text.rewriting import Retagged, Rewriter
 
 TAGS = ("a", "b b", "é", "d")
 values = st.recursive(
