@@ -110,7 +110,7 @@ def apply(
         raise InputError(str(folder_of(data)), None, "nothing says which labels imply others, so none can be filled in")
     rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
     by_uri = is_corpus(chosen, vectorization.fields)
-    with open_records(source) as stream, open_output(target) as out:
+    with open_records(source, reading.max_line_bytes) as stream, open_output(target) as out:
         rewriter = Rewriter(stream, str(source), chosen, vectorization.fields, added_field, reading.max_line_bytes)
         for record in rewriter.records():
             key = report.records if ids is None else record.id or ""

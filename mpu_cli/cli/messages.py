@@ -21,6 +21,7 @@ import click
 
 from mpu_cli.errors import MpuError, one_line, without_secrets
 from mpu_cli.runtime import signals
+from mpu_cli.runtime.files import ReadFile
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 _MOST_WARNINGS = 1000  # in a report; a service may warn for years
@@ -227,8 +228,10 @@ class _StandardError(_StandardOutput):
 
 
 def prepare_streams() -> None:
-    """Replace `sys.stdout` and `sys.stderr`. Call this before any file is opened."""
+    """Replace `sys.stdin`, `sys.stdout` and `sys.stderr`. Call this before any file is opened."""
     _occupy()
+    if sys.stdin is not None:  # it was open
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(ReadFile(_STDIN, closefd=False)), "utf-8")
     sys.stdout = _text(_StandardOutput(), sys.stdout)
     sys.stderr = _text(_StandardError(), sys.stderr)
 

@@ -237,7 +237,7 @@ class Texts:
         if self._form is None:
             yield from (Record(line, text, (), None, False) for line, text in enumerate(self._texts, 1))
             return
-        with open_records(self.name) as stream:
+        with open_records(self.name, self._max_line_bytes) as stream:
             for record in read_records(stream, self.name, self._form, self._fields, self._max_line_bytes):
                 if isinstance(record, Bad):
                     raise InputError(self.name, record.line, record.problem)

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import filterfalse
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,8 @@ def vectorize(
     fields = source.fields(default if vectorization is None else vectorization.fields)
     reader = _Reader(source, form, fields)
     with ExitStack() as stack:
-        open_first, open_again = stack.enter_context(read_twice(source.file, open_records))
+        opened_records = partial(open_records, most=source.max_line_bytes)
+        open_first, open_again = stack.enter_context(read_twice(source.file, opened_records))
         with open_output(target) as out:
             work, put = None, None
             if directory is not None:

@@ -30,6 +30,7 @@ _FREQUENCY = re.compile(r"\s((?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|\d+\.)\s*(
 
 _EARLIER = re.compile(r"# estimated c (\S+)(?:, 90 % interval (\S+) to (\S+))?", re.ASCII)
 _WARNING = "# warning: "
+_LONGEST_COMMENT = 10_000  # as of a warning
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,9 @@ def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> 
 
     def read(line: str) -> None:
         if not line.partition("#")[0].strip():
-            if not frequencies:
-                comments.append(line.strip())
+            text = line[:_LONGEST_COMMENT].strip()
+            if not frequencies and text.startswith(("# estimated c", _WARNING)):
+                comments.append(text)
             return
         label, c = _parse(line.strip(), names)
         if label in frequencies:

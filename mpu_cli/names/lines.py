@@ -10,17 +10,49 @@ for quoting. So such a text gets an apostrophe before it, or is quoted (`cell`).
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
 from mpu_cli.errors import InputError, one_line
 from mpu_cli.svmlight.signatures import problem_of
-from mpu_cli.svmlight.streams import ReadableLines, open_input
+from mpu_cli.svmlight.streams import ReadableLines, is_compressed, open_input
 
 NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
 _BOM = "\ufeff"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LINE_BYTES = (1 << 23) - 1
+_MOST_EXPANSION = 250  # no text of people does
+
+
+@contextmanager
+def open_side(source: str | Path) -> Iterator[ReadableLines]:
+    """Open a file that is read whole, as `open_input`; InputError where little data expand to fill the memory."""
+    with open_input(source) as stream:
+        if is_compressed(source) and Path(source).is_file():
+            yield _Expanded(stream, str(source), max(_LINE_BYTES, _MOST_EXPANSION * Path(source).stat().st_size))
+        else:
+            yield stream
+
+
+class _Expanded:
+    """The content of compressed data, up to a limit."""
+
+    def __init__(self, stream: ReadableLines, source: str, most: int) -> None:
+        self._stream, self._source, self._left = stream, source, most
+
+    def read(self, n_bytes: int = -1, /) -> bytes:
+        return self._counted(self._stream.read(n_bytes))
+
+    def readline(self, n_bytes: int = -1, /) -> bytes:
+        return self._counted(self._stream.readline(n_bytes))
+
+    def _counted(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._left < 0:
+            problem = f"expands to more than {_MOST_EXPANSION} times its size; if that is right, give it uncompressed"
+            raise InputError(self._source, None, problem)
+        return data
 
 
 def text_lines(source: str | Path, lenient: bool = False) -> Generator[str, None, None]:
@@ -29,7 +61,7 @@ def text_lines(source: str | Path, lenient: bool = False) -> Generator[str, None
     If lenient, bytes that are not UTF-8 are replaced by U+FFFD, as in comments. InputError where it cannot be read, is
     UTF-16, has a line of 8 MiB or more, or one that is not UTF-8.
     """
-    with open_input(source) as stream:
+    with open_side(source) as stream:
         for number, line in enumerate(decoded_lines(stream, str(source), _LINE_BYTES), 1):
             if line is None:
                 raise InputError(str(source), number, f"the line is longer than {_LINE_BYTES:,} bytes")

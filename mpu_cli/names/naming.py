@@ -253,26 +253,32 @@ def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> 
     """Read labels; a warning counts those that are not in use."""
     import numpy as np
 
-    numbers: list[int] = []  # -1: of none
-    texts: list[str] = []
+    known = set(ids.tolist())
+    used: set[int] = set()
+    n_lines = absent = 0
+    first = ""  # of those that are absent
 
     def read(line: str) -> None:
+        nonlocal n_lines, absent, first
         text = without_brackets(line.partition("\t")[0].strip())
-        if text:
-            number = as_number(text) if names is None else names.find(text)
-            numbers.append(-1 if number is None else number)
-            texts.append(text)
+        if not text:
+            return
+        n_lines += 1
+        number = as_number(text) if names is None else names.find(text)
+        if number is not None and number in known:
+            used.add(number)
+        else:
+            absent += 1
+            first = first or quoted(text)
 
     read_each(text_lines(source), source, read)
-    used = np.isin(numbers, ids)
-    if not used.any():
+    if not used:
         raise InputError(str(source), None, "no line of it is the number or a name of a label; each should be one")
-    if absent := len(texts) - int(used.sum()):
+    if absent:
         _log.warning(
-            f"{shown(source)}: {counted(absent, 'line')} of {len(texts):,} on labels that are not in use, such as "
-            f"{quoted(texts[int(np.argmin(used))])}"
+            f"{shown(source)}: {counted(absent, 'line')} of {n_lines:,} on labels that are not in use, such as {first}"
         )
-    return np.array(numbers)[used]
+    return np.array(sorted(used))
 
 
 _HEADER = ["narrower", "broader"]

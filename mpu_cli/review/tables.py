@@ -115,7 +115,8 @@ class Table:
     source: str  # its file, as the user named it
     columns: dict[str, list[str]]  # The requested columns that exist. Values are as written, with spaces.
     lines: list[int]  # line of the file of each row, from 1
-    comments: list[tuple[int, str]]  # the lines of comment, without ``#``, each with its number
+    # The lines of comment that tell of the data (`find_checksum`, `find_size`), without ``#``, each with its number.
+    comments: list[tuple[int, str]]
 
 
 def read_table(
@@ -143,7 +144,7 @@ def _read(
     number, header = 0, None
     for number, line in lines:
         if _is_comment(line):
-            comments.append((number, line.strip().strip('"')[1:].strip()))
+            _keep(comments, number, line)
         elif line.strip():
             header = [name.strip().lower() for name in line.split("\t")]
             break
@@ -162,7 +163,7 @@ def _read(
     rows, places = [], []
     for number, line in lines:
         if _is_comment(line):
-            comments.append((number, line.strip().strip('"')[1:].strip()))
+            _keep(comments, number, line)
             continue
         if not line or line.isspace():
             continue
@@ -192,6 +193,12 @@ def _is_comment(line: str) -> bool:
     return line.startswith(("#", '"#'))  # spreadsheets put quotation marks around text that has a comma
 
 
+def _keep(comments: list[tuple[int, str]], number: int, line: str) -> None:
+    text = line[:_LONGEST_COMMENT].strip().strip('"')[1:].strip()
+    if text.lower().startswith(("checksum", "suggestions")):
+        comments.append((number, text))
+
+
 def _check(source: str, number: int, header: list[str], required: Sequence[str]) -> None:
     for name in required:
         if name not in header:
@@ -205,6 +212,7 @@ def _check(source: str, number: int, header: list[str], required: Sequence[str])
         raise InputError(source, number, f"two columns are called {twice[:40]}")
 
 
+_LONGEST_COMMENT = 200  # characters of one that tells of the data
 _ENTRIES = 1 << 20
 _WRITTEN = re.compile(r"checksum\s+(\S+)", re.IGNORECASE)
 _SIZE = re.compile(r"suggestions\s+(\d{1,18})", re.IGNORECASE)

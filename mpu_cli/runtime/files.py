@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mpu_cli.errors import STANDARD_STREAM, OverlapError, TargetError, shown
+from mpu_cli.errors import STANDARD_STREAM, InputError, OverlapError, TargetError, shown
 from mpu_cli.runtime import signals
 
 Named = Mapping[str, str | Path | None]  # files by the name of their argument or option; None: not given
@@ -142,6 +142,18 @@ def _lies_in(path: str, directory: str) -> bool:
     if place in above:
         return True  # neither may have been made yet
     return place.is_dir() and any(parent.exists() and parent.samefile(place) for parent in above)
+
+
+class ReadFile(io.FileIO):
+    """A file for reading, or standard input, without a buffer. Its errors name it."""
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        """Read as the file does; InputError where this fails."""
+        try:
+            return super().readinto(buffer)
+        except OSError as error:
+            name = str(self.name or STANDARD_STREAM)
+            raise InputError(name, None, f"cannot be read: {error.strerror}") from error
 
 
 def open_regular(path: Path) -> io.FileIO:

@@ -17,7 +17,7 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Protocol
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
-from mpu_cli.runtime.files import replacing
+from mpu_cli.runtime.files import ReadFile, replacing
 from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
 
 
@@ -149,7 +149,7 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
             if is_url(source):
                 raw = stack.enter_context(open_url(str(source)))
             else:
-                raw = stack.enter_context(Path(source).open("rb"))
+                raw = stack.enter_context(BufferedReader(ReadFile(source)))
         except OSError as error:
             raise InputError(str(source), None, f"cannot be read: {error.strerror}") from error
         try:

@@ -1,5 +1,6 @@
 """Labels that are texts, and their numbers: from a file of names, or a thesaurus in SKOS or as a table of Annif."""
 
+import codecs
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,11 +11,11 @@ from urllib.parse import quote
 from xml.parsers import expat
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.names.lines import NOT_UTF8
+from mpu_cli.names.lines import NOT_UTF8, open_side
 from mpu_cli.names.name_files import read_names, refuse_html, uri_of, without_brackets
 from mpu_cli.names.naming import is_kept
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import is_compressed, open_input
+from mpu_cli.svmlight.streams import is_compressed
 from mpu_cli.text.languages import TextIn
 from mpu_cli.text.records import Bad, clean, no_field, read_rows
 
@@ -236,7 +237,7 @@ _LABEL = "label_"
 
 def read_table(source: str | Path) -> Iterator[Concept]:
     """Read the concepts of a table; InputError at a row that is no concept."""
-    with open_input(source) as stream:
+    with open_side(source) as stream:
         for row in read_rows(stream, str(source), "csv", MAX_LINE_BYTES, needed=("uri",)):
             if isinstance(row, Bad):
                 raise InputError(str(source), row.line, row.problem)
@@ -313,21 +314,24 @@ def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:
 
     name, form = RDF_FORMATS[suffix_of(source)]
     try:
-        with open_input(source) as stream:
+        with open_side(source) as stream:
             # Lenient: URIs with blanks in them are common.
             for statement in pyoxigraph.parse(cast(Any, stream), getattr(pyoxigraph.RdfFormat, name), lenient=True):
                 yield statement.subject, statement.predicate, statement.object
     except SyntaxError as error:
-        with open_input(source) as stream:
-            raise _unreadable(error, stream.read(), form, str(source)) from None
+        with open_side(source) as stream:
+            raise _unreadable(error, stream.read(MAX_LINE_BYTES), form, str(source)) from None
 
 
 def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> InputError:
-    """Return the error of an RDF text that its parser has refused, with the line where it is known."""
+    """Return the error of an RDF text that its parser has refused, with the line where it is known.
+
+    `data`: the text, or the first `MAX_LINE_BYTES` of it.
+    """
     try:
         for place, line in enumerate(data.splitlines()[:_LOOKED_AT], 1):
             refuse_html(line.decode(errors="replace"), source, place)
-        data.decode()
+        codecs.getincrementaldecoder("utf-8")().decode(data)  # it may end within a character
     except InputError as found:
         return found
     except UnicodeDecodeError as found:
@@ -341,7 +345,7 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
     if form == "RDF/XML":
         parser = expat.ParserCreate()
         try:
-            parser.Parse(data, True)
+            parser.Parse(data, len(data) < MAX_LINE_BYTES)
         except expat.ExpatError as found:
             where, problem = found.lineno, expat.ErrorString(found.code)
     return InputError(source, where, f"is not {form}: {problem}; correct it, or give the file the suffix of its format")

@@ -491,38 +491,38 @@ def is_corpus(form: str, fields: Fields) -> bool:
     return (fields.tags, fields.separator) == (of_corpus.tags, of_corpus.separator)
 
 
-def open_records(source: str | Path) -> AbstractContextManager[ReadableLines]:
+def open_records(source: str | Path, most: int = MAX_LINE_BYTES) -> AbstractContextManager[ReadableLines]:
     """Open a file as `open_input`; a directory of Annif as JSON lines, one for each document, in the order of names.
 
-    Raises InputError (it cannot be read, or a directory has no documents).
+    Raises InputError (it cannot be read, or a directory has no documents, or one of more than `most` bytes).
     """
     if Path(source).is_dir():
-        return io.BufferedReader(_Lines(_documents(Path(source))), 1 << 16)
+        return io.BufferedReader(_Lines(_documents(Path(source), most)), 1 << 16)
     return open_input(source)
 
 
-def _documents(folder: Path) -> Iterator[bytes]:
+def _documents(folder: Path, most: int) -> Iterator[bytes]:
     texts, objects = sorted(folder.glob("*.txt")), sorted(folder.glob("*.json"))
     if not texts and not objects:
         raise InputError(str(folder), None, "is a directory without documents: there is no .txt and no .json file")
     for path in texts:
-        document: dict[str, Any] = {"document_id": path.stem, "text": _read(path), SUBJECTS: _subjects(path)}
-        yield json.dumps(document).encode() + b"\n"
+        text, subjects = _read(path, most), _subjects(path, most)
+        yield json.dumps({"document_id": path.stem, "text": text, SUBJECTS: subjects}).encode() + b"\n"
     for path in objects:
         try:
-            document = json.loads(_read(path))
+            document = json_value(_read(path, most))
         except ValueError as error:
-            raise InputError(str(path), None, f"is no JSON: {error}") from None
+            raise InputError(str(path), None, str(error)) from None
         if not isinstance(document, dict):
             raise InputError(str(path), None, "is not a JSON object with a text")
         yield json.dumps({"document_id": path.stem, SUBJECTS: None, **document}).encode() + b"\n"
 
 
-def _subjects(path: Path) -> list[dict[str, str]] | None:
+def _subjects(path: Path, most: int) -> list[dict[str, str]] | None:
     """Return the subjects of a text, in a file beside it: lines of a URI and a label (.tsv), or of a label (.key)."""
     for suffix in (".tsv", ".key"):
         if (beside := path.with_suffix(suffix)).is_file():
-            lines = (line.split("\t") for line in _read(beside).splitlines())
+            lines = (line.split("\t") for line in _read(beside, most).splitlines())
             return [_subject(cells) for cells in lines if any(map(str.strip, cells))]
     return None
 
@@ -533,9 +533,15 @@ def _subject(cells: list[str]) -> dict[str, str]:
     return {"label": texts[0]} if uri is None else {"uri": uri}
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, most: int) -> str:
+    if not path.is_file():
+        raise InputError(str(path), None, "is not a regular file")
+    with open_input(path) as stream:
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise InputError(str(path), None, f"is longer than {most:,} bytes; --max-line-bytes N takes longer documents")
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise InputError(str(path), None, "this is not UTF-8 text; save the file as UTF-8") from None
 

@@ -3,8 +3,11 @@
 import csv
 import gzip
 import json
+import os
 
 import pytest
+
+from tests.cli.training import message as said
 
 VOCABULARY = "<https://e.org/a>\tApples\n<https://e.org/c>\tCars\n<https://e.org/s>\tSeas\n"
 DOCUMENTS = [
@@ -135,6 +138,38 @@ def test_a_field_of_the_metadata_is_a_text(run, tmp_path):
     result = run("vectorize", source, *options, "--text", "metadata.title", "-o", tmp_path / "m.svm")
     assert result.exit_code == 0, result.stderr
     assert (tmp_path / "m.text" / "features").read_text().split() == ["apples", "title"]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.json", "a.key"])
+def test_documents_are_regular_files(run, tmp_path, name):
+    """A pipe was waited for."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "b.txt").write_text("text")
+    os.mkfifo(corpus / name)
+    result = run("vectorize", corpus, "-o", tmp_path / "o.svm")
+    if name == "a.key":  # of no document
+        assert result.exit_code == 0
+    else:
+        said(result)
+
+
+def test_documents_that_are_deep(run, tmp_path):
+    (tmp_path / "a.json").write_text('{"text": "x", "y": ' + "[" * 99_999 + "]" * 99_999 + "}")
+    said(run("vectorize", tmp_path, "-o", tmp_path / "o.svm"))
+
+
+def test_documents_have_a_longest(run, tmp_path):
+    """A sparse file of 1 GB took 14 GB."""
+    for name in ("a.txt", "a.json"):
+        corpus = tmp_path / name
+        corpus.mkdir()
+        with (corpus / name).open("wb") as out:
+            out.truncate(1 << 30)
+        result = run("vectorize", corpus, "-o", tmp_path / "o.svm")
+        said(result)
+    result = run("vectorize", tmp_path / "a.txt", "-o", tmp_path / "o.svm", "--max-line-bytes", 1000)
+    assert "1,000 bytes" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import bz2
 import gzip
 
 import pytest
@@ -61,3 +62,25 @@ def test_what_is_not_utf_8_may_stand_in_comments(file):
     assert list(text_lines(file(b"B\xfccher\n"), lenient=True)) == ["B\ufffdcher"]
     with refused(InputError, ":1: "):
         list(text_lines(file(b"B\xfccher\n")))
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("unit", [b"# a\n", b"\n"], ids=["comments", "empty lines"])
+def test_little_compressed_data_do_not_fill_the_memory(tmp_path, reader, unit):
+    path = tmp_path / "small.bz2"
+    compressor = bz2.BZ2Compressor()
+    with path.open("wb") as out:
+        for _ in range(20):
+            out.write(compressor.compress(unit * ((1 << 20) // len(unit))))
+        out.write(compressor.flush())
+    assert path.stat().st_size < 2000
+    with refused(InputError, "small.bz2: "):
+        READERS[reader](path)
+
+
+def test_comments_are_not_kept(file):
+    long = b"#" + b"x" * 1_000_000 + b"\n"
+    path = file(b"instance\n# checksum " + b"0" * 64 + b"\n" + long + b"# checksum" + long)
+    (_, checksum), (_, cut) = read_table(path, ("instance", "label"), in_place={"label": "instance"}).comments
+    assert checksum.split() == ["checksum", "0" * 64]
+    assert len(cut) < 300

@@ -247,3 +247,12 @@ def test_an_endless_line_is_read_no_further_than_the_limit():
     with refused(InputError, "x:1: "):
         list(blocks(stream, "x", 1 << 20, 1 << 16))
     assert stream.given <= (1 << 20) + (1 << 16)
+
+
+@pytest.mark.parametrize("suffix", ["", *COMPRESS])
+def test_an_error_of_reading_names_the_file(tmp_path, suffix):
+    """The first page of a process's memory cannot be read."""
+    path = tmp_path / f"x{suffix}"
+    path.symlink_to("/proc/self/mem")
+    with refused(InputError, f"x{suffix}: "), open_input(path) as stream:
+        stream.readline()
