@@ -156,7 +156,7 @@ def announce_compilation(*, kept: bool) -> None:
 def announce_no_cache(reason: Exception | str) -> None:
     """Log, once, why machine code cannot be kept, and what to do."""
     if _first(announce_no_cache):
-        _log.debug(
+        _log.info(
             f"compiled kernels are not kept, so each run compiles them: {reason}; "
             "set NUMBA_CACHE_DIR to a directory that only you can write"
         )
