@@ -128,7 +128,7 @@ class BusyError(MpuError):
 
 
 class RejectedError(MpuError):
-    """A new model that is not good enough to take the place of the present one, which stays."""
+    """A model that is not good enough: to take the place of the present one, which stays, or for ``--fail-below``."""
 
     exit_status = 3
 

@@ -18,7 +18,7 @@ from mpu_cli.cli.options import (
     scores_option,
     training_files,
 )
-from mpu_cli.cli.printing import QUESTIONS, WIDE, give, json_option, print_groups, print_table
+from mpu_cli.cli.printing import QUESTIONS, WIDE, give, print_groups, print_table, report_file, report_options
 from mpu_cli.core.choose_features import choose_features
 from mpu_cli.core.frequency import estimators, questions
 from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
@@ -406,7 +406,7 @@ def _widths(text: str) -> tuple[float, ...]:
 @run_options("seed", "jobs", "kernel")
 @training_files
 @scores_option
-@json_option
+@report_options
 @verbosity_options
 def command(
     sources: "Sources",
@@ -454,7 +454,7 @@ def command(
     """
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
-    refuse_overlaps(sources.by_option(), {"--output": output})
+    refuse_overlaps(sources.by_option(), {"--output": output, "--report": report_file()})
     if sources.scores is not None and options.features is not None:
         raise click.UsageError("--scores stands in place of a model: leave out --features.")
     report = estimate(

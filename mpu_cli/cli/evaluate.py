@@ -23,9 +23,9 @@ from mpu_cli.cli.options import (
     reviewed_options,
     run_options,
 )
-from mpu_cli.cli.printing import json_option, print_table, show
+from mpu_cli.cli.printing import print_table, report_file, report_options, show
 from mpu_cli.cli.progress import counting
-from mpu_cli.errors import STANDARD_STREAM, MpuError, counted, one_line, without_secrets
+from mpu_cli.errors import STANDARD_STREAM, MpuError, RejectedError, counted, one_line, without_secrets
 from mpu_cli.evaluation.bootstrap import (
     SAMPLES_F1,
     SET_METRICS,
@@ -488,8 +488,25 @@ def calibration_report(comparison: Comparison) -> Calibration:
     return cast(Calibration, comparison.reliability.summary() | {"bins": comparison.reliability.rows()})
 
 
+def _least(text: str) -> tuple[str, float]:
+    """Read ``micro_f1=0.6``; ValueError where it is not such a text."""
+    name, _, number = text.partition("=")
+    if not number:
+        raise ValueError(f"{text!r}: give a metric and a number, such as micro_f1=0.6")
+    return name, PROBABILITY.parse(number)
+
+
 # Options that say more about one file of predictions, and are refused for several.
-_FOR_ONE = ("per_label", "training", "frequencies", "calibration", "calibration_plot", "reviewed", "labels")
+_FOR_ONE = (
+    "fail_below",
+    "per_label",
+    "training",
+    "frequencies",
+    "calibration",
+    "calibration_plot",
+    "reviewed",
+    "labels",
+)
 _CUT = (
     "labels that score {:g} or more count as predicted, since these scores carry no threshold of a model, as those of "
     "`mpu predict` do; give --threshold, or label lists"
@@ -580,9 +597,15 @@ def _cutoffs(text: str) -> tuple[int, ...]:
     "and completely reviewed, and report 90 % intervals. Their predictions should come from a model that has not seen "
     "them."
 )
+@option(
+    "--fail-below METRIC=NUMBER",
+    Parsed("metric", _least),
+    "Exit with status 3 if a metric is lower, after the report. Can be repeated.",
+    multiple=True,
+)
 @reading_options
 @run_options("kernel")
-@json_option
+@report_options
 @verbosity_options
 def command(
     files: tuple[str, ...],
@@ -600,6 +623,7 @@ def command(
     reading: Reading,
     run: "Run",
     as_json: bool,
+    fail_below: tuple[tuple[str, float], ...],
     **details: Any,
 ) -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
@@ -649,7 +673,7 @@ def command(
     }
     inputs |= {"--training": training, "--frequencies": frequencies}
     inputs |= {f"--reviewed {path}": path for path in reviewed}
-    refuse_overlaps(inputs, {"--calibration-plot": details["calibration_plot"]})
+    refuse_overlaps(inputs, {"--calibration-plot": details["calibration_plot"], "--report": report_file()})
     several = len(predictions) > 1
     if several:
         _refuse_for_several(truths)
@@ -662,6 +686,10 @@ def command(
     all_names = compared_metric_names(ks, c) if several else metric_names(ks)
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
+
+    for name, _ in fail_below:
+        if name not in (known := names or all_names):
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(known)}.", param_hint="--fail-below")
 
     least = threshold if is_set("threshold") else None
     wanted: dict[str, Any] = {"names": names, "c": c, "naming": naming, "ks": ks, "threshold": least}
@@ -683,6 +711,11 @@ def command(
     if report.corrected and report.corrected["clipped"]:
         warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {c} is probably too small")
     show(report, as_json, _print_report)
+    for name, number in fail_below:
+        if name not in report.metrics:
+            raise MpuError(f"--fail-below: there is no {name}, since PREDICTIONS has no scores; {_MAKE_SCORES}")
+        if report.metrics[name] < number:
+            raise RejectedError(f"{name} is {report.metrics[name]:.4f}, below {number:g}")
 
 
 def _named(predictions: tuple[str, ...]) -> dict[str, str]:

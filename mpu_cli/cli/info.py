@@ -21,12 +21,12 @@ from mpu_cli.cli.printing import (
     by_people,
     expected,
     frequency,
-    json_option,
     never_annotated,
-    print_json,
     print_lines,
     print_table,
     prior_line,
+    report_file,
+    report_options,
     show,
 )
 from mpu_cli.core.explanation import explain, strongest_links
@@ -427,7 +427,7 @@ def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) ->
     "label frequencies, calibration, and the strongest links between labels. This needs matplotlib.",
 )
 @numbers_option
-@json_option
+@report_options
 @verbosity_options
 def command(
     model: Path | None,
@@ -455,6 +455,8 @@ def command(
       mpu info news.mpu --plot news.svg
       mpu info --history trainings.jsonl --plot trainings.svg
     """
+    read: dict[str, Path | None] = {"MODEL": model, "--history": history}
+    refuse_overlaps(read, {"--plot": plot, "--report": report_file()}, ("MODEL",))
     if history is not None:
         if model is not None or labels:
             raise click.UsageError("--history takes neither MODEL nor --label.")
@@ -469,13 +471,13 @@ def command(
 
 def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
 
-    refuse_overlaps({"--history": path}, {"--plot": plot})
     entries = history.read(path)
     if plot is not None:
         history.draw(path, entries, plot)
-    if as_json:
-        print_json({"trainings": entries})
-        return
+    show({"trainings": entries}, as_json, lambda _: _print_history(entries))
+
+
+def _print_history(entries: list[dict[str, Any]]) -> None:
     rows = [[entry["time"], *(_number(entry.get(name)) for name in history.NUMBERS)] for entry in entries]
     print_table([["trained", *(name.replace("_", " ") for name in history.NUMBERS)], *rows])
     if tested := history.tested(entries):

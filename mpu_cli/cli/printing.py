@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mpu_cli.cli import messages
-from mpu_cli.cli.options import option
+from mpu_cli.cli.options import FILE, option
 from mpu_cli.errors import counted, one_line
 from mpu_cli.runtime.report import as_json
+from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
 if TYPE_CHECKING:
     from mpu_cli.cli.train import TrainingReport
@@ -21,6 +22,28 @@ QUESTIONS = "mpu suggest FILE --questions 40"
 WIDE = 0.2
 
 json_option = option("--json", bool, "Print the report as one JSON object.", name="as_json")
+
+
+_REPORT = "mpu.report"
+
+
+def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``--json``, and ``--report``, which the command does not get as a parameter: see `report_file`."""
+
+    def remember(context: click.Context, _parameter: click.Parameter, file: str | None) -> None:
+        refuse_unwritable(file)
+        context.meta[_REPORT] = file
+
+    text = "Also write the report to FILE, as JSON: when it is complete, or not at all."
+    return json_option(
+        click.option("--report", type=FILE, metavar="FILE", callback=remember, expose_value=False, help=text)(function)
+    )
+
+
+def report_file() -> str | None:
+    """Return the file that the report of this command is also written to."""
+    file: str | None = click.get_current_context().meta.get(_REPORT)
+    return file
 
 
 def print_json(report: Any) -> None:
@@ -37,7 +60,10 @@ def give(report: Any, is_json: bool, printed: Callable[[Any], None]) -> None:
 
 
 def show(report: Any, is_json: bool, printed: Callable[[Any], None]) -> None:
-    """Print a report as JSON, or for people."""
+    """Print a report as JSON, or for people; and write it to the file of ``--report``."""
+    if (file := report_file()) is not None:
+        with open_output(file) as out:
+            out.write((json.dumps(_whole(report), allow_nan=False) + "\n").encode())
     (print_json if is_json else printed)(report)
 
 

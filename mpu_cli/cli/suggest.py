@@ -28,7 +28,7 @@ from mpu_cli.cli.options import (
     training_files,
 )
 from mpu_cli.cli.predict import write_out_of_fold
-from mpu_cli.cli.printing import give, json_option
+from mpu_cli.cli.printing import give, report_file, report_options
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -532,7 +532,7 @@ def _why(fitted: Fitted, features: csr_array, listed: Cells, data: TrainingData,
 @training_files
 @label_features_option
 @scores_option
-@json_option
+@report_options
 @verbosity_options
 def command(
     sources: "Sources",
@@ -577,6 +577,8 @@ def command(
     """
     outputs = Outputs(fill=form == "svm", **of_outputs)
     output, oof, model, why = outputs.target, outputs.out_of_fold, outputs.model, outputs.why
+    written = {"--output": output, "--report": report_file(), "--suspects": outputs.suspects, "--oof": oof}
+    refuse_overlaps(sources.by_option(), written)
     if fill_implied and form != "svm":
         raise click.UsageError("--fill-implied needs --format svm.")
     if why and form == "svm":

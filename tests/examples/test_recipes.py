@@ -40,6 +40,28 @@ def test_make_makes_exactly_what_must_be_made_again(shell, place):
     assert (place / "news.tags").read_bytes() == tags
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_goes_on_with_the_present_model_where_the_new_one_is_worse(shell, place):
+    shutil.copy(EXAMPLES / "Makefile.nightly", place)
+    (place / "test.svm").write_text("".join(f"{line} {i}:0.1\n" for i, line in enumerate(HELD_OUT.splitlines(), 3)))
+
+    def made() -> list[str]:
+        result = shell("make", "--no-print-directory", "-f", "Makefile.nightly", "news.tags")
+        assert result.returncode == 0, result.stderr
+        return [line for line in result.stdout.splitlines() if line.startswith("mpu train")]
+
+    assert len(made()) == 1
+    assert made() == []
+    model, tags = (place / "news.mpu" / "manifest.json").read_bytes(), (place / "news.tags").read_bytes()
+    (place / "news.svm").write_text("2 1:1\n1 2:1\n" * 45)  # which is wrong
+    (place / "new.svm").write_text(" 2:1\n")
+    assert len(made()) == 1
+    assert (place / "news.mpu" / "manifest.json").read_bytes() == model
+    assert (place / "news.tags").read_bytes() != tags
+    assert made() == []  # it is not trained again
+
+
 def test_the_makefile_is_that_of_the_readme():
     recipe = [line for line in (EXAMPLES / "Makefile").read_text().splitlines() if not line.startswith("#")]
     indented = [line.removeprefix("    ") for line in (ROOT / "README.md").read_text().splitlines()]
