@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from mpu_cli.cli.messages import info, verbosity_options, warn
-from mpu_cli.cli.options import FILE, option, reading_options, reviewed_options
+from mpu_cli.cli.options import FILE, option, reading_options, reviewed_option
 from mpu_cli.cli.printing import json_option, print_json
 from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
@@ -51,7 +51,6 @@ class Accepted:
     least: float | None = None  # probability from which a suggestion is added; `suggestions` need it
     remove: bool = False  # whether annotated labels decided ``no`` are removed
     fill_implied: bool = False
-    on_conflict: str = "error"
 
 
 @dataclass(kw_only=True)
@@ -169,7 +168,7 @@ def _changes(
     ids = sidecars.ids(len(dataset))
     names = sidecars.names_of(BESIDE, np.arange(1, n_labels + 1))
     assert names is not None  # the directory has them
-    decided = decisions.read(accepted.reviewed, names, ids, accepted.on_conflict)
+    decided = decisions.read(accepted.reviewed, names, ids)
     match(decided, dataset, data, wins=True)
     changes: defaultdict[int, _Changes] = defaultdict(_Changes)
     cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
@@ -233,7 +232,7 @@ def _retagged(
 @option(
     "-o, --output NEW", FILE, "Write the records here, in the format of RECORDS; compressed by suffix.", required=True
 )
-@reviewed_options("Add the tags decided yes in this review file.")
+@reviewed_option("Add the tags decided yes in this review file.")
 @option(
     "--suggestions MISSING.tsv",
     FILE,

@@ -20,7 +20,7 @@ from mpu_cli.cli.options import (
     numbers_option,
     option,
     reading_options,
-    reviewed_options,
+    reviewed_option,
     run_options,
 )
 from mpu_cli.cli.printing import print_table, report_file, report_options, show
@@ -331,7 +331,6 @@ class DetailedMetrics(Metrics):
     calibration: bool = False
     calibration_plot: str | None = None
     reviewed: Sequence[str] = ()
-    on_conflict: str = "error"
 
 
 def evaluate(
@@ -398,7 +397,7 @@ def _reviewed_pair(
     for _ in lockstep([data], [listed]):
         pass  # it says where their lengths differ
     names = sidecars.names_of(metrics.naming, data.occurring_labels()[1])
-    decided = decisions.read(metrics.reviewed, names, sidecars.ids(len(data)), metrics.on_conflict)
+    decided = decisions.read(metrics.reviewed, names, sidecars.ids(len(data)))
     matched = match(decided, data, truth, wins=True)
     if not len(matched.sampled):
         raise MpuError(
@@ -592,7 +591,7 @@ def _cutoffs(text: str) -> tuple[int, ...]:
 @option(
     "--calibration-plot FILE", FILE, "Draw the calibration as a figure in FILE (.png or .svg). This needs matplotlib."
 )
-@reviewed_options(
+@reviewed_option(
     "Review file of TRUTH, whose labels may be incomplete. Compare only the instances that were drawn at random "
     "and completely reviewed, and report 90 % intervals. Their predictions should come from a model that has not seen "
     "them."

@@ -270,22 +270,10 @@ suggestible_options = as_one(
 )
 
 
-def reviewed_options(purpose: str) -> Callable[..., Any]:
-    """Add ``--reviewed`` with this help, and ``--on-conflict``."""
-
-    def options(function: Callable[..., Any]) -> Callable[..., Any]:
-        files = option(
-            "--reviewed CHECKED.tsv", FILE, f"{purpose} Can be repeated, as for the files of two people.", multiple=True
-        )
-        on_conflict = option(
-            "--on-conflict",
-            ("undecided", "error"),
-            "Where two --reviewed files contradict each other, leave the label undecided, or stop.",
-            default="undecided",
-        )
-        return files(on_conflict(function))
-
-    return options
+def reviewed_option(purpose: str) -> Callable[..., Any]:
+    """Add ``--reviewed`` with this help."""
+    several = "Can be repeated; where the files of two people contradict each other, the label is left undecided."
+    return option("--reviewed CHECKED.tsv", FILE, f"{purpose} {several}", multiple=True)
 
 
 def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -313,7 +301,7 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
 
     options = (
         click.argument("file", metavar="FILE...", nargs=-1, required=True, type=FILE),
-        reviewed_options("Verified labels of FILE: decisions of people, as the page of `mpu review` exports them."),
+        reviewed_option("Verified labels of FILE: decisions of people, as the page of `mpu review` exports them."),
         option(
             "--reviewed-wins",
             bool,

@@ -17,7 +17,7 @@ from mpu_cli.cli.options import (
     numbers_option,
     option,
     reading_options,
-    reviewed_options,
+    reviewed_option,
     run_options,
     suggestible_options,
 )
@@ -68,7 +68,6 @@ class Display:
     link: str | None = None
     suggestible: Suggestible = EVERY_LABEL
     reviewed: tuple[str | Path, ...] = ()
-    on_conflict: str = "undecided"
 
 
 def prepare(
@@ -107,7 +106,7 @@ def prepare(
         raise InputError(str(suggestions), None, "nothing is left to review: all is decided, or annotated already")
     decided = None
     if display.reviewed:
-        decided = decisions.read(display.reviewed, names, ids, display.on_conflict)
+        decided = decisions.read(display.reviewed, names, ids)
         match(decided, data, source, wins=True, checksum_of=lambda: of_features)  # refuses those of other data
     work = worklist.make(
         data,
@@ -239,7 +238,7 @@ def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
     FILE,
     "Show these labels that may be missing. Without --sample, the instances in this file are reviewed.",
 )
-@reviewed_options(
+@reviewed_option(
     "Open the page with the decisions of this review file, such as one that was exported on another machine, or by "
     "somebody else. What the page exports then has them too, unless they were changed."
 )

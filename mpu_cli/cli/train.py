@@ -274,7 +274,7 @@ def _first_words(text: str) -> str:
 _COMMON = "output c levels labels reviewed accept_on jobs quiet json help"
 _GROUPS = {
     "Learning": "loss features levels cost eta0 epochs folds threshold seed",
-    "Knowledge of the labels": "c groups reviewed on_conflict reviewed_wins fully_labelled implied labels zero_based "
+    "Knowledge of the labels": "c groups reviewed reviewed_wins fully_labelled implied labels zero_based "
     "label_features prior",
     "Replacing the model": "accept_on accept_margin accept_metric keep",
     "Large data": "sample jobs kernel",

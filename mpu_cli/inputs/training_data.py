@@ -52,7 +52,6 @@ class Sources:
     label_features: str | Path | None = None
     groups: str | Path | None = None
     scores: str | None = None
-    on_conflict: str = "error"
     implied: str | Path | None = None
 
     @property
@@ -370,7 +369,7 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
 
     Raises InputError (a review cannot be read, or does not fit the file).
     """
-    decided = decisions.read(sources.reviewed, data.names, data.record_ids, sources.on_conflict)
+    decided = decisions.read(sources.reviewed, data.names, data.record_ids)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
     reviewed = matching.match(decided, file, sources.file, sources.reviewed_wins, named)
     every = np.union1d(data.ids, reviewed.ids)

@@ -159,9 +159,11 @@ def read(
     sources: Iterable[str | Path],
     names: LabelNames | None = None,
     ids: RecordIds | None = None,
-    on_conflict: str = "error",
 ) -> Decisions:
     """Read one or several review files as one.
+
+    A label on which two files contradict each other is left undecided, and so is ``*`` of its instance, since it would
+    make the label false; a warning says how far the files agree.
 
     Parameters
     ----------
@@ -171,14 +173,11 @@ def read(
         Names that labels may have in the files.
     ids : RecordIds, optional
         Ids that instances may have in the files.
-    on_conflict : {"error", "undecided"}
-        What becomes of a label on which two files contradict each other. Where it is left undecided, ``*`` of its
-        instance is left out too, since it would make the label false; a warning says how far the files agree.
 
     Raises
     ------
     InputError
-        A file or a line breaks this format, or two decisions contradict each other; the error names both.
+        A file or a line breaks this format, or two decisions of a file contradict each other; the error names both.
 
     Examples
     --------
@@ -217,7 +216,7 @@ def read(
         reviewer,
     )
     files = every.files
-    return _each_once(every if on_conflict == "error" or len(files) < 2 else _undisputed(every, ids), ids)
+    return _each_once(every if len(files) < 2 else _undisputed(every, ids), ids)
 
 
 def _undisputed(every: Decisions, ids: RecordIds | None) -> Decisions:

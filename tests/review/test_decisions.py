@@ -169,13 +169,6 @@ def test_several_files_are_one(file):
     assert decisions.place(1) == f"{second}:4"
 
 
-def test_files_that_contradict_each_other_are_both_named(file):
-    first, second = file(HEADER + "1\t5\tyes\t\n", "a.tsv"), file(HEADER + "\n1\t5\tno\t\n", "b.tsv")
-    with pytest.raises(InputError) as caught:
-        read([first, second])
-    assert str(caught.value).startswith(f"{second}:3: label 5 of instance 1 is no here and yes in {first}:2;")
-
-
 def test_no_file_is_no_decision():
     assert len(read([])) == 0
 
@@ -269,7 +262,7 @@ def test_what_two_files_contradict_each_other_about_is_left_undecided(file, capl
     both = "1\t5\tyes\t\n1\t6\tyes\t\n2\t5\tno\t\n2\t6\tno\t\n2\t*\tno\t\n"
     first = file(HEADER + both + "3\t5\tyes\t\n3\t6\tyes\t\n3\t*\tno\t\n", "a.tsv")
     second = file(HEADER + both + "3\t5\tno\t\n4\t5\tno\t\n", "b.tsv")
-    decisions = read([first, second], on_conflict="undecided")
+    decisions = read([first, second])
     assert cells(decisions) == [
         (0, 5, True, False),
         (0, 6, True, False),
@@ -286,17 +279,15 @@ def test_what_two_files_contradict_each_other_about_is_left_undecided(file, capl
     caplog.clear()
     names = LabelNames.of({5: ("Topology",), 6: ("Rock",)})
     ids = RecordIds([f"rec{i + 1}" for i in range(4)])
-    read([first, second], names, ids, on_conflict="undecided")
+    read([first, second], names, ids)
     assert f"left undecided: label Topology of rec3: {first}:7 yes and {second}:7 no" in caplog.text
-    with refused(InputError):
-        read([first, second], names, ids)
 
 
 def test_what_both_files_have_of_one_person_is_no_agreement_of_two(file, caplog):
     head = HEADER[:-1] + "\treviewer\tprobability\n"
     first = file(head + "1\t5\tyes\t\tAnna\t0.5\n1\t6\tyes\t\tAnna\t\n2\t5\tno\t\t\t\n", "a.tsv")
     second = file(head + "1\t5\tyes\t\tAnna\t\n1\t6\tno\t\tBen\t\n2\t5\tno\t\t\t\n", "b.tsv")
-    decisions = read([first, second], on_conflict="undecided")
+    decisions = read([first, second])
     assert "agree on 1 of the 2 labels of instances that both decide" in caplog.text
     assert (cells(decisions), decisions.reviewer.tolist()) == (
         [(0, 5, True, False), (1, 5, False, False)],
@@ -308,7 +299,7 @@ def test_what_both_files_have_of_one_person_is_no_agreement_of_two(file, caplog)
 def test_a_file_that_contradicts_itself_is_refused_on_any_conflict(file):
     path = file(HEADER + "1\t5\tyes\t\n1\t5\tno\t\n")
     with refused(InputError):
-        read([path], on_conflict="undecided")
+        read([path])
 
 
 @given(st.lists(st.dictionaries(st.tuples(st.integers(1, 4), st.integers(1, 3)), st.booleans()), max_size=3))
@@ -318,7 +309,7 @@ def test_all_that_no_two_files_dispute_is_read(tmp_path_factory, people):
     for path, verdicts in zip(paths, people, strict=True):
         lines = (f"{i}\t{k}\t{'yes' if is_true else 'no'}\t\n" for (i, k), is_true in verdicts.items())
         path.write_text(HEADER + "".join(lines))
-    decisions = read(paths, on_conflict="undecided")
+    decisions = read(paths)
     said = {cell: {one[cell] for one in people if cell in one} for one in people for cell in one}
     kept = {(i + 1, k): is_true for i, k, is_true, _ in cells(decisions)}
     assert kept == {cell: min(words) for cell, words in said.items() if len(words) == 1}
