@@ -34,6 +34,7 @@ class _Manner:
     verbosity: int = _NORMAL
     as_json: bool = False
     warnings: list[str] = field(default_factory=list)
+    context: click.Context | None = None  # of the command, once its options are read
 
 
 _manner = _Manner()
@@ -48,8 +49,8 @@ def reset() -> None:
 def log_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """``--log-format``: text or JSON lines on standard error. The command does not get it as a parameter."""
 
-    def remember(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
-        _manner.as_json = value == "json"
+    def remember(context: click.Context, _param: click.Parameter, value: str) -> None:
+        _manner.as_json, _manner.context = value == "json", context
         _listen()
 
     return click.option(
@@ -139,6 +140,7 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
     """Print what is wrong with the arguments of a command. They may have stopped ``--log-format`` from being read."""
     words = [word for argument in args for word in argument.split("=", 1)]
     _manner.as_json |= ("--log-format", "json") in itertools.pairwise(words)
+    _manner.context = error.ctx
     text = error.format_message()
     sentence = text if text.endswith((".", "?", ")")) else f"{text}."
     more = "" if error.ctx is None else f" See {error.ctx.command_path} --help"
@@ -159,7 +161,22 @@ def _without_bars() -> AbstractContextManager[object]:
 
 
 def _json_line(level: str, fields: dict[str, Any]) -> str:
-    return json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, **fields})
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return json.dumps({"time": now, "level": level, "pid": os.getpid(), **_subject(), **fields})
+
+
+def _subject() -> dict[str, str]:
+    """Return the command, the model that it is given, and its first file."""
+    subject: dict[str, str] = {}
+    context = _manner.context
+    if context is None:
+        return {}
+    for argument in context.command.params:
+        value = context.params.get(str(argument.name))
+        first = next(iter(value), None) if isinstance(value, tuple) else value
+        if isinstance(argument, click.Argument) and first is not None:
+            subject.setdefault("model" if argument.name == "model" else "file", without_secrets(str(first)))
+    return {"command": str(context.info_name)} | subject
 
 
 _CLEARING = "\r\x1b[2K"  # to the beginning of the line, and delete all of it

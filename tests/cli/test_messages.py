@@ -49,6 +49,16 @@ def test_steps_have_the_same_names_in_text_in_json_and_in_the_report(run, tiny):
     assert [line["step"] for line in lines] == list(json.loads(result.stdout)["seconds"])
 
 
+def test_lines_name_the_command_and_what_it_works_on(run, tiny, model):
+    (line,) = objects(run("predict", model, "nothing", "-o", "out", "--log-format", "json").stderr)
+    expected = {"command": "predict", "model": str(model), "file": "nothing", "pid": os.getpid(), "level": "error"}
+    assert expected | line == line
+    (line,) = objects(run("evaluate", tiny, "--nothing", "--log-format", "json").stderr)
+    assert line["command"] == "evaluate"
+    lines = objects(run("train", tiny, *QUICK, "--log-format", "json").stderr)
+    assert {(line["command"], line["file"]) for line in lines} == {("train", str(tiny))}
+
+
 def test_lines_have_seconds(run, tiny):
     lines = [line for line in objects(run("train", tiny, *QUICK, "--log-format", "json").stderr) if "step" in line]
     assert all(line["seconds"] >= 0 for line in lines)

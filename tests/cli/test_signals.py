@@ -139,7 +139,7 @@ def test_the_last_line_is_json_too(tiny):
     assert '"step": "reading data"' in process.stderr.readline()
     process.send_signal(signal.SIGTERM)
     line = process.communicate(timeout=20)[1]
-    assert line.endswith('"level": "error", "message": "terminated"}\n')
+    assert line.endswith('"message": "terminated"}\n')
     assert line.count("\n") == 1
 
 
