@@ -11,8 +11,9 @@ from benchmarks import machine, measure
 from benchmarks.report import MEGABYTE
 from mpu_cli import bundle
 from mpu_cli.core.features import Columns
-from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Top
+from mpu_cli.core.stacking import StackedModel
 
 WEIGHTS = (20, 100)  # of a label at each level, from and to
 STACKED_WEIGHTS = 4  # of a label, for the predictions of others; one more is for its own

@@ -13,8 +13,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
+from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
-from mpu_cli.core.train.algorithm import Options, TrainingResult, train
+from mpu_cli.core.result import TrainingResult
+from mpu_cli.core.stacking import train
 from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.runtime.run import Run
 

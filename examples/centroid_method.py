@@ -23,7 +23,8 @@ def fit(task: Task) -> Fitted:
     """Learn a linear model from annotations. What it computes with is imported here: `mpu --help` reads this file."""
     import numpy as np
 
-    from mpu_cli.core.model.stacking import LinearModel, StackedModel
+    from mpu_cli.core.linear_model import LinearModel
+    from mpu_cli.core.stacking import StackedModel
 
     X, S = task.problem.features, task.problem.labels  # sparse, (n, D) and (n, q)
     with task.run.step("train"):

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
+from mpu_cli.core import stacking
 from mpu_cli.core.choose_features import choose_features
 from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency import estimators
@@ -25,7 +26,6 @@ from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
 from mpu_cli.core.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.selection import Estimates
 from mpu_cli.core.thresholds import chosen_thresholds
-from mpu_cli.core.train import algorithm
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posterior import unannotated_posterior
@@ -465,7 +465,7 @@ def out_of_fold(
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
     options, run = learning.options(chosen, annotations), learning.run_of(chosen)
     refuse_large_predictions(*annotations.labels.shape)
-    _, report = algorithm.train(annotations.problem(matrix), options, run, hold_out_all=True)
+    _, report = stacking.train(annotations.problem(matrix), options, run, hold_out_all=True)
     learning.warn_of(report.warnings(), report.estimates, annotations)
     frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.verified)
     held_out = report.held_out.probabilities

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mpu_cli import bundle
 from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.core.features import Columns
-from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Top
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.incomplete import corrected

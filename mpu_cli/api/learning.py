@@ -18,11 +18,11 @@ from mpu_cli.core.frequency.given import refuse_refuted
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.limits import refuse_large_predictions
-from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options, Validation
 from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top, all_reaching
 from mpu_cli.core.sample import draw_questions
 from mpu_cli.core.selection import Estimates
+from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.people import suggestions

@@ -23,7 +23,7 @@ from mpu_cli.bundle.manifest import (
 from mpu_cli.bundle.model_files import Layout, ascending, read_arrays, read_kept, read_label_names
 from mpu_cli.bundle.predictor import Parts, layouts, predictor
 from mpu_cli.core.features import Columns
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular

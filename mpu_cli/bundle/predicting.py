@@ -6,8 +6,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle.loading import TrainedModel
-from mpu_cli.core.model.stacking import STACK_SCALE
 from mpu_cli.core.predictions import Predictions, Top, all_reaching
+from mpu_cli.core.stacking import STACK_SCALE
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.run import Run

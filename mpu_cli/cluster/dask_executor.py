@@ -23,7 +23,7 @@ from distributed.comm.core import CommClosedError
 from scipy.sparse import csc_array, csr_array
 
 from mpu_cli.cluster.reading import PartRows
-from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import HeldOut
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.parallel import blas_on_one_thread, in_background, within

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.frequency.label_frequency import count_annotations
-from mpu_cli.core.validation import fold_of
+from mpu_cli.core.validation import deal
 from mpu_cli.core.verified_labels import widened
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
@@ -58,7 +58,8 @@ class PartRows:
 
     def shard(self, number: int) -> np.ndarray:
         """Return the instances of a shard, ascending."""
-        return fold_of(len(self), SHARDS, number, self.seed)
+        dealt = deal(len(self), SHARDS, self.seed)
+        return dealt[number] if number < len(dealt) else np.empty(0, int)
 
 
 def state_of(path: str) -> State | None:

@@ -24,18 +24,18 @@ from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.instances import Instances
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT
 from mpu_cli.core.model.calibration import Calibration
-from mpu_cli.core.model.stacking import LinearModel, StackedModel, stack
 from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.core.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.problem import Problem
+from mpu_cli.core.result import TrainingResult
 from mpu_cli.core.sample import draw, step_for_all
 from mpu_cli.core.selection import HyperParameters, choose_hyper_parameters
 from mpu_cli.core.sgd import Settings, TrainingSet, bias_of_counts, default_epochs, label_blocks, train_block
+from mpu_cli.core.stacking import MOST_AUTOMATIC_LEVELS, Stack, StackedModel, scale_of_predictions, stack, train
 from mpu_cli.core.thresholds import ComparedCells
-from mpu_cli.core.train.algorithm import MOST_AUTOMATIC_LEVELS, TrainingResult, scale_of_predictions, train
-from mpu_cli.core.train.levels import Stack
 from mpu_cli.core.validation import leading, predict
 from mpu_cli.errors import DataError, InputError
 from mpu_cli.runtime.run import Run
@@ -265,7 +265,7 @@ def _size_of_shard(shard: int, size: int) -> int:
 
 
 def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedModel, TrainingResult]:
-    """Learn a linear model of all labels; errors as for `core.train.algorithm.train`, and ClusterError.
+    """Learn a linear model of all labels; errors as for `core.stacking.train`, and ClusterError.
 
     No more instances than the sample has are fetched, and learned from here, as on one machine.
     """
@@ -304,7 +304,7 @@ def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedMo
     with run.step(Step.THRESHOLDS):
         decision = levels.decide(options.threshold)
     stacked = levels.model(decision, scale, None, columns if columns.are_few else None)
-    return stacked, TrainingResult.of(chosen, levels, decision, seconds)
+    return stacked, TrainingResult.of(chosen, levels.level_f1, levels.held_out, decision, seconds)
 
 
 def _together(collection: Collection, run: Run) -> Problem:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from mpu_cli.core.instances import Instances
 from mpu_cli.core.limits import refuse_large_features
-from mpu_cli.core.model.stacking import RbfFeatures, StackedModel
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.problem import Problem
+from mpu_cli.core.rbf_features import RbfFeatures
 from mpu_cli.core.selection import HyperParameters, choose_hyper_parameters
 from mpu_cli.core.trials import climb
 from mpu_cli.errors import DataError
@@ -39,10 +39,6 @@ class Chosen:
         """The F1 of the chosen C, expected on complete labels; 0 where C was not chosen."""
         chosen = self.hyper_parameters
         return 0.0 if chosen is None or chosen.f1 is None else chosen.f1
-
-    def model_of(self, stacked: StackedModel) -> StackedModel:
-        """Return a model of these features as one of an instance's own."""
-        return replace(stacked, kernel=self.rbf)
 
 
 def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:

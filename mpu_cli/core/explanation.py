@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import values_at
+from mpu_cli.core.stacking import StackedModel
 
 # Features that are named beside a label, at most.
 MOST_REASONS = 5

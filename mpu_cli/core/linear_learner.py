@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.stacking import LinearModel
-from mpu_cli.core.predictions import FEW_LABELS, Block, HeldOut, Top
+from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.predictions import Block, HeldOut, Top
 from mpu_cli.core.sgd import Settings, TrainingSet
 from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.validation import (
@@ -58,24 +58,17 @@ class LearningTask:
         return sgd.blocks_to_learn(self.labels.shape[1], self.side, self.run)
 
 
-@dataclass(frozen=True)
-class Learned:
-    """A model of a level."""
-
-    model: LinearModel
-    held_out: HeldOut  # what its chains have predicted; of no instances where they predict none
-
-
 def learn(
     task: LearningTask,
     chains: Sequence[Chain],
     larger_steps: float = 1.0,
     tick: Callable[[], None] = lambda: None,
-) -> Learned:
+) -> tuple[LinearModel, HeldOut]:
     """Learn models of the instances of each chain, rows in ascending order, and take the mean of them.
 
     `chains`: one where labels are many.
     `larger_steps` multiplies the step size. `tick` is called once per chain and block of labels.
+    Returns: the mean, and what the chains have predicted; of no instances where they predict none.
     """
     task = replace(task, settings=replace(task.settings, step=larger_steps * task.settings.step))
     if task.top is None or task.prune is None:
@@ -84,7 +77,7 @@ def learn(
     return _learn_many(task, chain, task.top, task.prune, tick)
 
 
-def _learn_few(task: LearningTask, chains: Sequence[Chain], tick: Callable[[], None]) -> Learned:
+def _learn_few(task: LearningTask, chains: Sequence[Chain], tick: Callable[[], None]) -> tuple[LinearModel, HeldOut]:
     """Learn dense weights, and predict block by block, in passing."""
     q, blocks = task.labels.shape[1], task.blocks()
     rows = rows_of([chain.predicted for chain in chains if chain.predicted is not None], len(task))
@@ -113,10 +106,12 @@ def _learn_few(task: LearningTask, chains: Sequence[Chain], tick: Callable[[], N
         else:
             weights[:, block] += model.weights / len(chains)
             bias[block] += model.bias / len(chains)
-    return Learned(LinearModel(weights, bias), HeldOut(rows, predictions))
+    return LinearModel(weights, bias), HeldOut(rows, predictions)
 
 
-def _learn_many(task: LearningTask, chain: Chain, top: Top, prune: float, tick: Callable[[], None]) -> Learned:
+def _learn_many(
+    task: LearningTask, chain: Chain, top: Top, prune: float, tick: Callable[[], None]
+) -> tuple[LinearModel, HeldOut]:
     """Learn sparse weights, and predict by those of all labels together."""
     sets, blocks = [task.training_set(rows) for rows in chain.learned], task.blocks()
     start = sets[0].cold_start(task.frequency)
@@ -135,10 +130,10 @@ def _learn_many(task: LearningTask, chain: Chain, top: Top, prune: float, tick: 
         return LinearModel.of_blocks(*zip(*of_set, *others, strict=True))
 
     if chain.predicted is None:
-        return Learned(after(-1), HeldOut(np.empty(0, int), csr_array((0, task.labels.shape[1]), dtype=np.float32)))
+        return after(-1), HeldOut(np.empty(0, int), csr_array((0, task.labels.shape[1]), dtype=np.float32))
     # One of the models is in memory at a time.
     predictions = predict_top(after(0), task.features, chain.predicted, top, task.run)
-    return Learned(after(-1), HeldOut(chain.predicted, predictions))
+    return after(-1), HeldOut(chain.predicted, predictions)
 
 
 def through(
@@ -190,11 +185,6 @@ FEWEST_FOLDS = 4
 def pairs_of(m: int, outer: int) -> list[tuple[int, int]]:
     """Return the pairs of m folds in which one of the first `outer` folds is."""
     return [(i, j) for i in range(outer) for j in range(i + 1, m)]
-
-
-def is_worthwhile(labels: int, m: int) -> bool:
-    """Whether there are few enough labels, and enough folds."""
-    return labels <= FEW_LABELS and m >= FEWEST_FOLDS
 
 
 def predict_nested(

@@ -5,19 +5,23 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features, unit_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.instances import Instances
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.negative_sampling import (
     LabelGroups,
     NegativeSample,
     centroids,
+    is_worthwhile,
     joined_cells,
     labels_to_group,
     rows_of,
 )
-from mpu_cli.core.predictions import LEAST, Top
+from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
+from mpu_cli.core.selection import HyperParameters
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.side_information import Prior
+from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 
 # The share of the groups that an instance is near to, times the square root of the number of instances; and random
 # groups that learn from it, by those.
@@ -69,3 +73,19 @@ def sample_negatives(
     if frequency.verified is not None:
         cells.append((group_of[frequency.verified.cells.indices], rows_of(frequency.verified.cells)))
     return NegativeSample(group_of, joined_cells((n_groups, n), cells))
+
+
+def side_information(instances: Instances, chosen: HyperParameters, run: Run) -> SideInformation:
+    """Return the prior and the negative sample of level 0."""
+    settings, features, (n, q) = chosen.settings, instances.features, instances.labels.shape
+    prior = None
+    if settings.prior and instances.label_features is not None:
+        prior = Prior.of(features, instances.label_features)
+        if q > FEW_LABELS and not instances.positives_of_labels().all():
+            prior = prior.sparing(features, instances.positives)
+    if not is_worthwhile(n, q):
+        return SideInformation(prior)
+    frequency = instances.frequency(chosen.rates)
+    with run.step(Step.SHORTLIST):
+        negatives = sample_negatives(features, instances.labels, frequency, settings, chosen.prune, run, prior)
+    return SideInformation(prior, negatives)

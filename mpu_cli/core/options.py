@@ -82,7 +82,7 @@ class Descent(Regularised):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Descent, FrequencyOptions):
-    """What a user chooses of a training by `core.train.algorithm.train`; the data are a `core.problem.Problem`."""
+    """What a user chooses of a training by `core.stacking.train`; the data are a `core.problem.Problem`."""
 
     loss: str | None = option(
         WordOr((AUTO,), Words(LOSSES)),

@@ -14,8 +14,8 @@ from mpu_cli.core.features import Features, only_entries
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.kernels import SIMD, descent, kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, DUAL, loss_named
-from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.predictions import LEAST, Block
 from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
 from mpu_cli.core.weights import pruned, with_rows

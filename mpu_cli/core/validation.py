@@ -15,7 +15,7 @@ Plans are strategies of held-out predictions:
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -23,8 +23,8 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.predictions import Block, SourceModels, Top
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation
@@ -70,15 +70,6 @@ def together(folds: np.ndarray, kin: np.ndarray) -> np.ndarray:
     _, first, of_rows = np.unique(kin, return_index=True, return_inverse=True)
     moved: np.ndarray = folds[first][of_rows]
     return moved
-
-
-def fold_of(n: int, m: int, fold: int, seed: int, kin: np.ndarray | None = None) -> np.ndarray:
-    """Return one of the folds into which `deal` deals n instances, without the others; empty where there are fewer."""
-    if kin is not None:
-        folds = deal(n, m, seed, kin)
-        return folds[fold] if fold < len(folds) else np.zeros(0, int)
-    order = np.random.default_rng(seed).permutation(n)
-    return np.sort(order[fold :: max(min(m, n), 1)])
 
 
 def leading(fold_rows: Sequence[Sized], size: int) -> int:
@@ -219,23 +210,6 @@ class Plan:
         return len(self.whole[0].learned) > 1
 
     @classmethod
-    def cross_validation(cls, n: int, m: int, n_held_out: int, seed: int, kin: np.ndarray | None = None) -> "Plan":
-        """Deal the instances into m folds, and predict the first ones."""
-        return cls((Chain((np.arange(n),)),), tuple(_without(n, m, fold, seed, kin) for fold in range(n_held_out)))
-
-    @classmethod
-    def halves(cls, n: int, seed: int, kin: np.ndarray | None = None) -> "Plan":
-        """Learn from each of two folds, which predicts the other."""
-        return cls(tuple(_without(n, 2, fold, seed, kin) for fold in range(2)), larger_steps=LARGER_STEPS)
-
-    @classmethod
-    def progressive(cls, n: int, m: int, seed: int, kin: np.ndarray | None = None) -> "Plan":
-        """Learn from all but one of m folds, predict that fold, and learn from it."""
-        first = _without(n, m, 0, seed, kin)
-        assert first.predicted is not None
-        return cls((replace(first, learned=(*first.learned, first.predicted)),))
-
-    @classmethod
     def of(
         cls,
         n: int,
@@ -256,17 +230,17 @@ class Plan:
         `many`: whether labels are many: the rarest are in one half only, and the mean of sparse weights is less sparse.
         `kin`: as for `deal`.
         """
-        m = folds or default_folds(n)
+        m, everything = folds or default_folds(n), np.arange(n)
+
+        def without(fold: np.ndarray) -> Chain:
+            others = np.delete(everything, fold)
+            return Chain((others if len(others) else fold,), fold)  # no others: there is only one instance
+
         is_one_pass = settings.epochs == 1 and loss_named(settings.loss).has_step
         if is_one_pass and n >= 2 * enough:
-            return cls.progressive(n, n // enough, seed, kin)
+            fold = deal(n, n // enough, seed, kin)[0]
+            return cls((Chain((*without(fold).learned, fold), fold),))
+        dealt = deal(n, m, seed, kin)
         if is_one_pass and m == 2 and enough >= n and not many:
-            return cls.halves(n, seed, kin)
-        return cls.cross_validation(n, m, leading([range(f, n, m) for f in range(min(m, n))], enough), seed, kin)
-
-
-def _without(n: int, m: int, fold: int, seed: int, kin: np.ndarray | None = None) -> Chain:
-    """Return the model that does not see one of m folds, and predicts it; all there is (one instance) is learned."""
-    held_out = fold_of(n, m, fold, seed, kin)
-    others = np.delete(np.arange(n), held_out)
-    return Chain((others if len(others) else held_out,), held_out)
+            return cls(tuple(map(without, dealt)), larger_steps=LARGER_STEPS)
+        return cls((Chain((everything,)),), tuple(map(without, dealt[: leading(dealt, enough)])))

@@ -8,12 +8,12 @@ import numpy as np
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.model.stacking import StackedModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.problem import InstanceGroups, Problem
+from mpu_cli.core.result import TrainingResult
 from mpu_cli.core.selection import Estimates
-from mpu_cli.core.train.algorithm import TrainingResult, train
+from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 
@@ -76,7 +76,7 @@ class Fitted:
 
 
 def fit(problem: Problem, options: Options, run: Run, hold_out_all: bool = False) -> Fitted:
-    """Train as `core.train.algorithm.train` does."""
+    """Train as `core.stacking.train` does."""
     seconds: dict[str, float] = {}
     model, result = train(problem, options, run.timed(seconds), hold_out_all=hold_out_all)
     fitted = replace(Fitted.of(options, model, result, problem.label_features is not None), seconds=seconds)

@@ -11,8 +11,8 @@ from mpu_cli.methods.method import Fitted, Method, Task
 
 
 def fit(task: Task, calibrated: bool = True) -> Fitted:
-    """Train by `core.train.algorithm.train`."""
-    from mpu_cli.core.train.algorithm import train
+    """Train by `core.stacking.train`."""
+    from mpu_cli.core.stacking import train
 
     model, report = train(task.problem, task.options, task.run, calibrated=calibrated)
     return Fitted(model, {}, report.c)

@@ -15,8 +15,9 @@ from scipy.sparse import csr_array, random_array
 from mpu_cli import bundle
 from mpu_cli.bundle import model_files
 from mpu_cli.bundle.manifest import digest
-from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Top
+from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError, TooLargeError
 from tests.bundle.damages import DAMAGES, MEGABYTE, NUMBERS, put_sparse
 from tests.bundle.models import (

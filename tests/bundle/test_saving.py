@@ -17,7 +17,8 @@ from mpu_cli import bundle
 from mpu_cli.bundle import loading
 from mpu_cli.bundle.writing import check_target
 from mpu_cli.core.features import Columns
-from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import BusyError, ModelError
 from tests.bundle.models import TOP, assert_same, contents, make_model, make_model_in_strata, make_sparse_model
 from tests.golden import refused

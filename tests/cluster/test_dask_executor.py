@@ -12,7 +12,7 @@ from distributed import Client, LocalCluster
 from distributed.core import Status
 
 from mpu_cli.cluster.dask_executor import DaskExecutor
-from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.errors import ClusterError, InputError
 from tests.cluster.processes import Processes
 

@@ -1,10 +1,10 @@
 import pytest
 from numpy.testing import assert_array_equal
 
+from mpu_cli.core import stacking
 from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
-from mpu_cli.core.train import algorithm
-from mpu_cli.core.train.algorithm import train
+from mpu_cli.core.stacking import train
 from tests.core.simulated import as_features, hide, linear_problem, read_digits
 
 GIVEN = {"c": 0.7, "cost": 3.0, "eta0": 1.0, "epochs": 3, "folds": 4}
@@ -22,7 +22,7 @@ def assert_same_model(one, other) -> None:
 @pytest.mark.parametrize("threshold", ["pu-f1", "per-label", "macro-f1"])
 @pytest.mark.parametrize(("scale", "expected"), [(0.1, 2), (30.0, 1)])
 def test_the_level_with_the_larger_expected_f1_is_the_last(monkeypatch, scale, expected, threshold):
-    monkeypatch.setattr(algorithm, "STACK_SCALE", scale)
+    monkeypatch.setattr(stacking, "STACK_SCALE", scale)
     X, Y = linear_problem(200, 6, 4)
     matrix, labels = as_features(X), hide(Y, 0.3)
 

@@ -6,7 +6,8 @@ from scipy.sparse import csr_array
 from scipy.special import logit
 
 from mpu_cli.core.explanation import explain, strongest_links
-from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.stacking import StackedModel
 
 D, Q = 5, 3
 

@@ -13,7 +13,7 @@ from mpu_cli.core.linear_learner import LearningTask, learn
 from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.train.algorithm import train
+from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import LARGER_STEPS, Chain, deal
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
@@ -31,8 +31,8 @@ def problem():
 def run(features, labels, c, **options):
     task = LearningTask(features, labels, c, SETTINGS, Run(**options))
     chains = [Chain((rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])]
-    learned = learn(task, chains, larger_steps=LARGER_STEPS)
-    return learned.model, learned.held_out.probabilities
+    model, held_out = learn(task, chains, larger_steps=LARGER_STEPS)
+    return model, held_out.probabilities
 
 
 def test_the_model_is_the_mean_of_models_of_halves_with_larger_steps(problem):
@@ -74,7 +74,7 @@ def test_a_level_that_the_next_learns_from_is_learned_by_halves(monkeypatch, fol
             used.append(True)
         return learn(task, chains, *arguments)
 
-    monkeypatch.setattr("mpu_cli.core.train.levels.learn", remembered)
+    monkeypatch.setattr("mpu_cli.core.stacking.learn", remembered)
     X, Y = linear_problem(300, 6, 4)
     options = Options(levels=levels, folds=folds, epochs=1, c=np.full(4, 0.7), cost=3.0, eta0=2.0, sample=100)
     model, _ = train(Problem(as_features(X), hide(Y, 0.3)), options)

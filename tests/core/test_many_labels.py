@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.core import selection, trials
+from mpu_cli.core import selection, stacking, trials
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top, all_reaching, at_least
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.sample import draw_labels
+from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import reached
-from mpu_cli.core.train import algorithm
-from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.core.weights import pruned
 from mpu_cli.runtime.run import Run
@@ -55,7 +55,7 @@ def micro_f1(predicted: csr_array, truth: csr_array) -> float:
 
 
 def learn_densely(monkeypatch) -> None:
-    for module in (selection, algorithm):
+    for module in (selection, stacking):
         monkeypatch.setattr(module, "FEW_LABELS", Q)
 
 

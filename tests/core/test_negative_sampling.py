@@ -10,11 +10,12 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.linear_learner import LearningTask, learn
 from mpu_cli.core.many_labels import sample_negatives
 from mpu_cli.core.negative_sampling import NegativeSample
+from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation
-from mpu_cli.core.train.algorithm import Options, train
+from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import Chain, predict_top_of_folds, split
 from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.runtime.run import Run
@@ -67,7 +68,7 @@ def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
         in_folds.append(predict_top_of_folds([fold], frequency, SETTINGS, Top(), 0.1).toarray())
         side, others = SideInformation(negatives=negatives), np.setdiff1d(np.arange(N), held_out)
         task = LearningTask(features, labels, frequency, SETTINGS, Run(), side, Top(), 0.1)
-        in_passing.append(learn(task, [Chain((others, held_out), held_out)]).held_out.probabilities.toarray())
+        in_passing.append(learn(task, [Chain((others, held_out), held_out)])[1].probabilities.toarray())
     np.testing.assert_allclose(*in_folds, atol=1e-6)
     np.testing.assert_allclose(*in_passing, atol=1e-6)
 

@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from mpu_cli.core import stacking
 from mpu_cli.core.features import Features
-from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
-from mpu_cli.core.train import algorithm
-from mpu_cli.core.train.algorithm import Options, train
+from mpu_cli.core.stacking import train
 from mpu_cli.errors import OverflowingError
 from mpu_cli.methods.baselines.rbf import KernelModel
 from tests import kernels
@@ -96,7 +97,7 @@ def test_a_kernel_width_beyond_32_bits_is_refused(gamma):
 
 
 def test_a_weight_of_predictions_beyond_32_bits_is_refused(monkeypatch):
-    monkeypatch.setattr(algorithm, "STACK_SCALE", 1e6)
+    monkeypatch.setattr(stacking, "STACK_SCALE", 1e6)
     X, Y = linear_problem(40, 3, 4)
     with pytest.raises(OverflowingError):
         train(Problem(as_features(X * 1e37), as_labels(Y)), Options(c=1.0, cost=1.0, epochs=2))

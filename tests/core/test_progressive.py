@@ -27,8 +27,8 @@ def run(features, labels, c, **options):
 
 def progressively(task, last):
     first = np.setdiff1d(np.arange(len(task)), last)
-    learned = learn(task, [Chain((first, last), last)])
-    return learned.model, learned.held_out.probabilities
+    model, held_out = learn(task, [Chain((first, last), last)])
+    return model, held_out.probabilities
 
 
 def test_the_last_instances_are_predicted_by_a_model_of_the_others(problem):

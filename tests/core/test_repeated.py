@@ -4,7 +4,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
 from mpu_cli.core.repeated import kin_of, share_repeated
-from mpu_cli.core.validation import deal, fold_of
+from mpu_cli.core.validation import deal
 
 
 def instances(rows) -> csr_array:
@@ -52,10 +52,8 @@ def test_a_fold_has_all_that_are_the_same(twice, m):
     features, order = twice
     folds = deal(120, m, 7, kin_of(features))
     assert_array_equal(np.sort(np.concatenate(folds)), np.arange(120))
-    for number, rows in enumerate(folds):
-        assert_array_equal(fold_of(120, m, number, 7, kin_of(features)), rows)
+    for rows in folds:
         assert not np.isin(order[rows], np.delete(order, rows)).any()
-    assert not len(fold_of(120, m, len(folds), 7, kin_of(features)))
 
 
 def test_without_kin_folds_are_as_before():

@@ -4,11 +4,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.metrics import f1_score
 
+from mpu_cli.core import stacking
 from mpu_cli.core.features import Features
-from mpu_cli.core.model.stacking import LinearModel, StackedModel, stack
+from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
-from mpu_cli.core.train import algorithm
-from mpu_cli.core.train.algorithm import Options, train
+from mpu_cli.core.stacking import StackedModel, stack, train
 from tests.core.simulated import as_features, hide, read_digits
 from tests.slow import slow, slow_uncompiled
 
@@ -62,7 +63,7 @@ def quadrants(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 def test_levels_learn_labels_from_labels(monkeypatch, missing):
     """`Both` is linear in the first two labels, and so takes two levels; `exactly one` needs `both` and takes three."""
-    monkeypatch.setattr(algorithm, "STACK_SCALE", 1.0)
+    monkeypatch.setattr(stacking, "STACK_SCALE", 1.0)
     X, Y = quadrants(1500, 0)
     test_X, test_Y = quadrants(1500, 1)
     both, one = [], []

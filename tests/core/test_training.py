@@ -12,12 +12,12 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.linear_learner import LearningTask, learn
 from mpu_cli.core.model.calibration import calibrate
-from mpu_cli.core.model.stacking import StackedModel
+from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem, Rows
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.sgd import default_epochs, default_step
+from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.thresholds import estimated_f1, pooled_threshold
-from mpu_cli.core.train.algorithm import Options, train
 from mpu_cli.core.validation import Chain, deal
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.run import Run
@@ -187,7 +187,8 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
     last, c = deal(120, 3, 0)[0], LabelFrequency(np.full(4, 0.7))
     task = LearningTask(Features.of(matrix), labels, c, report.settings)
     first = np.setdiff1d(np.arange(len(labels.indptr) - 1), last)
-    probabilities = learn(task, [Chain((first, last), last)]).held_out.probabilities
+    _, held_out = learn(task, [Chain((first, last), last)])
+    probabilities = held_out.probabilities
     threshold, f1 = pooled_threshold(probabilities, labels[last], c)
     assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
     assert report.expected_f1 == pytest.approx(f1)

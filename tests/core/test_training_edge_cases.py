@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import default_step
-from mpu_cli.core.train.algorithm import Options, train
+from mpu_cli.core.stacking import train
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.golden import refused

@@ -9,7 +9,7 @@ from mpu_cli.core.loss import LOSSES
 from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import dual_settings
-from mpu_cli.core.train.algorithm import train
+from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem

@@ -11,15 +11,15 @@ from scipy.special import expit
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.linear_learner import LearningTask, learn
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.model.calibration import StratifiedCalibration
-from mpu_cli.core.model.stacking import LinearModel
 from mpu_cli.core.negative_sampling import NegativeSample
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation, times_named, unannotated_bias
-from mpu_cli.core.train.algorithm import train
+from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import Chain
 
 # Words are names; that of the last label is in no instance. Labels from USED on are never annotated.
@@ -150,12 +150,12 @@ def test_predictions_in_passing_are_of_all_labels(problem, unused):
     task = LearningTask(
         features, problem.labels, RATES, SETTINGS, side=SideInformation(prior), top=Top(WORDS, 1e-6), prune=PRUNE
     )
-    learned = learn(task, [Chain((first, last), last)])
-    held_out = csr_array(learned.held_out.probabilities).toarray()
+    model, predicted = learn(task, [Chain((first, last), last)])
+    held_out = csr_array(predicted.probabilities).toarray()
     has_name = problem.features[last].toarray()[:, unused] > 0
     assert has_name.any()
     assert (held_out[:, unused][has_name] > 1e-4).all()
-    assert learned.model.weights.shape == (WORDS, WORDS)
+    assert model.weights.shape == (WORDS, WORDS)
 
 
 def test_groups_of_a_negative_sample_leave_them_out(problem, unused):

@@ -8,7 +8,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.validation import deal, fold_of, leading, out_of_fold, split
+from mpu_cli.core.validation import deal, leading, out_of_fold, split
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem
 
@@ -24,13 +24,6 @@ def test_folds_are_a_partition_into_equal_parts(n, m, seed):
     assert all((np.diff(fold) > 0).all() for fold in folds)
     for fold, again in zip(folds, deal(n, m, seed), strict=True):
         assert_array_equal(fold, again)
-
-
-@pytest.mark.parametrize(("n", "m"), [(0, 2), (1, 3), (7, 2), (7, 7), (7, 9), (100, 3)])
-def test_one_fold_is_as_among_all(n, m):
-    folds = [*deal(n, m, 4), *[np.empty(0, int)] * m]
-    for fold in range(m):
-        assert_array_equal(fold_of(n, m, fold, 4), folds[fold])
 
 
 def test_folds_are_dealt_at_random():

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, random_array
 from scipy.special import expit
 
 from mpu_cli.core.features import Features
-from mpu_cli.core.model.stacking import LinearModel
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import LEAST, Top
 from mpu_cli.core.weights import WeightRows
 from mpu_cli.runtime.options import KERNELS

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from mpu_cli.core.train.algorithm import Options
+from mpu_cli.core.options import Options
 from mpu_cli.core.verified_labels import Verdict, VerifiedLabels
 from tests.core.simulated import hide, linear_problem
 

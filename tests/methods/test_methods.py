@@ -7,8 +7,9 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 from mpu_cli import methods
+from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
-from mpu_cli.core.train.algorithm import Options, train
+from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError, MpuError
 from mpu_cli.methods.baselines import Elkan08Options
 from mpu_cli.runtime.run import Run

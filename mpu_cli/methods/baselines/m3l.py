@@ -29,8 +29,9 @@ from scipy.special import expit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_beyond_free
-from mpu_cli.core.model.stacking import LinearModel, StackedModel
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.sample import draw
+from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.trials import WORTHWHILE, choose_cost, out_of_fold_f1
 from mpu_cli.methods.baselines import M3lLinearOptions, M3lRbfOptions
 from mpu_cli.methods.baselines.dual import Dual, LinearSpace, Space, solve

@@ -1,0 +1,86 @@
+"""One level: a linear function of the features for each label."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+from scipy.special import expit
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.kernels import kernel
+from mpu_cli.core.limits import largest, refuse_overflow
+from mpu_cli.core.predictions import Block, Predictions, Top
+from mpu_cli.core.weights import WeightRows, joined
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """One level: Pr(y^k = 1 | x) = sigma(w_k.x + b_k)."""
+
+    weights: np.ndarray | csr_array  # ndarray or csr_array of float32, shape (D, q)
+    bias: np.ndarray  # float32, shape (q,)
+
+    def probabilities(self, features: Features, run: Run = DEFAULT_RUN) -> np.ndarray:
+        """Pr(y^k = 1 | x) for every instance and label: float32, n x q; OverflowingError where a score may overflow."""
+        self.refuse_overflow(features)
+        if isinstance(self.weights, csr_array):
+            scores = (features.as_sparse() @ self.weights).toarray()
+        else:
+            scores = kernel(run).scores(features, self.weights)
+        return expit(scores + self.bias)
+
+    def top(self, features: Features, top: Top, run: Run = DEFAULT_RUN) -> csr_array:
+        """Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above."""
+        self.refuse_overflow(features)
+        largest = kernel(run).top_scores(features.as_sparse(), self._rows, self.bias, top)
+        np.maximum(expit(largest.data), np.float32(top.least), out=largest.data)  # rounded, it may just fall short
+        return largest
+
+    def predictions(self, features: Features, top: Top | None, run: Run = DEFAULT_RUN) -> Predictions:
+        """Return all probabilities, or, with `top`, the largest of each instance."""
+        return self.probabilities(features, run) if top is None else self.top(features, top, run)
+
+    def block(self, labels: Block) -> "LinearModel":
+        """Return the model of a block of labels, with dense weights."""
+        block = self.of_labels(labels)
+        return block if isinstance(block.weights, np.ndarray) else replace(block, weights=block.weights.toarray())
+
+    def of_labels(self, labels: Block) -> "LinearModel":
+        """Return the model of a subset of the labels; its weights are sparse where these are."""
+        dense = isinstance(self.weights, np.ndarray)
+        weights = self.weights[:, labels] if dense else csr_array(self._by_label[:, labels])
+        return LinearModel(weights, self.bias[labels])
+
+    def pruned(self, least: float) -> "LinearModel":
+        """Return the model with dense weights without those below this absolute value."""
+        return LinearModel(np.where(np.abs(self.weights) < np.float32(least), np.float32(0), self.weights), self.bias)
+
+    @classmethod
+    def of_blocks(cls, models: Sequence["LinearModel"], labels: Sequence[np.ndarray]) -> "LinearModel":
+        """Return the model of all labels from sparse ones of blocks of them."""
+        bias = np.empty(sum(map(len, labels)), np.float32)
+        bias[np.concatenate(labels)] = np.concatenate([model.bias for model in models])
+        return cls(joined([model.weights for model in models], labels), bias)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LinearModel, (self.weights, self.bias)  # without what is derived from them
+
+    @cached_property
+    def _by_label(self) -> csc_array:
+        return csc_array(self.weights)
+
+    @cached_property
+    def _rows(self) -> WeightRows:
+        return WeightRows.of(self.weights)
+
+    def refuse_overflow(self, features: Features) -> None:
+        """Raise OverflowingError where a score of one of the instances may overflow."""
+        refuse_overflow(features, self.weights, self.bias, self._largest_weight)
+
+    @cached_property
+    def _largest_weight(self) -> float:
+        return largest(self.weights if isinstance(self.weights, np.ndarray) else self.weights.data)

@@ -1,0 +1,346 @@
+"""The stacked model of Kong et al. 2014, Section 2.2: the figures of its algorithm, with their names.
+
+Learning, from features x^(0) = x and annotated labels s:
+
+    estimate c, choose C and eta0
+    for l = 0, ..., L:
+        learn f^(l) on (x^(l), s)
+        y^(l) = predictions of x^(l) by cross-validation
+        x^(l+1) = (x^(l), y^(l))
+    calibrate y^(L), choose thresholds
+
+Inference: y^(l) = f^(l)(x^(l)) and x^(l+1) = (x^(l), y^(l)), level by level. That is how label correlations enter. As
+features, predictions are calibrated, and multiplied by a scale.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.choose_features import choose_features
+from mpu_cli.core.features import Columns, Features
+from mpu_cli.core.instances import Instances
+from mpu_cli.core.limits import LARGEST_SUM, refuse_too_large
+from mpu_cli.core.linear_learner import FEWEST_FOLDS, LearningTask, learn, pairs_of, predict_nested, predict_out_of_fold
+from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.many_labels import side_information
+from mpu_cli.core.model.calibration import (
+    AnyCalibration,
+    BinnedCells,
+    Calibration,
+    StratifiedCalibration,
+    calibrate,
+    calibrate_binned,
+    calibrate_strata,
+)
+from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
+from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, HeldOut, Predictions, SourceModels, Top, at_least
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.rbf_features import RbfFeatures
+from mpu_cli.core.result import TrainingResult
+from mpu_cli.core.selection import choose_hyper_parameters
+from mpu_cli.core.thresholds import ComparedCells, Decision, best_threshold, decide
+from mpu_cli.core.validation import Chain, Plan, deal, default_folds
+from mpu_cli.errors import OverflowingError
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
+
+# How many levels are learned where the better number of them is taken.
+MOST_AUTOMATIC_LEVELS = 2
+# Weight of the predictions of a level as features of the next, relative to the length of instances.
+STACK_SCALE = 0.3
+# Of many labels, annotations that tell the threshold of all of them.
+_ENOUGH_ANNOTATIONS = 5_000
+
+
+def train(
+    problem: Problem,
+    options: Options,
+    run: Run = DEFAULT_RUN,
+    *,
+    hold_out_all: bool = False,
+    calibrated: bool = True,
+) -> tuple["StackedModel", TrainingResult]:
+    """Learn a stacked model of all labels, on one machine.
+
+    `problem`: q >= 1 labels, at least one of them annotated. What is estimated is estimated from those.
+    `run`: observes every step.
+    `hold_out_all`: predict all instances out of fold at the last level too, and not only as many as its thresholds
+    need.
+    `calibrated`: make probabilities of the predictions of the last level.
+    Raises DataError (c or the verified labels do not fit the labels, or there is nothing to estimate c from),
+    TooLargeError (the weights would not fit in memory), OverflowingError (weights or scores would leave the range of
+    float32).
+    """
+    if not options.uses_label_features:
+        problem = replace(problem, label_features=None)
+    own = choose_features(problem, options, run)
+    instances, (n, q) = own.instances, own.instances.labels.shape
+    is_automatic, n_levels = options.levels is None, options.levels or MOST_AUTOMATIC_LEVELS
+    refuse_too_large(instances.width, q, n_levels)
+    seconds: dict[str, float] = {}
+    run = run.timed(seconds)
+
+    chosen = own.hyper_parameters or choose_hyper_parameters(instances, options, run)  # with c
+    instances = instances.with_group_rates(chosen.estimates.group_rates)
+    x, s, c = instances.features, instances.labels, instances.frequency(chosen.rates)
+    scale = scale_of_predictions(x.mean_squared_norm())
+    top = None if q <= FEW_LABELS else Top.enough_for(instances.label_counts(), q, float(chosen.rates.mean()))
+    if is_automatic and top is not None and chosen.settings.prior:
+        n_levels = 1  # names say more of rare labels than other labels do
+    task = LearningTask(x, s, c, chosen.settings, run, side_information(instances, chosen, run), top, chosen.prune)
+    stack = Stack(instances.annotated, instances.positives_of_labels())
+    features_of = None
+    for number in range(n_levels):  # the paper's l = 0, ..., L
+        enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
+        plan = Plan.of(n, enough, chosen.settings, chosen.folds, run.seed, many=top is not None, kin=instances.kin)
+        if number:
+            features_of = None
+            if number == 1 and not plan.is_progressive:
+                features_of = _features_without(task, stack, plan, instances, chosen.folds, scale)
+            task = _extended(task, stack, scale)
+            if not (is_automatic and features_of):
+                stack.forget()
+        # Of few instances, choosing C has predicted them all out of fold.
+        stack.add(*_learn(task, plan, f"level {number}", features_of, None if number else chosen.held_out))
+    stack.drop_idle_level()
+    with run.step(Step.THRESHOLDS):
+        decision = stack.decide(options.threshold, calibrated)
+    model = replace(stack.model(decision, scale, top, instances.columns), kernel=own.rbf)
+    return model, TrainingResult.of(chosen, stack.level_f1, stack.held_out, decision, seconds)
+
+
+def scale_of_predictions(mean_squared_norm: float) -> float:
+    """Return what predictions of a level are multiplied by as features of the next."""
+    scale = float(STACK_SCALE * np.sqrt(mean_squared_norm))
+    if scale > LARGEST_SUM:
+        raise OverflowingError
+    return scale
+
+
+def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -> int:
+    """Return how many instances to predict out of fold at the last level.
+
+    Thresholds of single labels need all. One for all labels needs no more than the settings do, of many labels fewer.
+    """
+    n = len(instances)
+    if hold_out_all or options.threshold in (PER_LABEL, MACRO_F1):
+        return n
+    if len(instances.annotations) <= FEW_LABELS:
+        return options.sample
+    return min(options.sample, int(np.ceil(_ENOUGH_ANNOTATIONS * n / instances.annotations.sum())))
+
+
+def _learn(
+    task: LearningTask,
+    plan: Plan,
+    name: str,
+    features_of: Callable[[int], Features] | None,
+    predicted: HeldOut | None,
+) -> tuple[LinearModel, ComparedCells]:
+    """Learn a level from all instances, and predict them, or some, by models that have not seen them.
+
+    `features_of`: gives the features of the instances where a fold is held out; None: they are the same for all folds.
+    `predicted`: predictions of all instances that are there already.
+    """
+    if predicted is not None:
+        plan = Plan((Chain((np.arange(len(task)),)),))
+    with task.run.step(name, len(plan.whole) * len(task.blocks())) as tick:
+        model, held_out = learn(task, plan.whole, plan.larger_steps, tick)
+    if predicted is not None:
+        return model, ComparedCells(predicted, task.labels, task.frequency)
+    chains = plan.folds or plan.whole
+    rows = [chain.predicted for chain in chains if chain.predicted is not None]
+    if plan.folds:
+        with task.run.step(f"{name}, out of fold", len(rows)) as tick:
+            held_out = predict_out_of_fold(task, rows, features_of or (lambda _: task.features), tick)
+    if task.settings.prior:  # what a model has seen matters where something besides annotations teaches labels
+        learned = [chain.learned[0] for chain in chains]
+        made_by = SourceModels.learned(rows, learned, task.frequency.positives(task.labels))
+        held_out = replace(held_out, made_by=made_by)
+    return model, ComparedCells(held_out, task.labels, task.frequency)
+
+
+def _extended(task: LearningTask, below: "Stack", scale: float) -> LearningTask:
+    """Return what the next level learns, from x^(l+1) = (x^(l), y^(l))."""
+    predictions = below.held_out.probabilities
+    features = stack(task.features, predictions, scale, below.calibrate_features())
+    return replace(task, features=features, side=task.side.of_next_level(predictions, features.width))
+
+
+def _features_without(
+    task: LearningTask, below: "Stack", plan: Plan, instances: Instances, m: int | None, scale: float
+) -> Callable[[int], Features] | None:
+    """Return what gives the features of level 1 where a fold is held out, by `predict_nested`; None: what all have."""
+    out_of_fold, n = below.held_out.probabilities, len(task)
+    fold_rows = deal(n, m or default_folds(n), task.run.seed, instances.kin)
+    if not (isinstance(out_of_fold, np.ndarray) and len(fold_rows) >= FEWEST_FOLDS):
+        return None
+    with task.run.step(Step.WITHOUT_TWO_FOLDS, len(pairs_of(len(fold_rows), len(plan.folds)))) as tick:
+        nested = predict_nested(task, fold_rows, len(plan.folds), out_of_fold, tick)
+
+    def of_fold(i: int) -> Features:
+        rest = np.setdiff1d(np.arange(n), fold_rows[i], assume_unique=True)
+        seen = HeldOut(rest, nested[i][rest])
+        calibration = calibrate(*ComparedCells(seen, task.labels, task.frequency).of_labels(instances.annotated))
+        return stack(task.features, nested[i], scale, calibration)
+
+    return of_fold
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What the predictions of a level say."""
+
+    compared: ComparedCells
+    counted: BinnedCells
+    calibration: AnyCalibration | None  # what makes probabilities of its predictions
+
+
+class Stack:
+    """Levels, in the order in which they are learned.
+
+    `annotated`: the labels that are annotated somewhere.
+    `positives`: int, shape (q,): how many instances have each label.
+    `calibrations`: what makes probabilities of the predictions of each level but the last.
+    `level_f1`: micro-F1 to expect on complete labels of each level at its best pooled threshold, also of one that was
+    dropped.
+    """
+
+    def __init__(self, annotated: np.ndarray, positives: np.ndarray) -> None:
+        self._annotated, self._positives = annotated, positives
+        self.models: list[LinearModel] = []
+        self.calibrations: list[Calibration | None] = []
+        self.level_f1: list[float] = []
+        self._learned: list[_Learned] = []  # the last one, and the one below where it may take its place
+
+    def add(self, model: LinearModel, compared: ComparedCells) -> None:
+        """Put a level on top, by its predictions of instances that it has not seen."""
+        made_by, is_dense = compared.held_out.made_by, isinstance(compared.held_out.probabilities, np.ndarray)
+        of_labels = self._annotated if made_by is None else np.arange(len(self._positives))
+        counted = BinnedCells.of(*compared.of_labels(of_labels), made_by=made_by)
+        calibration = calibrate_strata(counted if is_dense else counted.kept(), self._positives)
+        _, f1 = best_threshold(counted, calibration)
+        self.models.append(model)
+        self.level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
+        self._learned.append(_Learned(compared, counted, calibration))
+
+    def calibrate_features(self) -> Calibration | None:
+        """Return what calibrates the predictions of the last level as features of the next; of many labels, nothing."""
+        is_dense = isinstance(self.held_out.probabilities, np.ndarray)
+        self.calibrations.append(calibrate_binned(self._learned[-1].counted) if is_dense else None)
+        return self.calibrations[-1]
+
+    def forget(self) -> None:
+        """Keep the levels so far, whatever the next one is worth: what they were compared by leaves the memory."""
+        self._learned.clear()
+
+    def drop_idle_level(self) -> None:
+        """Leave out the last level where the one below is worth more, and was not forgotten."""
+        if len(self._learned) > 1 and self.level_f1[-1] < self.level_f1[-2]:
+            for of_levels in (self._learned, self.models, self.calibrations):
+                of_levels.pop()
+
+    def decide(self, criterion: str | float, calibrated: bool = True) -> Decision:
+        """Make the predictions of the last level probabilities, and choose thresholds by them."""
+        last = self._learned[-1]
+        self._learned = [last]
+        calibration = last.calibration if calibrated else None
+        threshold, _ = best_threshold(last.counted, calibration)
+        return decide(last.compared, threshold, criterion, self._annotated, calibration)
+
+    @property
+    def held_out(self) -> HeldOut:
+        """Return the predictions of the last level, which thresholds are chosen by."""
+        return self._learned[-1].compared.held_out
+
+    def model(self, decision: Decision, scale: float, top: Top | None, columns: Columns | None) -> "StackedModel":
+        """Return the model; arguments as of `StackedModel`."""
+        calibrations = (*self.calibrations, decision.calibration)
+        return StackedModel(
+            tuple(self.models), scale, decision.thresholds, calibrations=calibrations, top=top, columns=columns
+        )
+
+
+@dataclass(frozen=True)
+class StackedModel:
+    """Levels that run in turn, and a decision threshold for each label."""
+
+    # Level l has weights of shape (D' + l q, q), where D' of the D features have weights
+    levels: tuple[LinearModel, ...]
+    scale: float  # what probabilities are multiplied by when they become features
+    thresholds: np.ndarray  # float32, shape (q,): a label is predicted where its probability is at least its threshold
+    # What makes probabilities of the predictions of each level; None, or none: they are taken for such as they are.
+    # The calibration of the last level alone may be in strata.
+    calibrations: tuple[AnyCalibration | None, ...] = ()
+    top: Top | None = None  # which predictions of a level are kept, where labels are many; None: all
+    columns: Columns | None = None  # the features that have weights; None: all
+    kernel: RbfFeatures | None = None  # what makes the features of level 0 of an instance's own; None: they are its own
+
+    @property
+    def calibration(self) -> AnyCalibration | None:
+        """Return what makes probabilities of the predictions of the last level, if anything does."""
+        return self.calibrations[-1] if self.calibrations else None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features D of an instance."""
+        if self.kernel is not None:
+            return self.kernel.width
+        return self.levels[0].weights.shape[0] if self.columns is None else self.columns.width
+
+    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
+        """Pr(y^k = 1 | x) by the last level; of many labels 0 where it is not among the largest of the instance.
+
+        `matrix`: csr_array, shape (n, any), float32: features; columns beyond the model's are ignored.
+        Returns: float32, shape (n, q).
+        """
+        predictions = self.predictions(matrix, run)
+        return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
+
+    def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
+        """Return the same as an array, or, of many labels, the largest of each instance as a sparse matrix.
+
+        `most`: how many of each instance, however improbable they are. Default: the number of `top`.
+        """
+        if self.kernel is not None:
+            matrix = self.kernel.of(matrix, run)
+        features = Features.of(matrix if self.columns is None else self.columns.of(matrix), self._width)
+        last = self.top
+        if last is not None and most is not None:  # in strata, the most probable labels may not have the largest scores
+            last = Top(max(most, last.most) if self._is_in_strata else most, LEAST)
+        tops = [*[self.top] * (len(self.levels) - 1), last]
+        calibrations = self.calibrations or (None,) * len(self.levels)
+        predictions: Predictions | None = None
+        for level, top, calibration in zip(self.levels, tops, calibrations, strict=True):
+            if predictions is not None:
+                features = stack(features, predictions, self.scale)
+            predictions = level.predictions(features, top, run)
+            if calibration is not None:
+                calibration.apply(predictions)
+        assert predictions is not None
+        if most is None or isinstance(predictions, np.ndarray) or not self._is_in_strata:
+            return predictions
+        return Top(most, LEAST).of_sparse(predictions)
+
+    @property
+    def _is_in_strata(self) -> bool:
+        return isinstance(self.calibration, StratifiedCalibration)
+
+    @property
+    def _width(self) -> int:
+        return self.levels[0].weights.shape[0]
+
+
+def stack(
+    features: Features,
+    predictions: Predictions,
+    scale: float,
+    calibration: Calibration | None = None,
+) -> Features:
+    """Return x^(l) = (x^(l-1), scale * yhat^(l-1)), of calibrated dense predictions."""
+    if isinstance(predictions, np.ndarray):
+        return features.append(predictions, scale, calibration)
+    return features.append_sparse(at_least(predictions, STACKED_FROM), scale)
