@@ -17,7 +17,8 @@ from mpu_cli.core.options import Options
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import Kind, Option, RunOptions, Threads, Whole, options_of
 from mpu_cli.runtime.options import checked as checked_as
-from mpu_cli.runtime.run import Run, no_observer
+from mpu_cli.runtime.progress import no_observer
+from mpu_cli.runtime.run import Run
 
 Estimator = TypeVar("Estimator", bound=type)
 

@@ -11,9 +11,8 @@ from mpu_cli.core.problem import Problem
 from mpu_cli.core.rbf_features import RbfFeatures
 from mpu_cli.core.selection import HyperParameters, choose_hyper_parameters
 from mpu_cli.core.trials import climb
+from mpu_cli.core.work import Work, quiet
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.run import Run, no_observer
-from mpu_cli.runtime.steps import Step
 
 # By the number of features (`RbfFeatures.learned`), and how many landmarks; where the climbs along them start.
 GAMMAS, FIRST_GAMMA = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0), 1.0
@@ -41,7 +40,7 @@ class Chosen:
         return 0.0 if chosen is None or chosen.f1 is None else chosen.f1
 
 
-def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:
+def choose_features(problem: Problem, options: Options, run: Work) -> Chosen:
     """Choose features, with gamma and the number of landmarks, and with them C; parameters as for `algorithm.train`.
 
     DataError where the options ask for a kernel of data that it is not for, TooLargeError where its features would not
@@ -59,7 +58,7 @@ def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:
     refuse_large_features(len(problem), max(LANDMARKS))
     problem = replace(problem, kin=own.instances.kin)  # features of a kernel are equal up to rounding
     linear = replace(own, hyper_parameters=choose_hyper_parameters(own.instances, options, run))
-    with run.step(Step.CHOOSE_FEATURES) as tick:
+    with run.step("choose features") as tick:
         kernel = _best_kernel(problem, options, run, linear, tick)
     if options.features is None and kernel.f1 < linear.f1 + _WORTHWHILE:
         return linear
@@ -79,12 +78,12 @@ def _obstacle(instances: Instances) -> str | None:
     return None
 
 
-def _best_kernel(problem: Problem, options: Options, run: Run, linear: Chosen, tick: Callable[[], None]) -> Chosen:
+def _best_kernel(problem: Problem, options: Options, run: Work, linear: Chosen, tick: Callable[[], None]) -> Chosen:
     """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises.
 
     c and the loss are those chosen for linear features, so that neither makes a difference.
     """
-    quiet = replace(run, observe=no_observer)
+    silent = quiet(run)
     chosen = linear.hyper_parameters
     assert chosen is not None
     same_loss = replace(options, loss=chosen.settings.loss)
@@ -93,7 +92,7 @@ def _best_kernel(problem: Problem, options: Options, run: Run, linear: Chosen, t
         rbf = RbfFeatures.learned(problem.features, gamma, int(m), run.seed)
         instances = Instances.of(replace(problem, features=rbf.of(problem.features, run)))
         tick()
-        return Chosen(instances, choose_hyper_parameters(instances, same_loss, quiet, estimates=chosen.estimates), rbf)
+        return Chosen(instances, choose_hyper_parameters(instances, same_loss, silent, estimates=chosen.estimates), rbf)
 
     first = candidate(FIRST_GAMMA, FIRST_LANDMARKS)
     best = climb(lambda gamma: candidate(gamma, FIRST_LANDMARKS), GAMMAS, FIRST_GAMMA, first)

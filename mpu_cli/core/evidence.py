@@ -17,9 +17,8 @@ from mpu_cli.core.problem import Problem
 from mpu_cli.core.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.selection import Estimates, estimate_frequency, refuse_two_frequencies
 from mpu_cli.core.thresholds import Decision, chosen_thresholds, expected_f1
+from mpu_cli.core.work import Work
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.steps import Step
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Evidence:
         return self.estimates.reviewed
 
     @classmethod
-    def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Run) -> "Evidence":
+    def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Work) -> "Evidence":
         """Calibrate out-of-fold scores of any classifier, by c of the options or as it is estimated by them.
 
         Raises DataError (no label is annotated in a cell that is not ignored).
@@ -54,7 +53,7 @@ class Evidence:
         if is_estimated(options.c):
             drawn = draw_labels(population.annotations, run.seed)
             folds = options.folds or usual_folds(n, q)
-            with run.step(Step.ESTIMATE_C):
+            with run.step("estimate c"):
                 sample = Sample(population, options.sample, folds, run, drawn)
                 estimates = estimate_frequency(population, sample, run, scores=scores)
         groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)

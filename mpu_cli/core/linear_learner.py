@@ -25,8 +25,8 @@ from mpu_cli.core.validation import (
     predict_top_of_folds,
     split,
 )
+from mpu_cli.core.work import USUAL, Work
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class LearningTask:
     labels: csr_array
     frequency: LabelFrequency
     settings: Settings
-    run: Run = DEFAULT_RUN
+    run: Work = USUAL
     side: SideInformation = NO_SIDE_INFORMATION  # of these instances and labels
     top: Top | None = None  # which predictions are kept, where labels are many; None: all
     prune: float | None = None  # where labels are many, weights below this are dropped; None: weights are dense

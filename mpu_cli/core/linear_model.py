@@ -14,7 +14,7 @@ from mpu_cli.core.kernels import kernel
 from mpu_cli.core.limits import largest, refuse_overflow
 from mpu_cli.core.predictions import Block, Predictions, Top
 from mpu_cli.core.weights import WeightRows, joined
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.core.work import USUAL, Work
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class LinearModel:
     weights: np.ndarray | csr_array  # ndarray or csr_array of float32, shape (D, q)
     bias: np.ndarray  # float32, shape (q,)
 
-    def probabilities(self, features: Features, run: Run = DEFAULT_RUN) -> np.ndarray:
+    def probabilities(self, features: Features, run: Work = USUAL) -> np.ndarray:
         """Pr(y^k = 1 | x) for every instance and label: float32, n x q; OverflowingError where a score may overflow."""
         self.refuse_overflow(features)
         if isinstance(self.weights, csr_array):
@@ -33,14 +33,14 @@ class LinearModel:
             scores = kernel(run).scores(features, self.weights)
         return expit(scores + self.bias)
 
-    def top(self, features: Features, top: Top, run: Run = DEFAULT_RUN) -> csr_array:
+    def top(self, features: Features, top: Top, run: Work = USUAL) -> csr_array:
         """Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above."""
         self.refuse_overflow(features)
         largest = kernel(run).top_scores(features.as_sparse(), self._rows, self.bias, top)
         np.maximum(expit(largest.data), np.float32(top.least), out=largest.data)  # rounded, it may just fall short
         return largest
 
-    def predictions(self, features: Features, top: Top | None, run: Run = DEFAULT_RUN) -> Predictions:
+    def predictions(self, features: Features, top: Top | None, run: Work = USUAL) -> Predictions:
         """Return all probabilities, or, with `top`, the largest of each instance."""
         return self.probabilities(features, run) if top is None else self.top(features, top, run)
 

@@ -20,8 +20,7 @@ from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
 from mpu_cli.core.selection import HyperParameters
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation
-from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.steps import Step
+from mpu_cli.core.work import Work
 
 # The share of the groups that an instance is near to, times the square root of the number of instances; and random
 # groups that learn from it, by those.
@@ -36,7 +35,7 @@ def sample_negatives(
     frequency: LabelFrequency,
     settings: Settings,
     prune: float | None,
-    run: Run,
+    run: Work,
     prior: Prior | None = None,
 ) -> NegativeSample:
     """Find the groups of labels, and the instances to learn each from; there are more labels than are in a group.
@@ -75,7 +74,7 @@ def sample_negatives(
     return NegativeSample(group_of, joined_cells((n_groups, n), cells))
 
 
-def side_information(instances: Instances, chosen: HyperParameters, run: Run) -> SideInformation:
+def side_information(instances: Instances, chosen: HyperParameters, run: Work) -> SideInformation:
     """Return the prior and the negative sample of level 0."""
     settings, features, (n, q) = chosen.settings, instances.features, instances.labels.shape
     prior = None
@@ -86,6 +85,6 @@ def side_information(instances: Instances, chosen: HyperParameters, run: Run) ->
     if not is_worthwhile(n, q):
         return SideInformation(prior)
     frequency = instances.frequency(chosen.rates)
-    with run.step(Step.SHORTLIST):
+    with run.step("shortlist"):
         negatives = sample_negatives(features, instances.labels, frequency, settings, chosen.prune, run, prior)
     return SideInformation(prior, negatives)

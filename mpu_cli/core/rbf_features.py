@@ -10,8 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import with_width
+from mpu_cli.core.work import USUAL, Work
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Instances whose kernel values are in memory at a time, for each thread.
 _ROWS = 1 << 10
@@ -58,7 +58,7 @@ class RbfFeatures:
         """Number of features D of an instance."""
         return len(self.mean)
 
-    def of(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> csr_array:
+    def of(self, matrix: csr_array, run: Work = USUAL) -> csr_array:
         """Return phi of instances (n x any, float32), all of whose entries are stored: csr_array of float32, (n, m)."""
         from sklearn.metrics import pairwise
 

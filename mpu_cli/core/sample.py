@@ -24,9 +24,8 @@ from mpu_cli.core.problem import Answers, Problem, Rows
 from mpu_cli.core.repeated import kin_of
 from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
+from mpu_cli.core.work import USUAL, Work
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.steps import Step
 
 # The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices/training.md.
 _STEP_EXPONENT = 0.25
@@ -112,7 +111,7 @@ class Sample:
         population: Instances | Rows,
         size: int,
         m: int | None,
-        run: Run = DEFAULT_RUN,
+        run: Work = USUAL,
         drawn: DrawnLabels | None = None,
         label_features: csr_array | None = None,
     ) -> None:
@@ -230,7 +229,7 @@ def _narrowed(features: Features, of_labels: csr_array) -> tuple[Features, csr_a
 
 
 def draw_questions(
-    problem: Problem, n: int, validation: Validation, run: Run, scores: np.ndarray | None = None
+    problem: Problem, n: int, validation: Validation, run: Work, scores: np.ndarray | None = None
 ) -> Questions:
     """Draw at most n questions, by `core.frequency.questions.draw`; what is verified is not asked.
 
@@ -248,7 +247,7 @@ def draw_questions(
     if not tells(sample.labels, sample.verified):
         raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
     if scores is None:
-        with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
+        with run.step("out of fold", sample.m) as tick:
             probabilities = sample.naive_probabilities(tick)
     else:
         probabilities = sample.part_of(scores)

@@ -28,9 +28,8 @@ from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_se
 from mpu_cli.core.thresholds import ExpectedF1
 from mpu_cli.core.trials import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
 from mpu_cli.core.validation import leading, out_of_fold, source_models
+from mpu_cli.core.work import Work
 from mpu_cli.errors import DataError, OverflowingError
-from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.steps import Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +122,7 @@ class HyperParameters:
 def choose_hyper_parameters(
     population: Instances,
     options: Options,
-    run: Run,
+    run: Work,
     estimates: Estimates | None = None,
 ) -> HyperParameters:
     """Estimate c unless the options or an earlier choice have it, and choose the hyper-parameters that they leave free.
@@ -145,7 +144,7 @@ def choose_hyper_parameters(
         sample = _sample(population, options.sample, folds, run)
     if is_estimated(options.c) and sample is not None:
         if estimates is None:
-            with run.step(Step.ESTIMATE_C, sample.m) as tick:
+            with run.step("estimate c", sample.m) as tick:
                 estimates = estimate_frequency(population, sample, run, tick)
         sample = sample.with_group_rates(estimates.group_rates)
     estimates = estimates or Estimates(earlier=earlier_estimate(options.c), repeated=population.share_repeated)
@@ -161,7 +160,7 @@ def choose_hyper_parameters(
     settings = starting(loss)
     held_out, f1, prune = None, None, None
     if sample is not None and free:
-        with run.step(Step.CHOOSE_C if "cost" in free else Step.CHOOSE_PRIOR) as tick:
+        with run.step("choose C" if "cost" in free else "choose prior") as tick:
             starts = [settings]
             if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
                 starts += [starting(other) for other in LOSSES if other != loss]
@@ -170,7 +169,7 @@ def choose_hyper_parameters(
             choice = _choose(sample, rates, climb, run)
             settings, held_out, f1 = choice.settings, choice.held_out, choice.f1
     if sample is not None and many:
-        with run.step(Step.CHOOSE_WEIGHTS_TO_DROP):
+        with run.step("choose weights to drop"):
             prune = _choose_pruning(sample, rates, settings, run)
     return HyperParameters(
         rates=rates,
@@ -183,7 +182,7 @@ def choose_hyper_parameters(
     )
 
 
-def _sample(population: Instances, size: int, folds: int | None, run: Run) -> Sample:
+def _sample(population: Instances, size: int, folds: int | None, run: Work) -> Sample:
     drawn = draw_labels(population.annotations, run.seed)
     q = len(population.annotations) if drawn is None else len(drawn.columns)
     refuse_large_sample(min(len(population), size), q)
@@ -228,7 +227,7 @@ def refuse_two_frequencies(population: Instances, options: Options) -> None:
 def estimate_frequency(
     population: Instances,
     sample: Sample,
-    run: Run,
+    run: Work,
     tick: Callable[[], None] = lambda: None,
     scores: np.ndarray | None = None,
 ) -> Estimates:
@@ -273,7 +272,7 @@ class _Choice:
     held_out: HeldOut | None
 
 
-def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> _Choice:
+def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Work) -> _Choice:
     """Choose what is free."""
     trial = _trial(sample, rates, SELECTION_SIZE)
     choices = []
@@ -294,7 +293,7 @@ def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Run) -> _Choi
     return _Choice(settings, choice.f1, HeldOut(slice(None), probabilities, made_by))
 
 
-def _choose_pruning(sample: Sample, rates: np.ndarray, settings: Settings, run: Run) -> float:
+def _choose_pruning(sample: Sample, rates: np.ndarray, settings: Settings, run: Work) -> float:
     """Choose which weights are dropped, on the sample."""
     return choose_pruning(_trial(sample, rates, PRUNING_SIZE), sample.of_sample(settings), run)
 

@@ -43,9 +43,8 @@ from mpu_cli.core.result import TrainingResult
 from mpu_cli.core.selection import choose_hyper_parameters
 from mpu_cli.core.thresholds import ComparedCells, Decision, best_threshold, decide
 from mpu_cli.core.validation import Chain, Plan, deal, default_folds
+from mpu_cli.core.work import USUAL, Work, measured
 from mpu_cli.errors import OverflowingError
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.steps import Step
 
 # How many levels are learned where the better number of them is taken.
 MOST_AUTOMATIC_LEVELS = 2
@@ -58,7 +57,7 @@ _ENOUGH_ANNOTATIONS = 5_000
 def train(
     problem: Problem,
     options: Options,
-    run: Run = DEFAULT_RUN,
+    run: Work = USUAL,
     *,
     hold_out_all: bool = False,
     calibrated: bool = True,
@@ -81,7 +80,7 @@ def train(
     is_automatic, n_levels = options.levels is None, options.levels or MOST_AUTOMATIC_LEVELS
     refuse_too_large(instances.width, q, n_levels)
     seconds: dict[str, float] = {}
-    run = run.timed(seconds)
+    run = measured(run, seconds)
 
     chosen = own.hyper_parameters or choose_hyper_parameters(instances, options, run)  # with c
     instances = instances.with_group_rates(chosen.estimates.group_rates)
@@ -106,7 +105,7 @@ def train(
         # Of few instances, choosing C has predicted them all out of fold.
         stack.add(*_learn(task, plan, f"level {number}", features_of, None if number else chosen.held_out))
     stack.drop_idle_level()
-    with run.step(Step.THRESHOLDS):
+    with run.step("thresholds"):
         decision = stack.decide(options.threshold, calibrated)
     model = replace(stack.model(decision, scale, top, instances.columns), kernel=own.rbf)
     return model, TrainingResult.of(chosen, stack.level_f1, stack.held_out, decision, seconds)
@@ -178,7 +177,7 @@ def _features_without(
     fold_rows = deal(n, m or default_folds(n), task.run.seed, instances.kin)
     if not (isinstance(out_of_fold, np.ndarray) and len(fold_rows) >= FEWEST_FOLDS):
         return None
-    with task.run.step(Step.WITHOUT_TWO_FOLDS, len(pairs_of(len(fold_rows), len(plan.folds)))) as tick:
+    with task.run.step("level 0, without two folds", len(pairs_of(len(fold_rows), len(plan.folds)))) as tick:
         nested = predict_nested(task, fold_rows, len(plan.folds), out_of_fold, tick)
 
     def of_fold(i: int) -> Features:
@@ -291,7 +290,7 @@ class StackedModel:
             return self.kernel.width
         return self.levels[0].weights.shape[0] if self.columns is None else self.columns.width
 
-    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
+    def probabilities(self, matrix: csr_array, run: Work = USUAL) -> np.ndarray:
         """Pr(y^k = 1 | x) by the last level; of many labels 0 where it is not among the largest of the instance.
 
         `matrix`: csr_array, shape (n, any), float32: features; columns beyond the model's are ignored.
@@ -300,7 +299,7 @@ class StackedModel:
         predictions = self.predictions(matrix, run)
         return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
 
-    def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
+    def predictions(self, matrix: csr_array, run: Work = USUAL, most: int | None = None) -> Predictions:
         """Return the same as an array, or, of many labels, the largest of each instance as a sparse matrix.
 
         `most`: how many of each instance, however improbable they are. Default: the number of `top`.

@@ -20,8 +20,8 @@ from mpu_cli.core.predictions import count_positives
 from mpu_cli.core.sgd import COSTS
 from mpu_cli.core.thresholds import best_threshold, estimated_f1, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import Fold, deal, default_folds, leading, out_of_fold, predict, source_models
+from mpu_cli.core.work import USUAL, Work
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
@@ -97,7 +97,7 @@ def choose_settings(
     start: sgd.Settings,
     free: Collection[str] = ("cost", "step"),
     criterion: str | float = PU_F1,
-    run: Run = DEFAULT_RUN,
+    run: Work = USUAL,
     tick: Callable[[], None] = lambda: None,
 ) -> Choice:
     """Climb from a start along C, then along eta0, then along the prior, as long as the estimate rises.
@@ -137,7 +137,7 @@ def choose_settings(
     return best
 
 
-def choose_pruning(trial: Trial, settings: sgd.Settings, run: Run = DEFAULT_RUN) -> float:
+def choose_pruning(trial: Trial, settings: sgd.Settings, run: Work = USUAL) -> float:
     """Choose the largest weight to drop: as large as costs the estimate of micro-F1 next to nothing.
 
     The result is an absolute value, one of `CUTS` by the length of an instance.
@@ -209,7 +209,7 @@ def out_of_fold_f1(
     threshold: np.float32,
     predict: Callable[[np.ndarray, np.ndarray, float], np.ndarray],
     folds: int | None,
-    run: Run,
+    run: Work,
     tick: Callable[[], None],
     jobs: int = 1,
 ) -> Callable[[float], float]:

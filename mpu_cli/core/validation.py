@@ -28,8 +28,8 @@ from mpu_cli.core.loss import loss_named
 from mpu_cli.core.predictions import Block, SourceModels, Top
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation
+from mpu_cli.core.work import USUAL, Work
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 _ROWS = 1 << 14
 _TOP_ROWS = 1 << 11
@@ -81,7 +81,7 @@ def split(
     features: Features,
     labels: csr_array,
     rows: np.ndarray,
-    run: Run = DEFAULT_RUN,
+    run: Work = USUAL,
     side: SideInformation = NO_SIDE_INFORMATION,
 ) -> Fold:
     """Hold out these rows. Where there are no others (one instance), learn from them too."""
@@ -101,7 +101,7 @@ def out_of_fold(
     shape: tuple[int, int],
     frequency: LabelFrequency,
     settings: sgd.Settings,
-    run: Run = DEFAULT_RUN,
+    run: Work = USUAL,
     tick: Callable[[], None] = lambda: None,
     into: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -136,7 +136,7 @@ def predict_top_of_folds(
     settings: sgd.Settings,
     top: Top,
     prune: float | None,
-    run: Run = DEFAULT_RUN,
+    run: Work = USUAL,
     tick: Callable[[], None] = lambda: None,
 ) -> csr_array:
     """Predict the most probable of many labels as `out_of_fold` does, by the sparse weights of all together.
@@ -152,7 +152,7 @@ def predict_top_of_folds(
     return csr_array(vstack(predictions, format="csr")[np.argsort(np.concatenate(rows))])
 
 
-def predict_top(model: LinearModel, features: Features, rows: np.ndarray, top: Top, run: Run) -> csr_array:
+def predict_top(model: LinearModel, features: Features, rows: np.ndarray, top: Top, run: Work) -> csr_array:
     """Predict the most probable of many labels of some of the instances: float32, shape (r, q)."""
 
     def predict_rows(start: int) -> csr_array:
@@ -169,7 +169,7 @@ def predict(
     rows: np.ndarray,
     block: Block,
     into: np.ndarray,
-    run: Run = DEFAULT_RUN,
+    run: Work = USUAL,
     places: np.ndarray | None = None,
 ) -> None:
     """Predict these of all instances by the model of a block of labels.

@@ -17,8 +17,8 @@ from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.validation import deal
+from mpu_cli.core.work import USUAL, Work
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 FOLDS = 5
 # The parameters of a fold are learned from this many instances and cells at most.
@@ -50,7 +50,7 @@ class _Parameters:
 
 
 def given_other_labels(
-    probabilities: Predictions, annotated: csr_array, frequency: LabelFrequency, run: Run = DEFAULT_RUN
+    probabilities: Predictions, annotated: csr_array, frequency: LabelFrequency, run: Work = USUAL
 ) -> Predictions:
     """Return Pr(y_k=1 | x, annotations of the labels other than k) of all cells.
 

@@ -4,37 +4,16 @@ Kernels are the inner loops: NumPy's, the reference, or compiled by numba (extra
 runs in one process do not affect each other.
 """
 
-import importlib.util
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import importlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from types import ModuleType
 
 from mpu_cli.errors import MpuError
+from mpu_cli.runtime import kernels
 from mpu_cli.runtime.options import RunOptions
-
-# Called at the start of every step with its name and its number of ticks (None: unknown). It returns a context manager,
-# which is open during the step. That gives a function to call once per tick.
-Observer = Callable[[str, int | None], AbstractContextManager[Callable[[], None]]]
-
-
-def no_observer(step: str, ticks: int | None) -> AbstractContextManager[Callable[[], None]]:
-    """Show no progress."""
-    return nullcontext(lambda: None)
-
-
-def timed(observe: Observer, seconds: dict[str, float]) -> Observer:
-    """Wrap an observer so that it also stores the wall time of each step in `seconds`."""
-
-    @contextmanager
-    def step(name: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
-        start = time.perf_counter()
-        with observe(name, ticks) as tick:
-            yield tick
-        seconds[name] = time.perf_counter() - start
-
-    return step
+from mpu_cli.runtime.progress import Observer, no_observer, timed
 
 
 @dataclass(frozen=True)
@@ -48,13 +27,13 @@ class Run(RunOptions):
     observe: Observer = no_observer
 
     def __post_init__(self) -> None:
-        if self.kernel == "numba" and not _numba_installed():
+        if self.kernel == "numba" and not kernels.numba_installed():
             raise MpuError("numba is not installed; install it with: pip install numba")
 
     @property
     def compiled(self) -> bool:
         """Whether compiled kernels run; by default, if numba is installed."""
-        return _numba_installed() if self.kernel is None else self.kernel == "numba"
+        return kernels.numba_installed() if self.kernel is None else self.kernel == "numba"
 
     def choose(self, reference: ModuleType, compiled: str) -> ModuleType:
         """Return a module of inner loops: the reference, or the compiled one of that name, which is imported here."""
@@ -71,10 +50,6 @@ class Run(RunOptions):
     def timed(self, seconds: dict[str, float]) -> "Run":
         """Return a run that also stores the wall time of each step in a dictionary."""
         return replace(self, observe=timed(self.observe, seconds))
-
-
-def _numba_installed() -> bool:
-    return importlib.util.find_spec("numba") is not None
 
 
 DEFAULT_RUN = Run()

@@ -152,7 +152,7 @@ def test_steps_are_observed(problem):
 
     def observe(step, ticks):
         observed.append(step)
-        from mpu_cli.runtime.run import no_observer
+        from mpu_cli.runtime.progress import no_observer
 
         return no_observer(step, ticks)
 
