@@ -10,6 +10,8 @@ import re
 STANDARD_STREAM = "-"
 # Control characters, and those that separate lines or paragraphs.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# By which what follows, or what is before, is shown as another text than it is.
+_DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _MOST_CHARACTERS = 10_000  # of a message: the rest is what strangers have written
 _WORD = re.compile(r"\S+")
 # After the protocol of a URL: user and password, in which there is a slash where what seems to be a port is none.
@@ -86,7 +88,16 @@ def counted(count: int, noun: str) -> str:
 
 def one_line(text: str) -> str:
     """Escape control characters. File names and label names may contain any character."""
-    return CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+    return CONTROL.sub(_escaped, text)
+
+
+def for_terminal(text: str) -> str:
+    """Return the same for people to read: also what turns the direction of writing is escaped."""
+    return _DIRECTION.sub(_escaped, one_line(text))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
 
 
 class DataError(MpuError, ValueError):

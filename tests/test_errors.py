@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from mpu_cli.errors import InputError, one_line, shown, without_secrets
+from mpu_cli.errors import InputError, for_terminal, one_line, shown, without_secrets
 
 SECRET = "hunter2"
 # In a password, or in a query.
@@ -66,3 +66,10 @@ def test_of_a_long_text_the_middle_is_left_out_with_all_of_the_words_that_are_cu
 def test_characters_that_end_lines_are_escaped():
     controls = [chr(i) for i in range(sys.maxunicode) if len(f"a{chr(i)}b".splitlines()) > 1]
     assert one_line("".join(controls)).isascii()
+
+
+@pytest.mark.parametrize("turn", [chr(k) for k in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))])
+def test_what_turns_the_direction_of_writing_is_escaped_for_people(turn):
+    """It makes a name that ends in gpj.exe look like one that ends in exe.jpg; in files it stays, as part of a name."""
+    assert for_terminal(f"a{turn}gpj.exe\n") == rf"a\u{ord(turn):04x}gpj.exe\n"
+    assert one_line(f"a{turn}b") == f"a{turn}b"

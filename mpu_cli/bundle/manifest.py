@@ -99,14 +99,17 @@ def digest(values: dict[str, Any]) -> str:
 def parse(path: Path, text: bytes) -> Manifest:
     """Parse and check the manifest of a model, whose path is for messages.
 
-    Raises ModelError (it is damaged, or of a newer format version).
+    Raises ModelError (it is damaged, or of another format version).
     """
     try:
         values = json_values(text)
         version = values["format_version"]
         expect(values["format"] == "mpu model" and type(version) is int and version >= 1, "of another format")
         if version > FORMAT_VERSION:
-            raise ModelError(f"{path}: written by a newer mpu (model format {version}); install that version")
+            raise ModelError(
+                f"{path}: is of model format {version}, and this mpu reads {FORMAT_VERSION}; train the model again, or "
+                "install the mpu that wrote it"
+            )
         expect(values.pop("sha256") == digest(values), "its checksum is not that of its content")
         return _manifest(values)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
@@ -130,7 +133,7 @@ def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict[str, Any]:
     It has at most `most_marks` brackets, quotation marks and colons.
     """
     expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= most_marks, "more than numbers is in its lists")
-    values = json_value(text.decode("utf-8"), unique=True)
+    values = json_value(text.decode("utf-8"), strict=True)
     expect(isinstance(values, dict), "it is no JSON object")
     return values
 

@@ -25,7 +25,7 @@ from mpu_cli.cli.options import (
 )
 from mpu_cli.cli.printing import print_table, report_file, report_options, show
 from mpu_cli.cli.progress import counting
-from mpu_cli.errors import STANDARD_STREAM, MpuError, RejectedError, counted, one_line, without_secrets
+from mpu_cli.errors import STANDARD_STREAM, MpuError, RejectedError, counted, for_terminal, without_secrets
 from mpu_cli.evaluation.bootstrap import (
     SAMPLES_F1,
     SET_METRICS,
@@ -790,4 +790,4 @@ def print_comparison(report: "ComparisonReport") -> None:
         print_table([[f"{compared.name} minus {compared.compared_with}", "difference", "95 % from", "to"], *table])
     click.echo()
     for compared in report.compared:
-        click.echo(one_line(compared.verdict))
+        click.echo(for_terminal(compared.verdict))

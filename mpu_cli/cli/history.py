@@ -25,7 +25,11 @@ TESTED = ("test_value", "unknown_features", "labels_per_instance", "labels_expec
 
 def refuse_unappendable(path: Path) -> None:
     """Refuse a file to which nothing can be added, before any training; it is not made yet."""
-    place = path if path.exists() else path.parent
+    try:
+        path.stat()
+        place = path
+    except FileNotFoundError:
+        place = path.parent
     if path.is_dir():
         raise MpuError(f"{path}: is a directory; name a file for --history")
     if suffix := compression_named(path):
@@ -79,7 +83,7 @@ def tested(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
     try:
-        entry = json_value(line)
+        entry = json_value(line, strict=True)
     except ValueError:
         entry = None
     if not isinstance(entry, dict) or not isinstance(entry.get("time"), str):

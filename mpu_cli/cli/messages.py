@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 import click
 
-from mpu_cli.errors import MpuError, one_line, without_secrets
+from mpu_cli.errors import MpuError, for_terminal, without_secrets
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import ReadFile
 
@@ -103,7 +103,7 @@ def error(message: str) -> None:
 def warn(message: str, **counts: int) -> None:
     """Print a warning, even with ``--quiet``. In JSON, the counts become fields of their own."""
     if len(_manner.warnings) < _MOST_WARNINGS:
-        _manner.warnings.append(one_line(without_secrets(message)))
+        _manner.warnings.append(for_terminal(without_secrets(message)))
     _say("warning", f"warning: {message}", message=message, **counts)
 
 
@@ -151,7 +151,7 @@ def _say(level: str, text: str, **fields: str | float | dict[str, Any]) -> None:
     if "message" in fields:  # of people and packages, who may quote a URL
         fields["message"] = without_secrets(str(fields["message"]))
     with _without_bars():
-        click.echo(_json_line(level, fields) if _manner.as_json else one_line(without_secrets(text)), err=True)
+        click.echo(_json_line(level, fields) if _manner.as_json else for_terminal(without_secrets(text)), err=True)
 
 
 def _without_bars() -> AbstractContextManager[object]:

@@ -44,7 +44,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
 from mpu_cli.svmlight.reader import iter_chunks
-from mpu_cli.svmlight.streams import as_one, open_output, refuse_unreadable
+from mpu_cli.svmlight.streams import as_one, compression_named, open_output, refuse_unreadable
 from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
 from mpu_cli.text.records import FORMATS, format_of
 from mpu_cli.text.sidecars import refuse_other_vectorizer
@@ -421,6 +421,8 @@ def command(
     into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
     if into_folder and output == "-":
         raise click.UsageError("Predictions of several FILEs go to a directory: give -o OUT.")
+    if into_folder and not output.endswith("/") and compression_named(output):
+        raise click.UsageError(f"Predictions of several FILEs go to a directory, and {output!r} is the name of a file.")
     refuse_repeated("FILE", sources)
     in_out = in_folder(output, sources) if into_folder else {}
     targets: dict[str, str | Path] = {**in_out} if into_folder else {names[0]: output}

@@ -8,7 +8,7 @@ import click
 
 from mpu_cli.cli import messages
 from mpu_cli.cli.options import FILE, option
-from mpu_cli.errors import counted, one_line
+from mpu_cli.errors import counted, for_terminal
 from mpu_cli.runtime.report import as_json
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
@@ -73,7 +73,7 @@ def _whole(report: Any) -> dict[str, Any]:
 
 def print_table(rows: list[list[Any]]) -> None:
     """Print rows of equal length in aligned columns. The first column is aligned left, the others right."""
-    cells = [[f"{cell:.4f}" if isinstance(cell, float) else one_line(str(cell)) for cell in row] for row in rows]
+    cells = [[f"{cell:.4f}" if isinstance(cell, float) else for_terminal(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for first, *others in cells:
         line = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
@@ -175,7 +175,7 @@ def print_lines(lines: dict[str, str]) -> None:
     """Print texts, each after its name, in two columns."""
     width = max(map(len, lines)) + 2
     for name, text in lines.items():
-        click.echo(f"{name:<{width}}{one_line(text)}")
+        click.echo(f"{name:<{width}}{for_terminal(text)}")
 
 
 def frequency(

@@ -1,6 +1,7 @@
 """JSON and arrays in NumPy's format that may come from someone who is not trusted."""
 
 import json
+import math
 from ast import literal_eval
 from typing import IO, TYPE_CHECKING, Any
 
@@ -16,18 +17,19 @@ def expect(condition: bool, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
-def json_value(text: str | bytes, unique: bool = False) -> Any:
+def json_value(text: str | bytes, strict: bool = False) -> Any:
     """Return the value of a JSON text.
 
-    ValueError, whose message can be part of one for users, where it is no JSON; where a key is there twice and is to be
-    `unique`; or where lists and objects in it are nested more than `MOST_LEVELS` deep, which nobody means, and at which
-    fails whatever calls itself for what is inside: the reader of JSON, its writer, `repr`.
+    ValueError, whose message can be part of one for users, where it is no JSON; where it is `strict`, and a key is
+    there twice, or a number is not finite; or where lists and objects in it are nested more than `MOST_LEVELS` deep,
+    which nobody means, and at which fails whatever calls itself for what is inside: the reader of JSON, its writer,
+    `repr`.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_unique if unique else None)
+        value = json.loads(text, **_STRICT if strict else {})
     except RecursionError:
         raise _too_deep() from None
-    except _TwiceError:
+    except _StrictError:
         raise
     except ValueError:  # also of numbers with thousands of digits, which are none for Python
         raise ValueError("this is not JSON") from None
@@ -44,15 +46,34 @@ def json_value(text: str | bytes, unique: bool = False) -> Any:
     raise _too_deep()
 
 
-class _TwiceError(ValueError):
+class _StrictError(ValueError):
     pass
 
 
 def _unique(pairs: list[tuple[Any, ...]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise _TwiceError("a key is there twice")
+        raise _StrictError("a key is there twice")
     return values
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise _StrictError("a number is not finite")
+    return number
+
+
+def _whole(text: str) -> int:
+    _finite(text)
+    return int(text)
+
+
+_STRICT: dict[str, Any] = {
+    "object_pairs_hook": _unique,
+    "parse_float": _finite,
+    "parse_int": _whole,
+    "parse_constant": _finite,
+}
 
 
 def _too_deep() -> ValueError:

@@ -160,7 +160,7 @@ def from_json(body: bytes, limits: Limits) -> Asked:
 
     Raises HTTPException (it makes no sense (400), or has more instances than are allowed (413)).
     """
-    values = _read(lambda: json_value(body, unique=True), "the body")
+    values = _read(lambda: json_value(body, strict=True), "the body")
     if not isinstance(values, dict):
         raise HTTPException(400, "the body is no JSON object")
     _refuse_unknown(values, _FIELDS)

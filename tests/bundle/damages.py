@@ -47,9 +47,12 @@ def _calibration(predicted=(0.0, 1.0), actual=(0.0, 1.0)) -> dict:
 # Manifests that say something else; values of other types are for `test_any_value_in_the_manifest`.
 VALUES = {
     "other format": {"format": "another model"},
-    "a newer format": {"format_version": 99, "labels": ...},
+    "another format": {"format_version": 5, "labels": ...},
     "version zero": {"format_version": 0},
     "version a truth": {"format_version": True},
+    "an option infinite": {"options": {"cost": float("inf")}},
+    "an option of 400 digits": {"options": {"expected_micro_f1": 10**400}},
+    "an option beyond 64 bits": {"options": {"c_interval": [0.1, 10**309]}},
     "scale infinite": _numbers(scale=float("inf")),
     "scale not a number": _numbers(scale=float("nan")),
     "scale negative": _numbers(scale=-0.3),

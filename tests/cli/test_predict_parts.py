@@ -10,6 +10,7 @@ import time
 import pytest
 
 from tests.cli.training import QUICK, TINY, message
+from tests.golden import assert_worded
 
 LINES = TINY.splitlines(keepends=True)
 
@@ -79,6 +80,14 @@ def test_texts(run, tmp_path):
     assert run("predict", tmp_path / "all.mpu", *files, "-o", tmp_path / "out").exit_code == 0
     (once,) = set(predicted(tmp_path / "out").values())
     assert once.count(b"\n") == 3
+
+
+def test_a_directory_is_not_named_as_a_file_is(run, model, parts, tmp_path):
+    """It was made: a directory called tags.zst."""
+    result = run("predict", model, *parts, "-o", tmp_path / "tags.zst")
+    assert result.exit_code == 2
+    assert_worded(result.stderr)
+    assert not (tmp_path / "tags.zst").exists()
 
 
 def test_a_directory_is_needed(run, model, parts):

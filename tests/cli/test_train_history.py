@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.cli.training import QUICK
+from tests.cli.training import QUICK, message
 
 
 @pytest.fixture
@@ -165,3 +165,15 @@ def test_the_report_is_the_last_json_message(run, tiny):
     assert "report" not in run("train", tiny, *QUICK).stderr
     result = run("estimate-c", tiny, "--folds", 2, "--json", "--log-format", "json")
     assert json.loads(result.stderr.splitlines()[-1])["report"] == json.loads(result.stdout)
+
+
+def test_a_loop_of_links_is_refused_before_the_training(run, tiny, tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    message(run("train", tiny, *QUICK, "--history", tmp_path / "loop"))
+    assert not tiny.with_suffix(".mpu").exists()
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "1" * 400])
+def test_numbers_that_are_none_are_named(run, tmp_path, number):
+    (tmp_path / "h").write_text(f'{{"time": "2026-01-01T00:00:00", "c": {number}}}\n')
+    message(run("info", "--history", tmp_path / "h", "--json"))

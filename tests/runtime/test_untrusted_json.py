@@ -49,4 +49,4 @@ def test_what_is_no_json_is_a_value_error(text):
 def test_a_key_twice_is_refused_where_that_is_asked_for():
     assert json_value('[{"a": 1, "a": 2}]') == [{"a": 2}]
     with refused(ValueError):
-        json_value('[{"a": 1, "a": 2}]', unique=True)
+        json_value('[{"a": 1, "a": 2}]', strict=True)
