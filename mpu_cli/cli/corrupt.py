@@ -162,14 +162,6 @@ class CorruptionReport:
         return frequency_lines(np.array(list(kept), int), np.array(list(kept.values())))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lists:
-    """Files that `corrupt` writes beside its output; None: not."""
-
-    removed: str | Path | None = None  # the removed labels: lines of instance number (from 1), tab, label
-    kept: str | Path | None = None  # the share of each label that was kept, as `inputs.side_tables` reads it
-
-
 def corrupt(
     source: str | Path,
     target: str | Path,
@@ -177,8 +169,9 @@ def corrupt(
     *,
     scheme: str = "uniform",
     keep_one: bool = False,
+    removed: str | Path | None = None,
+    kept: str | Path | None = None,
     run: Run = DEFAULT_RUN,
-    lists: Lists = Lists(),
     reading: Reading = DEFAULT_READING,
 ) -> CorruptionReport:
     """Copy a file without a share of its labels. Every other byte stays the same.
@@ -192,6 +185,7 @@ def corrupt(
     `scheme`: ``uniform`` removes exactly ``round(missing_rate * labels)`` (halves to even) of all labels, see
     `UniformDraw`; ``label`` removes each label at a rate of its own, see `LabelDraw`.
     `keep_one`: whether an instance with labels keeps at least one.
+    `removed`, `kept`: where to write the removed labels, and the share of each label that was kept.
     Raises InputError (the file cannot be read, or a line breaks the grammar), MpuError (this many labels cannot be
     removed with `keep_one`, or a file cannot be written).
     """
@@ -201,12 +195,12 @@ def corrupt(
             draw = _draw(first, str(source), missing_rate, scheme, keep_one, reading, run)
         with open_again() as stream, ExitStack() as beside, open_output(target, beside) as out:
             again = Counted(stream)
-            removed_out = None if lists.removed is None else beside.enter_context(open_output(lists.removed))
+            removed_out = None if removed is None else beside.enter_context(open_output(removed))
             report = _copy(again, str(source), out, removed_out, draw, reading)
             if first.content() != again.content():
                 raise _changed(str(source))
-            if lists.kept is not None:
-                beside.enter_context(open_output(lists.kept)).write(report.frequencies())
+            if kept is not None:
+                beside.enter_context(open_output(kept)).write(report.frequencies())
     return report
 
 
@@ -315,7 +309,7 @@ def command(
     """
     refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed, "--kept": kept})
     refuse_unwritable(kept)
-    report = corrupt(source, target, missing_rate, scheme=scheme, lists=Lists(removed=removed, kept=kept), **how)
+    report = corrupt(source, target, missing_rate, scheme=scheme, removed=removed, kept=kept, **how)
     share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
     of_labels = ""
     counts = asdict(report)

@@ -117,20 +117,14 @@ class FrequencyReport:
     warnings: list[str] = field(default_factory=list)  # What to know before using the estimate.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Estimator(FrequencyOptions):
-    """How c is estimated from annotations, by cross-validation on a sample.
-
-    `method`: {"bbe", "e1", "e2", "e3"}: see `estimators.estimate`.
-    """
-
-    method: str = "bbe"
+_DEFAULTS = FrequencyOptions()
 
 
 def estimate(
     sources: Sources,
-    estimator: Estimator = Estimator(),
+    options: FrequencyOptions = _DEFAULTS,
     *,
+    method: str = "bbe",
     per_label: bool = False,
     output: str | Path | None = None,
     plan: Sequence[float] = (),
@@ -141,6 +135,7 @@ def estimate(
 
     By the features that `mpu train` chooses by default, or with the same --features, so that both say the same.
 
+    `method`: {"bbe", "e1", "e2", "e3"}: see `estimators.estimate`.
     `per_label`: whether to estimate a label frequency for each label too.
     `output`: where to write the frequency of each label, as `read_frequencies` reads it.
     `plan`: widths of intervals of c to plan a review for.
@@ -149,7 +144,7 @@ def estimate(
     """
     refuse_unwritable(output)
     data = training_set(sources, run, is_for_model=False)
-    drawn = _Drawn.of(data, estimator, per_label, run)
+    drawn = _Drawn.of(data, options, method, per_label, run)
     sample = drawn.sample
     estimated, scored = _Estimated(), None
     if not data.has_complete_sets or estimators.tells(sample.labels, sample.verified):
@@ -159,7 +154,7 @@ def estimate(
         else:
             probabilities = sample.part_of(data.scores)
         singly = per_label and not data.has_complete_sets and data.answers is None
-        estimated = drawn.estimated(probabilities, estimator.method, singly, run)
+        estimated = drawn.estimated(probabilities, method, singly, run)
         if data.answers is not None or plan:
             scored = sample.answered(probabilities, data.answers or Answers.none())
     pooled, single = estimated.pooled, estimated.single
@@ -167,7 +162,7 @@ def estimate(
     reviewed = data.reviewed_frequency(automatic, scored)
     repeated = drawn.population.share_repeated
     estimates = Estimates(estimate=pooled, reviewed=reviewed, groups=estimated.groups, repeated=repeated)
-    report, c = report_of(estimates, data, estimator.method), estimates.overall.c
+    report, c = report_of(estimates, data, method), estimates.overall.c
     q = len(data.ids)
     if reviewed is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
@@ -216,7 +211,7 @@ class _Drawn:
     pool: DrawnLabels | None  # the labels that `mpu train` estimates c by, so that both say the same; None: all
 
     @classmethod
-    def of(cls, data: TrainingData, estimator: Estimator, per_label: bool, run: Run) -> "_Drawn":
+    def of(cls, data: TrainingData, options: FrequencyOptions, method: str, per_label: bool, run: Run) -> "_Drawn":
         """Fetch the data, choose features and draw; `per_label`: all labels with enough annotations are in it."""
         q = len(data.ids)
         refuse_too_large(data.features.shape[1], q, levels=1)
@@ -225,18 +220,16 @@ class _Drawn:
             often = np.flatnonzero(data.annotations >= estimators.FEWEST_ANNOTATIONS)
             columns = np.union1d(pool.columns, often)
             each = DrawnLabels(columns, np.ones(len(columns)))
-        refuse_large_sample(min(len(data), estimator.sample), q if each is None else len(each.columns))
-        if data.groups is not None and (
-            data.has_complete_sets or data.answers is not None or estimator.method != "bbe"
-        ):
+        refuse_large_sample(min(len(data), options.sample), q if each is None else len(each.columns))
+        if data.groups is not None and (data.has_complete_sets or data.answers is not None or method != "bbe"):
             raise MpuError(
                 "c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest"
             )
-        features = estimator.features if data.scores is None else LINEAR
-        options = Options(folds=estimator.folds, sample=estimator.sample, features=features)
-        population = choose_features(data.problem, options, run).instances
-        folds = estimator.folds or usual_folds(len(data), q)
-        return cls(data, population, Sample(population, estimator.sample, folds, run, each), pool)
+        features = options.features if data.scores is None else LINEAR
+        chosen = Options(folds=options.folds, sample=options.sample, features=features)
+        population = choose_features(data.problem, chosen, run).instances
+        folds = options.folds or usual_folds(len(data), q)
+        return cls(data, population, Sample(population, options.sample, folds, run, each), pool)
 
     def estimated(self, probabilities: np.ndarray, method: str, singly: bool, run: Run) -> _Estimated:
         """Estimate c by out-of-fold probabilities of the sample; `singly`: of each label too."""
@@ -409,11 +402,11 @@ def _widths(text: str) -> tuple[float, ...]:
 @report_options
 @verbosity_options
 def command(
-    sources: "Sources",
+    sources: Sources,
     output: str | None,
     method: str,
     options: FrequencyOptions,
-    run: "Run",
+    run: Run,
     as_json: bool,
     **wanted: Any,
 ) -> None:
@@ -459,7 +452,8 @@ def command(
         raise click.UsageError("--scores stands in place of a model: leave out --features.")
     report = estimate(
         sources,
-        Estimator(method=method, **vars(options)),
+        options,
+        method=method,
         output=output,
         run=run,
         **wanted,
@@ -467,7 +461,7 @@ def command(
     give(report, as_json, _print_report)
 
 
-def _print_report(report: "FrequencyReport") -> None:
+def _print_report(report: FrequencyReport) -> None:
     if report.c is None or report.missing is None or report.interval is None:
         click.echo("label frequency c  unknown: (nearly) every annotated instance has exactly one label")
         click.echo(f"                   it is {report.c_if_one_label_each:.3f} if {report.assumption}")
@@ -487,7 +481,7 @@ def _print_report(report: "FrequencyReport") -> None:
         _print_labels(report.per_label, "" if report.c is not None else f"if {report.assumption}")
 
 
-def _print_frequency(report: "FrequencyReport", c: float, missing: float, interval: "Sequence[float]") -> None:
+def _print_frequency(report: FrequencyReport, c: float, missing: float, interval: "Sequence[float]") -> None:
     low, high = interval
     by_people = [counted(report.answers, "answer") + f", {report.yes:,} of them yes"] if report.answers else []
     if report.complete_instances is not None:
@@ -517,7 +511,7 @@ def _print_frequency(report: "FrequencyReport", c: float, missing: float, interv
         )
 
 
-def _print_labels(labels: "list[LabelFrequencyReport]", condition: str) -> None:
+def _print_labels(labels: list[LabelFrequencyReport], condition: str) -> None:
     named = any(row.name is not None for row in labels)
     rows = [
         [

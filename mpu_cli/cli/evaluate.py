@@ -111,6 +111,13 @@ class Metrics:
     naming: Naming = BESIDE
     ks: tuple[int, ...] = (1, 3, 5)  # cut-offs of the metrics at k
     threshold: float | None = None  # as for `evaluation.compare.compare`
+    # Of one file of predictions alone:
+    propensities: Propensities | None = None  # for the metrics that weigh labels by them
+    per_label: bool = False
+    by_number: bool = False
+    calibration: bool = False
+    calibration_plot: str | None = None
+    reviewed: Sequence[str] = ()
 
     def frequencies(self, truth: Source) -> Propensities | None:
         """Return the label frequencies of the truth; None where it is complete. InputError for a malformed file."""
@@ -243,29 +250,23 @@ def _propensities(path: str | Path, names: LabelNames | None = None) -> Propensi
     return Propensities.of_frequencies(file.by_label, str(path))
 
 
-@dataclass(frozen=True, kw_only=True)
-class PropensitySource:
-    """One of two files; with neither, there are no propensities."""
+def read_propensities(
+    training: str | None,
+    frequencies: str | None,
+    a: float = PROPENSITY_A,
+    b: float = PROPENSITY_B,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> Propensities | None:
+    """Return propensities by one of two files, by the options of `mpu evaluate`; None with neither.
 
-    # `training`, `a`, `b`: data, by how often each label is annotated in them, with constants as for
-    # `evaluation.propensities`
-    training: str | None = None
-    a: float = PROPENSITY_A
-    b: float = PROPENSITY_B
-    frequencies: str | None = None  # lines ``label c``, as `mpu estimate-c --output` writes them
-
-    def read(self, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN) -> Propensities | None:
-        """Return the propensities; data are read chunk by chunk.
-
-        Raises InputError (the file cannot be read, or a line is something else), MpuError (the data have too few
-        instances).
-        """
-        if self.training is not None:
-            chunks = iter_chunks(self.training, reading, run=run)
-            return Propensities.of_annotations((chunk.labels for chunk in chunks), self.a, self.b)
-        if self.frequencies is None:
-            return None
-        return _propensities(self.frequencies)
+    Raises InputError (the file cannot be read, or a line is something else), MpuError (the data have too few
+    instances).
+    """
+    if training is not None:
+        chunks = iter_chunks(training, reading, run=run)
+        return Propensities.of_annotations((chunk.labels for chunk in chunks), a, b)
+    return None if frequencies is None else _propensities(frequencies)
 
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
@@ -321,22 +322,10 @@ class EvaluationReport:
         return {name: value for name, value in sizes.items() if value is not None} | self.metrics
 
 
-@dataclass(frozen=True, kw_only=True)
-class DetailedMetrics(Metrics):
-    """What is reported of one file of predictions, and on which instances, by the options of `mpu evaluate`."""
-
-    propensities: PropensitySource | None = None  # for the metrics that weigh labels by them
-    per_label: bool = False
-    by_number: bool = False
-    calibration: bool = False
-    calibration_plot: str | None = None
-    reviewed: Sequence[str] = ()
-
-
 def evaluate(
     truth: Source,
     predictions: str,
-    metrics: DetailedMetrics = DetailedMetrics(),
+    metrics: Metrics = Metrics(),
     *,
     count: Callable[[int], None] = lambda _: None,
     reading: Reading = DEFAULT_READING,
@@ -354,9 +343,8 @@ def evaluate(
     """
     calibration = metrics.calibration or metrics.calibration_plot is not None
     all_names: LabelNames | None = None
-    propensities = None if metrics.propensities is None else metrics.propensities.read(reading, run)
     frequencies = metrics.frequencies(truth)
-    how: dict[str, Any] = {"propensities": propensities, "calibration": calibration, "c": frequencies}
+    how: dict[str, Any] = {"propensities": metrics.propensities, "calibration": calibration, "c": frequencies}
     candidate = Candidate.of(predictions, truth)
     collected = replace(ComparisonCounts.none(predictions, metrics.threshold, metrics.ks, **how), form=candidate.form)
     if metrics.reviewed:
@@ -369,7 +357,7 @@ def evaluate(
     comparison = collected.comparison()
     c = None if frequencies is None else frequencies.of_counts(comparison.label_sets)
     report = replace(build_report(comparison, metrics.names, c), intervals=intervals)
-    if propensities is not None and comparison.propensity_scored is None:
+    if metrics.propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     if calibration:
         calibrated = calibration_report(comparison)
@@ -388,7 +376,7 @@ def evaluate(
 
 
 def _reviewed_pair(
-    truth: Source, candidate: Candidate, metrics: DetailedMetrics, reading: Reading, run: Run
+    truth: Source, candidate: Candidate, metrics: Metrics, reading: Reading, run: Run
 ) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
     """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
     sidecars = Sidecars(truth)
@@ -610,7 +598,7 @@ def command(
     files: tuple[str, ...],
     candidates: tuple[str, ...],
     metrics: str | None,
-    naming: "Naming",
+    naming: Naming,
     c: float | Path | None,
     ks: tuple[int, ...],
     training: str | None,
@@ -620,7 +608,7 @@ def command(
     threshold: float,
     reviewed: tuple[str, ...],
     reading: Reading,
-    run: "Run",
+    run: Run,
     as_json: bool,
     fail_below: tuple[tuple[str, float], ...],
     **details: Any,
@@ -691,18 +679,18 @@ def command(
             raise click.BadParameter(f"{name!r} is not one of {', '.join(known)}.", param_hint="--fail-below")
 
     least = threshold if is_set("threshold") else None
-    wanted: dict[str, Any] = {"names": names, "c": c, "naming": naming, "ks": ks, "threshold": least}
+    wanted = Metrics(names=names, c=c, naming=naming, ks=ks, threshold=least, reviewed=reviewed, **details)
     if several:
         with counting("evaluating", noun="instance") as count:
-            compared = evaluate_several(truth, predictions, Metrics(**wanted), reading=reading, run=run, count=count)
+            compared = evaluate_several(truth, predictions, wanted, reading=reading, run=run, count=count)
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
         show(compared, as_json, print_comparison)
         return
-    propensities = PropensitySource(training=training, a=propensity_a, b=propensity_b, frequencies=frequencies)
-    detailed = DetailedMetrics(propensities=propensities, reviewed=reviewed, **wanted, **details)
     with counting("evaluating", noun="instance") as count:
-        report = evaluate(truth, predictions[0], detailed, reading=reading, run=run, count=count)
+        propensities = read_propensities(training, frequencies, propensity_a, propensity_b, reading, run)
+        wanted = replace(wanted, propensities=propensities)
+        report = evaluate(truth, predictions[0], wanted, reading=reading, run=run, count=count)
     if report.threshold is not None and report.uses_label_sets and not is_set("threshold"):
         warn(_CUT.format(threshold))
     if not report.true_labels:
@@ -738,7 +726,7 @@ def _refuse_propensities(training: str | None, frequencies: str | None) -> None:
         raise click.UsageError(f"--{constants[0].replace('_', '-')} needs --training.")
 
 
-def _print_report(report: "EvaluationReport") -> None:
+def _print_report(report: EvaluationReport) -> None:
     summary, corrected = report.summary(), report.corrected
     if corrected is None:
         print_table([[name, value] for name, value in summary.items()])
@@ -772,7 +760,7 @@ def _flattened(corrected: "Quality | None" = None, **row: Any) -> dict[str, Any]
     return row | {f"corrected_{name}": value for name, value in (corrected or {}).items()}
 
 
-def print_comparison(report: "ComparisonReport") -> None:
+def print_comparison(report: ComparisonReport) -> None:
     """Print the metrics of each, a column each; the differences from the first, with intervals; and the verdicts."""
     sizes: dict[str, Any] = {"instances": report.instances, "labels": report.labels}
     sizes |= {} if report.c is None else {"c": report.c}

@@ -503,7 +503,7 @@ _LISTED = 20  # files
 _PACKAGES = {"mpu": "mpu", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "numba": "numba"}
 
 
-def print_report(report: "ModelReport") -> None:
+def print_report(report: ModelReport) -> None:
     """Print the properties of a model, one on each line, then the requested labels."""
     print_lines(_lines(report))
     if report.origin is not None and report.origin.files:
@@ -514,7 +514,7 @@ def print_report(report: "ModelReport") -> None:
         _print_label(label, report)
 
 
-def _print_files(files: "list[OriginFile]") -> None:
+def _print_files(files: list[OriginFile]) -> None:
     rows = [[file["name"], _or_unknown(file["bytes"]), _or_unknown(file["sha256"])] for file in files[:_LISTED]]
     print_table([["file", "bytes", "SHA-256"], *rows])
     if len(files) > _LISTED:
@@ -525,7 +525,7 @@ def _or_unknown(value: int | str | None) -> str:
     return _NOT_RECORDED if value is None else f"{value:,}" if isinstance(value, int) else value
 
 
-def _lines(report: "ModelReport") -> dict[str, str]:
+def _lines(report: ModelReport) -> dict[str, str]:
     origin, rest = report.origin, dict(report.options)
     instances = "instances not recorded" if origin is None else counted(origin.instances, "instance")
     data = f"{instances}, {counted(report.features, 'feature')}, {counted(report.labels, 'label')}"
@@ -545,7 +545,7 @@ def _lines(report: "ModelReport") -> dict[str, str]:
     return lines | _history(origin)
 
 
-def _history(origin: "Origin | None") -> dict[str, str]:
+def _history(origin: Origin | None) -> dict[str, str]:
     if origin is None:
         return dict.fromkeys(("trained", "from", "by"), _NOT_RECORDED)
     source = origin.source or "arrays"
@@ -561,7 +561,7 @@ def _history(origin: "Origin | None") -> dict[str, str]:
     }
 
 
-def _frequency(report: "ModelReport", rest: dict[str, Any]) -> str:
+def _frequency(report: ModelReport, rest: dict[str, Any]) -> str:
     """Describe c, and remove its values from `rest`."""
     low, mean, high = report.c.lowest, report.c.mean, report.c.highest
     reviewed = rest.pop("c_by_people", None)
@@ -606,7 +606,7 @@ def _value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _print_label(label: "ModelLabelReport", report: "ModelReport") -> None:
+def _print_label(label: ModelLabelReport, report: ModelReport) -> None:
     annotated = _NOT_RECORDED if label.annotated is None else counted(label.annotated, "time")
     if label.annotated == 0:
         annotated, true = "never", "nothing tells how often"

@@ -380,9 +380,9 @@ def command(
     text_form: str | None,
     output: str,
     line_buffered: bool,
-    on: "OnCluster | None",
+    on: OnCluster | None,
     reading: Reading,
-    run: "Run",
+    run: Run,
     **of_output: Any,
 ) -> None:
     """Predict the labels of FILE with MODEL, one line per instance.
@@ -467,7 +467,7 @@ def command(
     _say(counts, trained)
 
 
-def _say(counts: "PredictionReport", trained: "TrainedModel") -> None:
+def _say(counts: PredictionReport, trained: TrainedModel) -> None:
     """Print how the data fit the model, and how much was predicted."""
     for note in counts.fitness.notes():
         info(note, unknown=counts.fitness.unknown, entries=counts.fitness.entries)
@@ -480,7 +480,7 @@ def _say(counts: "PredictionReport", trained: "TrainedModel") -> None:
     )
 
 
-def _refuse_combinations(what: "Output", on: "OnCluster | None") -> None:
+def _refuse_combinations(what: Output, on: OnCluster | None) -> None:
     """Refuse options that exclude each other, or need others."""
     if what.why and (what.form != "jsonl" or on is not None):
         raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")

@@ -182,7 +182,7 @@ def _basis(c: dict[str, Any]) -> str:
 @scores_option
 @json_option
 @verbosity_options
-def command(sources: "Sources", output: Path, table: Path | None, top: int, run: "Run", as_json: bool) -> None:
+def command(sources: Sources, output: Path, table: Path | None, top: int, run: Run, as_json: bool) -> None:
     """Write a page about what is missing from FILE.
 
     For those who decide what to do about it. One HTML file to read or print, without network or scripts: what share of
@@ -201,7 +201,7 @@ def command(sources: "Sources", output: Path, table: Path | None, top: int, run:
     give(made, as_json, partial(_say, output))
 
 
-def _say(output: Path, report: "MissingLabelsReport") -> None:
+def _say(output: Path, report: MissingLabelsReport) -> None:
     c = report.frequency
     if c.interval is None:
         info(f"how many labels are missing is unknown; see {output}")

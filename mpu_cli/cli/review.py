@@ -270,7 +270,7 @@ def command(
     output: str,
     sample: int | None,
     suggestions: str | None,
-    run: "Run",
+    run: Run,
     reading: Reading,
     **of_display: Any,
 ) -> None:

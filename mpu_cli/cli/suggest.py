@@ -535,7 +535,7 @@ def _why(fitted: Fitted, features: csr_array, listed: Cells, data: TrainingData,
 @report_options
 @verbosity_options
 def command(
-    sources: "Sources",
+    sources: Sources,
     form: str,
     top: int | None,
     min_probability: float | None,
@@ -543,7 +543,7 @@ def command(
     questions: int | None,
     fill_implied: bool,
     options: Options,
-    run: "Run",
+    run: Run,
     as_json: bool,
     **of_outputs: Any,
 ) -> None:
@@ -616,7 +616,7 @@ def command(
     give(report, as_json, _say)
 
 
-def _say_questions(report: "Asked") -> None:
+def _say_questions(report: Asked) -> None:
     before = f"; {counted(report.answered, 'answer')} before" if report.answered else ""
     info(
         f"{counted(report.questions, 'question')} on {counted(report.instances, 'instance')} and "
@@ -624,7 +624,7 @@ def _say_questions(report: "Asked") -> None:
     )
 
 
-def _say(report: "SuggestionReport") -> None:
+def _say(report: SuggestionReport) -> None:
     decided = report.judged
     if decided is not None:
         low, high = decided.interval

@@ -12,8 +12,7 @@ import numpy as np
 
 from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, provenance
-from mpu_cli.cli.acceptance import Acceptance
-from mpu_cli.cli.gate import Gate, Outcome
+from mpu_cli.cli.gate import Acceptance, Gate, Outcome
 from mpu_cli.cli.history import append, refuse_unappendable
 from mpu_cli.cli.messages import detail, is_quiet, verbosity_options
 from mpu_cli.cli.options import (
@@ -98,22 +97,15 @@ class HistoryLine:
 _DEFAULTS = Options()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Saving:
-    """How a model is saved, and what is written beside it: options of `mpu train`."""
-
-    out_of_fold: Path | None = None
-    history: Path | None = None
-    acceptance: Acceptance | None = None  # By what the new model takes the place of the present one. Default: it does.
-
-
 def train(
     sources: Sources,
     target: Path,
     options: Options = _DEFAULTS,
     *,
     on: OnCluster | None = None,
-    saving: Saving = Saving(),
+    oof: Path | None = None,
+    history: Path | None = None,
+    acceptance: Acceptance | None = None,
     run: Run = DEFAULT_RUN,
 ) -> TrainingReport:
     """Learn a model of all labels of files, and write it.
@@ -123,19 +115,21 @@ def train(
     `sources`: with `on`, the workers read the data, by their full names; the model and the predictions
     out of fold are written here.
     `options`: `c` may be the Path of a file.
+    `oof`, `history`: files for predictions out of fold, and for a line about this training.
+    `acceptance`: by what the new model takes the place of the present one. Default: it does.
     `on`: where workers read and learn. Default: this process does.
     Raises InputError, ClusterError (as of `training_set`, or the file of label frequencies cannot be read), BusyError
     (another training is at work there), MpuError (nothing can be learned from the data, or the model cannot be
     written).
     """
-    _refuse_files(sources, target, options, saving)
-    hold_out_all = saving.out_of_fold is not None
+    _refuse_files(sources, target, options, oof, history, acceptance)
+    hold_out_all = oof is not None
     seconds: dict[str, float] = {}
     with ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target))
         gate = None
-        if saving.acceptance is not None:
-            gate = Gate.opened(saving.acceptance, target, sources.reading, run.timed(seconds))
+        if acceptance is not None:
+            gate = Gate.opened(acceptance, target, sources.reading, run.timed(seconds))
         data: AnnotatedData
         if on is None:
             data = training_set(sources, run.timed(seconds))
@@ -149,8 +143,8 @@ def train(
         asked = data.resolved(options)
         fitted = data.fit(asked, run, hold_out_all)
         with run.timed(seconds).step(Step.WRITE):
-            if saving.out_of_fold is not None:
-                write_out_of_fold(saving.out_of_fold, fitted, data.ids, data.instances_of_file)
+            if oof is not None:
+                write_out_of_fold(oof, fitted, data.ids, data.instances_of_file)
             files = provenance.of_files(described.result(), sources.others())
             model = data.assembled(fitted, options, run, files)
             if gate is None:
@@ -163,28 +157,35 @@ def train(
             report = replace(report, warnings=warnings, seconds=spent, peak_bytes=peak_bytes(), acceptance=outcome)
             if outcome.accepted:
                 gate.replace_present(save, model)
-    if saving.history is not None:
-        append(saving.history, as_json(_line(report, sources)))
+    if history is not None:
+        append(history, as_json(_line(report, sources)))
     return report
 
 
-def _refuse_files(sources: Sources, target: Path, options: Any, saving: Saving) -> None:
+def _refuse_files(
+    sources: Sources,
+    target: Path,
+    options: Options,
+    oof: Path | None,
+    history: Path | None,
+    acceptance: Acceptance | None,
+) -> None:
     """Refuse, before any training, files that would overwrite each other, or that cannot be written."""
-    test = None if saving.acceptance is None else saving.acceptance.test
+    test = None if acceptance is None else acceptance.test
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
     outputs = {
         "--output": target,
-        "--oof": saving.out_of_fold,
-        "--history": saving.history,
+        "--oof": oof,
+        "--history": history,
     }
     refuse_overlaps(inputs, outputs, ("--output",))
     for name, path in sources.by_option().items():
         with suppress(OSError):
             if test is not None and path is not None and Path(path).samefile(test):
                 raise OverlapError(f"{name} and --accept-on are the same file, {test}; no training may see it")
-    refuse_unwritable(saving.out_of_fold)
-    if saving.history is not None:
-        refuse_unappendable(saving.history)
+    refuse_unwritable(oof)
+    if history is not None:
+        refuse_unappendable(history)
 
 
 def _report(
@@ -328,14 +329,15 @@ file of --label-features. Labels that have a name there, and are never annotated
 @json_option
 @verbosity_options
 def command(
-    sources: "Sources",
+    sources: Sources,
     output: Path | None,
     learning: Options,
     oof: Path | None,
-    on: "OnCluster | None",
-    run: "Run",
+    on: OnCluster | None,
+    run: Run,
     as_json: bool,
-    **of_saving: Any,
+    history: Path | None,
+    acceptance: Acceptance | None,
 ) -> None:
     """Learn a model of FILE, some of whose labels may be missing.
 
@@ -357,12 +359,11 @@ def command(
         output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
-    saving = Saving(out_of_fold=oof, **of_saving)
-    if "-" in map(str, (saving.out_of_fold, saving.history)):
+    if "-" in map(str, (oof, history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if on is not None:
-        _refuse_on_cluster(sources, saving, learning)
-    done = train(sources, output, learning, on=on, saving=saving, run=run)
+        _refuse_on_cluster(sources, oof, learning)
+    done = train(sources, output, learning, on=on, oof=oof, history=history, acceptance=acceptance, run=run)
     seconds = by_name(done.seconds)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
     give(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)
@@ -371,7 +372,7 @@ def command(
         raise RejectedError(f"{output} {stays}: {done.acceptance.verdict}")
 
 
-def _refuse_on_cluster(sources: "Sources", saving: "Saving", options: Options) -> None:
+def _refuse_on_cluster(sources: Sources, oof: Path | None, options: Options) -> None:
     """Raise UsageError where an option is not for a cluster."""
     others = {
         "--features": options.features == RBF,
@@ -381,7 +382,7 @@ def _refuse_on_cluster(sources: "Sources", saving: "Saving", options: Options) -
         "--implied": sources.implied,
         "--groups": sources.groups,
         "--label-features": sources.label_features,
-        "--oof": saving.out_of_fold,
+        "--oof": oof,
     }
     if unused := [name for name, value in others.items() if value]:
         raise click.UsageError(f"{unused[0]} and --cluster exclude each other; leave out one of the two.")

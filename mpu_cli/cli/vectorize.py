@@ -588,7 +588,7 @@ def command(
         )
 
 
-def _stems(done: "VectorizationReport") -> str:
+def _stems(done: VectorizationReport) -> str:
     """Return the languages of the stems; of several, with the number of texts in each."""
     if "," not in done.stem:
         return done.stem

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from mpu_cli.cli import corrupt as command
-from mpu_cli.cli.corrupt import Lists, corrupt
+from mpu_cli.cli.corrupt import corrupt
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
@@ -32,7 +32,7 @@ def label_sets(path) -> list[set[int]]:
 @pytest.mark.parametrize(("rate", "removed"), [(0, 0), (0.1, 1), (0.25, 3), (0.375, 4), (0.625, 8), (0.9, 11), (1, 12)])
 def test_uniform_removes_exactly_the_share(source, tmp_path, rate, removed):
     for seed in range(5):
-        report = corrupt(source, tmp_path / "out", rate, run=Run(seed=seed), lists=Lists(removed=tmp_path / "removed"))
+        report = corrupt(source, tmp_path / "out", rate, run=Run(seed=seed), removed=tmp_path / "removed")
         before, after = label_sets(source), label_sets(tmp_path / "out")
         assert (report.instances, report.labels, report.removed) == (9, 12, removed)
         assert sum(map(len, after)) == 12 - removed
@@ -106,7 +106,7 @@ def test_compressed_and_piped_input_give_the_same(source, tmp_path):
 def test_a_bad_line_leaves_nothing(tmp_path):
     (tmp_path / "in").write_bytes(b"1 1:1\n" * 10 + b"1 1:x\n")
     with pytest.raises(InputError) as caught:
-        corrupt(tmp_path / "in", tmp_path / "out", 0.5, lists=Lists(removed=tmp_path / "removed"))
+        corrupt(tmp_path / "in", tmp_path / "out", 0.5, removed=tmp_path / "removed")
     assert caught.value.line == 11
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
@@ -135,7 +135,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     for repeats in (20_000, 100_000):  # either is many more blocks than are read ahead
         (tmp_path / "in").write_bytes(line * repeats)
         tracemalloc.start()
-        corrupt(tmp_path / "in", tmp_path / "out", 0.5, lists=Lists(removed=tmp_path / "removed"))
+        corrupt(tmp_path / "in", tmp_path / "out", 0.5, removed=tmp_path / "removed")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     # How many threads are at their peak at the same time is chance; what is kept of the larger file would not be.

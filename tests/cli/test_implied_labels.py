@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.cli.estimate_c import Estimator, estimate
+from mpu_cli.cli.estimate_c import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import from_review
+from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.inputs.training_data import Sources
 from tests.core.simulated import as_features, hide
@@ -16,7 +17,7 @@ from tests.slow import slow, slow_uncompiled
 from tests.svm import lines
 
 N, D = 1500, 20
-LINEAR = Estimator(features="linear")  # the labels are, and the choice of a kernel takes long
+LINEAR = FrequencyOptions(features="linear")  # the labels are, and the choice of a kernel takes long
 RULES = {1: 7, 2: 7, 3: 7, 4: 8, 5: 8, 6: 8, 7: 9, 8: 9}
 
 
