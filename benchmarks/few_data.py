@@ -25,8 +25,7 @@ from benchmarks import losing
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.experiment.cell import fit_and_predict, tune
-from mpu_cli.experiment.design import remove_labels
-from mpu_cli.methods import METHODS
+from mpu_cli.experiment.removal import remove_labels
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 
@@ -34,31 +33,27 @@ SETS = ("bibtex", "reuters-topics", "yeast", "rcv1-small", "digits")
 SIZES = ("200", "500", "1000", "2000", "all")
 RATES = (0.0, 0.6, 0.8)
 DRAWS = 5
-# Method, its options where they are not the defaults, and whether its threshold is tuned.
-RIVALS = {
-    "mpu": ("mpu", {}, False),
-    "mpu, one level": ("mpu", {"levels": 1}, False),
-    "br": ("br", {}, True),
-}
+# Method, and whether its threshold is tuned.
+RIVALS = {"mpu": ("mpu", False), "mpu, one level": ("mpu:levels=1", False), "br": ("br", True)}
 _KEY = ("set", "instances", "missing", "draw", "method")
 _FOUND = ("micro_f1", "macro_f1", "c", "seconds")
 
 
 def measure(of: losing.Collection, instances: int, missing: float, draw: int, rival: str) -> tuple[float, ...]:
     """Learn and test: micro-F1, macro-F1, the c that was used, processor seconds."""
-    name, given, tuned = RIVALS[rival]
+    method, tuned = RIVALS[rival]
     rows = np.sort(np.random.default_rng(draw).permutation(of.Y.shape[0])[:instances])
     training = Dataset(remove_labels(of.Y[rows], missing, (draw,)), of.X[rows])
     test = Dataset(of.Y_test, of.X_test)
-    options, run = METHODS[name].options(**given), Run(seed=draw, jobs=1)
+    run = Run(seed=draw, jobs=1)
     start = time.process_time()
-    predicted = fit_and_predict(name, options, training, test, run)
+    predicted = fit_and_predict(method, training, test, run)
     thresholds, c = predicted.thresholds, predicted.c
     if tuned:
-        thresholds, c = tune(name, options, training, run)
+        thresholds, c = tune(method, training, run)
     seconds = time.process_time() - start
     counts = LabelSetMetrics()
-    counts.add(of.Y_test, csr_array(predicted.probabilities >= np.float32(thresholds)))
+    counts.add(of.Y_test, csr_array(predicted.scores >= np.float32(thresholds)))
     found = counts.results()
     return found["micro_f1"], found["macro_f1"], c, seconds
 

@@ -11,20 +11,14 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from mpu_cli.core.features import with_width
 from mpu_cli.experiment.cell import fit_and_predict
-from mpu_cli.experiment.design import Cell, Design, Method
+from mpu_cli.experiment.design import Cell, Design
 from mpu_cli.experiment.running import read_pooled
-from mpu_cli.methods import METHODS
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING
 
 RATES = (0.0, 0.6)
 INSTANCES, FOLDS = 6_000, 10
-COMPARED: dict[str, tuple[str, dict]] = {
-    "mpu": ("mpu", {}),
-    "br": ("br", {}),
-    "well": ("well", {}),
-    "well:graph=cosine": ("well", {"graph": "cosine"}),
-}
+COMPARED = ("mpu", "br", "well")
 NEIGHBOURS = (5, 20, 50)
 HEADER = ("", "missing", "own rule", "best threshold", "true counts", "P@1", "average precision", "area")
 
@@ -70,15 +64,15 @@ def main(files: tuple[str, ...]) -> None:
     """Print a table in Markdown."""
     run = Run(jobs=1)
     data = read_pooled(files, DEFAULT_READING, run)
-    design = Design((Method("any", "mpu"),), RATES, (INSTANCES,), FOLDS, 1)
+    design = Design(methods=COMPARED, missing_rates=RATES, instances=(INSTANCES,), folds=FOLDS, run_folds=1)
     click.echo("| " + " | ".join(HEADER) + " |\n|---|" + "---:|" * (len(HEADER) - 1))
     for rate in RATES:
-        training, test = design.split(data, Cell("any", rate, 0, INSTANCES))
+        training, test, _ = design.split(data, Cell("any", rate, 0, 0, INSTANCES))
         truth = test.labels.toarray().astype(bool)
         scored, half = {}, np.full(truth.shape[1], 0.5)
-        for name, (method, given) in COMPARED.items():
-            found = fit_and_predict(method, METHODS[method].options(**given), training, test, run)
-            scored[name] = found.probabilities, found.thresholds
+        for name in COMPARED:
+            found = fit_and_predict(name, training, test, run)
+            scored[name] = found.scores, found.thresholds
         for k in NEIGHBOURS:
             scored[f"{k} nearest"] = neighbours(training.features, training.labels, test.features, k), half
         for name, (scores, thresholds) in scored.items():

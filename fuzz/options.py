@@ -8,13 +8,11 @@ from functools import partial
 from fuzz import harness
 
 with harness.instrumented():
-    from mpu_cli import methods
     from mpu_cli.cli import corrupt, evaluate, predict
-    from mpu_cli.methods.baselines import elkan08, m3l, well
     from tests import kernels
     from tests.cli.corpus import replay
 
-LATE = corrupt, methods, predict, elkan08, m3l, well, evaluate  # which commands import when they run
+LATE = corrupt, predict, evaluate  # which commands import when they run
 
 
 def main() -> None:

@@ -102,12 +102,10 @@ def compiled():
         )
         model.probabilities(features)
 
-        from mpu_cli.methods.baselines import M3lLinearOptions, m3l
-        from mpu_cli.methods.baselines.dual import kernel
+        from mpu_cli.experiment.methods import make
 
-        m3l.train_linear(data.features, data.labels, M3lLinearOptions(cost=1.0))
-        one = np.ones((1, 1), np.float32)
-        kernel(Run()).ascend_batch(one.copy(), one, one.astype(bool), one.copy(), one, 1.0)
+        for name in ("m3l-linear", "m3l-rbf"):
+            make(f"{name}:cost=1.0", Run()).fit(data.features, data.labels)
 
 
 @pytest.fixture(scope="session")

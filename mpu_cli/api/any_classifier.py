@@ -10,12 +10,11 @@ from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli.api import arrays, learning, parameters
+from mpu_cli.api.classifiers import NEGATIVE, UNANNOTATED, learn, scores
 from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import PER_LABEL
 from mpu_cli.errors import DataError
-from mpu_cli.methods.scikit_learn import NEGATIVE, UNANNOTATED
-from mpu_cli.methods.scikit_learn.classifiers import learn, scores
 from mpu_cli.people.suggestions import Cells, Choice
 from mpu_cli.runtime.options import AUTO, Words, checked
 

@@ -10,71 +10,37 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli import methods
 from mpu_cli.cli.messages import detail, info, is_quiet, verbosity_options, warn
-from mpu_cli.cli.options import FILE, Parsed, click_type, option, reading_options, run_options
+from mpu_cli.cli.options import FILE, Parsed, option, reading_options, run_options
 from mpu_cli.cli.progress import counting
-from mpu_cli.errors import MpuError, counted
-from mpu_cli.runtime.options import Kind, Option, PerLabel, Whole, WordOr, options_of
+from mpu_cli.errors import CONTROL, MpuError, counted
+from mpu_cli.experiment.removal import SCHEMES
+from mpu_cli.runtime.options import Whole
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
-    from mpu_cli.experiment.design import Method
     from mpu_cli.runtime.run import Run
 
 _DOTS = "..."
 _MOST_RATES = 1000
 
 
-def methods_of(text: str) -> "tuple[Method, ...]":
+def methods_of(text: str) -> tuple[str, ...]:
     """Read methods separated by commas, each with its options after colons: ``mpu,mpu:levels=1:cost=30``."""
+    from mpu_cli.experiment.methods import make
+    from mpu_cli.runtime.run import DEFAULT_RUN
+
     labels = text.split(",")
     if len(set(labels)) < len(labels):
         raise ValueError("a method is there twice")
-    return tuple(map(_method, labels))
-
-
-def _method(label: str) -> "Method":
-    from mpu_cli.experiment.design import Method
-
-    name, *assignments = label.split(":")
-    if name not in methods.METHODS:
-        raise ValueError(f"{name!r} is not one of {', '.join(methods.METHODS)}")
-    if (parse := methods.METHODS[name].parse) is not None:
-        try:
-            return Method(label, name, parse(assignments))
-        except MpuError as error:
-            raise ValueError(f"{label}: {error}") from None
-    declaration = methods.METHODS[name].options
-    declared = options_of(declaration)
-    values = {}
-    for assignment in assignments:
-        key, _, text = assignment.partition("=")
-        option = declared.get(key.replace("-", "_"))
-        if option is None:
-            names = ", ".join(sorted(declared)).replace("_", "-")
-            raise ValueError(f"{label}: {key!r} is not an option of {name}; it has {names}")
-        if option.name in values:
-            raise ValueError(f"{label}: {key!r} is there twice")
-        values[option.name] = _converted(label, option, text)
-    return Method(label, name, declaration(**values))
-
-
-def _converted(label: str, option: Option, text: str) -> Any:
-    """Convert a value as the command line does for the option."""
-    written = f"--{option.name.replace('_', '-')}"
+    if CONTROL.search(text):
+        raise ValueError("the name of a method has a control character")
     try:
-        return click_type(_without_files(option.kind)).convert(text, None, None)
-    except click.BadParameter as error:
-        raise ValueError(f"{label}: {written}: {error.message}") from None
-
-
-def _without_files(kind: Kind) -> Kind:
-    """Remove the choice of a file with one number per label: the remaining labels differ from cell to cell."""
-    match kind:
-        case WordOr(words, PerLabel(number)):
-            return WordOr(words, number)
-    return kind
+        for label in labels:
+            make(label, DEFAULT_RUN)
+    except MpuError as error:
+        raise ValueError(str(error)) from None
+    return tuple(labels)
 
 
 def missing_rates_of(text: str) -> tuple[float, ...]:
@@ -167,8 +133,9 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 @option(
     "--methods",
     Parsed("method[:option=value...],...", methods_of),
-    "Methods of `mpu train`, well (Sun et al. 2010), or a classifier of scikit-learn, separated by commas. "
-    "Options follow after colons: mpu:levels=1:c=auto, sklearn:RandomForestClassifier:n_estimators=400.",
+    "Methods, separated by commas: mpu, br, elkan08, m3l-linear, m3l-rbf, well; or your own: the class Method of "
+    "a file.py, or module:Class, also a classifier of scikit-learn. Options follow after colons: mpu:levels=1:c=auto, "
+    "sklearn.ensemble:RandomForestClassifier:n_estimators=400.",
     default="mpu,br",
 )
 @option(
@@ -177,6 +144,13 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     "Shares of the training labels to remove. 0,0.1,...,0.7 means equal steps.",
     default="0,0.3,0.6",
 )
+@option(
+    "--scheme",
+    SCHEMES,
+    "How labels are removed, as by `mpu corrupt`. uniform: all alike. label: each label at a rate of its own.",
+    default="uniform",
+)
+@option("--removals", Whole(1), "Remove labels this often in each fold, at each rate. Results are means.", default=1)
 @option("--folds", Whole(2), "Cross-validation folds.", default=10)
 @option("--run-folds", Whole(1), "Use only this many of the folds as test folds. 1 means a single split. Default: all.")
 @option(
@@ -203,23 +177,23 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     "seed",
     "jobs",
     "kernel",
-    jobs="How many cells run at the same time, each in a process with one thread; -1 is one per core. Metrics do not "
-    "depend on it; measured times do.",
+    jobs="How many cells run at the same time, each on one thread; -1 is one per core. Metrics do not depend on it; "
+    "measured times do.",
 )
 @reading_options
 @verbosity_options
 def command(
-    sources: tuple[str, ...], out: Path, formats: tuple[str, ...], run: "Run", reading: Reading, **of_grid: Any
+    sources: tuple[str, ...], out: Path, formats: tuple[str, ...], run: "Run", reading: Reading, **of_design: Any
 ) -> None:
     """Compare methods by cross-validation. Labels are removed from the training folds only.
 
     The instances of all FILEs are pooled. Every method learns from the same instances with the same incomplete labels,
     and is tested on complete labels.
 
-    One training with its test is a cell. Each cell runs in its own process with one thread; -j sets how many run at the
-    same time. A cell that fails is recorded; remove its line from results.csv to have it run again. Results are saved
-    after each cell. So if the command is interrupted, run it again to continue. If all cells are done, it only writes
-    the summary and figures again.
+    One training with its test is a cell. Each cell runs on one thread; -j sets how many run at the same time. A cell
+    that fails is recorded; remove its line from results.csv to have it run again. Results are saved after each cell. So
+    if the command is interrupted, run it again to continue. If all cells are done, it only writes the summary and
+    figures again.
 
     \b
     Example:
@@ -228,15 +202,15 @@ def command(
       mpu experiment --preset paper-time news.svm --methods mpu,m3l-linear --out time
     """
     from mpu_cli.experiment import running
-    from mpu_cli.experiment.design import Grid
+    from mpu_cli.experiment.design import Design
     from mpu_cli.runtime.files import refuse_urls
 
     refuse_urls({"--out": out})
-    grid = Grid(**of_grid)
-    if grid.run_folds is not None and grid.run_folds > grid.folds:
-        raise click.UsageError(f"--run-folds {grid.run_folds} is more than --folds {grid.folds}.")
+    design = Design(**of_design, seed=run.seed)
+    if design.run_folds is not None and design.run_folds > design.folds:
+        raise click.UsageError(f"--run-folds {design.run_folds} is more than --folds {design.folds}.")
     report = running.experiment(
-        sources, out, grid, formats=formats, reading=reading, run=run, observe=partial(_cell_progress, out)
+        sources, out, design, formats=formats, reading=reading, run=run, observe=partial(_cell_progress, out)
     )
     if report.figures is None:
         warn("no figures: matplotlib is not installed; install it with: pip install matplotlib")
@@ -257,20 +231,17 @@ def command(
 
 
 @contextmanager
-def _cell_progress(out: Path, done: int, sizes: list[int]) -> Iterator[Callable[[int], None]]:
-    """Show the progress of the cells, and the time left, assumed proportional to the number of instances.
-
-    `done`, `sizes`: as for `CellObserver`.
-    """
+def _cell_progress(out: Path, done: int, left: int) -> Iterator[Callable[[], None]]:
+    """Show the progress of the cells; `done` and `left` as for `CellObserver`."""
     if done:
-        info(f"{out}: {done} of {counted(done + len(sizes), 'cell')} done already")
+        info(f"{out}: {done} of {counted(done + left, 'cell')} done already")
     finished = 0
 
-    def tick(instances: int) -> None:
+    def tick() -> None:
         nonlocal finished
         finished += 1
-        count(instances)
-        detail(f"{finished} of {counted(len(sizes), 'cell')} finished")
+        count(1)
+        detail(f"{finished} of {counted(left, 'cell')} finished")
 
-    with counting(f"training and testing {counted(len(sizes), 'cell')}", sum(sizes)) as count:
+    with counting(f"training and testing {counted(left, 'cell')}", left) as count:
         yield tick

@@ -8,71 +8,66 @@ threshold is then used for the model of all training instances.
 """
 
 import time
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import Any
+from contextlib import suppress
+from functools import cache, partial
+from typing import NamedTuple
 
-import joblib
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli import methods
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.options import Validation
-from mpu_cli.core.problem import Problem, Rows
+from mpu_cli.core.problem import Rows
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
-from mpu_cli.experiment.design import OWN, TUNED, Cell, Design, Method
+from mpu_cli.experiment.design import OWN, TUNED, Cell, Design
+from mpu_cli.experiment.methods import make
 from mpu_cli.experiment.results import Row, measure
-from mpu_cli.runtime.memory import peak_bytes
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 
+_PARTS = 5
 
-@dataclass(frozen=True)
-class Predictions:
-    """Predictions of a model, with its label frequency and times."""
 
-    probabilities: np.ndarray  # float32, shape (n, q): 0 for a label without annotation in training
-    # float32, shape (q,): thresholds of the method; infinite for a label without annotation in training
-    thresholds: np.ndarray
+class Predictions(NamedTuple):
+    """Scores of a method and its thresholds, with its label frequency and times."""
+
+    scores: np.ndarray  # float32, shape (n, q): 0 for a label without annotation in training
+    thresholds: np.ndarray | np.floating  # float32, shape (q,); infinite for a label without annotation in training
     c: float  # mean label frequency of the method
     fit_seconds: float
     predict_seconds: float
 
 
-def fit_and_predict(name: str, options: Any, training: Dataset, instances: Dataset, run: Run) -> Predictions:
+def fit_and_predict(label: str, training: Dataset, instances: Dataset, run: Run) -> Predictions:
     """Learn from training instances and predict others, from their features alone.
 
     Raises MpuError (no label is left in training, or the method cannot learn from the data).
     """
-    labels, annotated = training.occurring_labels()
+    S, annotated = training.occurring_labels()
     if not len(annotated):
         raise MpuError("no label is left in the training part")
+    method = make(label, run)
     start = time.perf_counter()
-    fitted = methods.fit(name, Problem(training.features, labels), options, run, instances.features)
-    fitted_at = time.perf_counter()
-    predicted = fitted.model.probabilities(instances.features, run)
+    method.fit(training.features, S, *([instances.features] if getattr(method, "transductive", False) else []))
+    fitted = time.perf_counter()
+    predicted = method.predict(instances.features)
     end = time.perf_counter()
     q = training.labels.shape[1]
-    probabilities = np.zeros((len(instances), q), np.float32)
-    probabilities[:, annotated] = predicted
-    thresholds = np.full(q, np.inf, np.float32)
-    thresholds[annotated] = fitted.model.thresholds
-    return Predictions(probabilities, thresholds, float(fitted.c.mean()), fitted_at - start, end - fitted_at)
+    scores, thresholds = np.zeros((len(instances), q), np.float32), np.full(q, np.inf, np.float32)
+    scores[:, annotated] = predicted
+    thresholds[annotated] = getattr(method, "threshold", 0.5)
+    c = float(np.broadcast_to(getattr(method, "c", 1.0), len(annotated)).mean())
+    return Predictions(scores, thresholds, c, fitted - start, end - fitted)
 
 
-_PARTS = 5
-
-
-def tune(name: str, options: Any, training: Dataset, run: Run) -> tuple[float, float]:
-    """Choose the threshold of a method with these options on instances with incomplete labels; return it, and c.
+def tune(label: str, training: Dataset, run: Run) -> tuple[float, float]:
+    """Choose the threshold of a method on instances with incomplete labels; return it, and c.
 
     MpuError as from `fit_and_predict`.
     """
@@ -81,65 +76,43 @@ def tune(name: str, options: Any, training: Dataset, run: Run) -> tuple[float, f
     c = estimate(sample.naive_probabilities(), sample.labels, folds=sample.fold_of_instances).c
     held_out = deal(len(training), _PARTS, run.seed)[0]
     rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)
-    predictions = fit_and_predict(name, options, training[rest], training[held_out], run)
+    predictions = fit_and_predict(label, training[rest], training[held_out], run)
     annotated = training.labels[held_out]
-    frequency = LabelFrequency.of(c, annotated.shape)
-    threshold, _ = pooled_threshold(predictions.probabilities, annotated, frequency)
+    threshold, _ = pooled_threshold(predictions.scores, annotated, LabelFrequency.of(c, annotated.shape))
     return threshold, c
 
 
-@dataclass(frozen=True)
-class Task:
-    """The arguments of a process that runs a cell."""
-
-    cell: Cell
-    method: Method
-    design: Design
-    dataset: str  # name of the data in results
-    data: Path  # the instances, as `joblib.dump` wrote a `Dataset`
-    kernel: str | None  # the inner loops, as in `Run`
-    c: float | None = None  # label frequency of the data, if their labels are incomplete before any are removed
+@cache
+def _warm(label: str, kernel: str | None) -> None:
+    """Load what a method needs, such as compiled code, and keep it out of the times that are measured."""
+    toy = Dataset(csr_array(np.eye(8, 2, dtype=bool)), csr_array(np.eye(8, dtype=np.float32)))
+    with suppress(Exception):  # so few instances may be too few
+        fit_and_predict(label, toy, toy, Run(jobs=1, kernel=kernel))
 
 
-def run(task: Task) -> list[Row]:
-    """Run a cell on one thread.
+def run(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: str | None, c: float | None) -> list[Row]:
+    """Run a cell on one thread, and return a row for each decision rule. If it fails, the rows say why.
 
-    Returns: one for each decision rule.
-    Raises MpuError (the method cannot learn from these data).
+    `dataset`: name of the data in results.
+    `c`: label frequency of the data, if their labels are incomplete before any are removed.
     """
-    data = joblib.load(task.data, mmap_mode="r")  # shared by processes
-    training, test = task.design.split(data, task.cell)
-    measured = partial(_measured, task, test, data.labels[task.design.rows(len(data), task.cell)[0]])
-    name, options = task.method.name, task.method.options
-    how = Run(seed=task.design.seed, jobs=1, kernel=task.kernel)
-    with blas_on_one_thread():
-        predictions = fit_and_predict(name, options, training, test, how)
-        rows = [measured(OWN, predictions, predictions.thresholds)]
-        if TUNED in task.design.rules:
-            start = time.perf_counter()
-            threshold, c = tune(name, options, training, how)
-            seconds = predictions.fit_seconds + time.perf_counter() - start
-            tuned = replace(predictions, c=c, fit_seconds=seconds)
-            rows.append(measured(TUNED, tuned, np.float32(threshold)))
-    return rows
-
-
-def _measured(
-    task: Task,
-    test: Dataset,
-    annotated: csr_array,
-    rule: str,
-    predictions: Predictions,
-    thresholds: np.ndarray | np.floating,
-) -> Row:
-    probabilities = predictions.probabilities
-    return Row.of(
-        task.cell,
-        task.dataset,
-        rule,
-        metrics=measure(test.labels, probabilities, probabilities >= thresholds, annotated, task.c),
-        fit_seconds=predictions.fit_seconds,
-        predict_seconds=predictions.predict_seconds,
-        peak_bytes=peak_bytes(),
-        c=predictions.c,
-    )
+    how = Run(seed=design.seed, jobs=1, kernel=kernel)
+    rows = partial(Row, cell, dataset)
+    try:
+        with blas_on_one_thread():
+            _warm(cell.method, kernel)
+            training, test, of_training = design.split(data, cell)
+            found = {OWN: fit_and_predict(cell.method, training, test, how)}
+            if TUNED in design.rules:
+                start = time.perf_counter()
+                threshold, tuned_c = tune(cell.method, training, how)
+                seconds = found[OWN].fit_seconds + time.perf_counter() - start
+                found[TUNED] = found[OWN]._replace(thresholds=np.float32(threshold), c=tuned_c, fit_seconds=seconds)
+            counted = partial(measure, test.labels, training=data.labels[of_training], c=c)
+            return [
+                rows(rule, counted(of.scores, of.scores >= of.thresholds), of.fit_seconds, of.predict_seconds, of.c)
+                for rule, of in found.items()
+            ]
+    except Exception as error:  # of a method, which may be anyone's
+        name = "" if isinstance(error, MpuError) else f"{type(error).__name__}: "
+        return [rows(rule, error=(name + " ".join(str(error).split())).rstrip(": ")) for rule in design.rules]

@@ -1,67 +1,42 @@
 """The design of an experiment: samples of instances, their folds, and the labels that are removed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from types import EllipsisType
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from mpu_cli.core.features import only_entries
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
+from mpu_cli.experiment.removal import remove_labels
 from mpu_cli.svmlight.dataset import Dataset
 
 OWN, TUNED = "own", "tuned"
 
 
 @dataclass(frozen=True)
-class Method:
-    """A method with its options."""
-
-    label: str  # its name in results: the method, and the options that were set
-    name: str  # one of `mpu_cli.methods.METHODS`
-    options: Any = None  # an instance of its options; default: all defaults
-
-
-@dataclass(frozen=True)
 class Cell:
     """One training and its test."""
 
-    method: str  # label of the method
+    method: str  # with its options, as the user wrote it: `mpu_cli.experiment.methods.make`
     missing_rate: float  # share of the training labels that is removed
     fold: int  # number of the test fold, from 0
+    removal: int  # number of the removal of labels, from 0
     instances: int  # size of the sample: instances for training and for the test together
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
-    """What is compared, before the data are read."""
-
-    # `methods`, `missing_rates`, `folds`, `tuned`: as of `Design`
-    methods: tuple[Method, ...]
-    missing_rates: tuple[float, ...]
-    folds: int = 10
-    run_folds: int | None = None  # as of `Design`; None: all folds
-    instances: tuple[int | EllipsisType, ...] | None = None  # as for `sizes_within`
-    tuned: bool = False
-
-    def design(self, available: int, seed: int) -> "Design":
-        """Return the experiment on a number of instances; errors as of `sizes_within`."""
-        sizes, folds = sizes_within(self.instances, available, self.folds), self.folds
-        return Design(self.methods, self.missing_rates, sizes, folds, self.run_folds or folds, self.tuned, seed)
-
-
-@dataclass(frozen=True)
 class Design:
     """An experiment."""
 
-    methods: tuple[Method, ...]
+    methods: tuple[str, ...]
     missing_rates: tuple[float, ...]  # from 0 to below 1
-    sizes: tuple[int, ...]  # sizes of the samples
+    # Sizes of the samples, which ascend; (1000, 2000, ...) continues by the last factor; None: all instances
+    instances: tuple[Any, ...] | None = None
     folds: int = 10  # number of folds of a sample
-    run_folds: int = 10  # number of them that are test folds, each with the other `folds` - 1 for training
+    run_folds: int | None = None  # how many of them are test folds, each with the others for training; None: all
+    removals: int = 1  # how often labels are removed, at each rate and in each fold
+    scheme: str = "uniform"  # how labels are removed, as by `mpu corrupt`
     tuned: bool = False  # whether each method is also measured with the threshold of `mpu_cli.experiment.cell`
     seed: int = 0
 
@@ -70,58 +45,38 @@ class Design:
         """The decision rules: each method's own, and the tuned threshold."""
         return (OWN, TUNED) if self.tuned else (OWN,)
 
-    def cells(self) -> list[Cell]:
-        """All cells, fold by fold, so that the finished ones are a fair comparison at any time."""
-        keys = product(self.sizes, range(self.run_folds), self.missing_rates, self.methods)
-        return [Cell(method.label, rate, fold, size) for size, fold, rate, method in keys]
+    def on(self, available: int) -> "Design":
+        """Return the experiment on a number of instances.
 
-    def split(self, data: Dataset, cell: Cell) -> tuple[Dataset, Dataset]:
-        """Return the training and the test instances of a cell; only the former have lost labels.
-
-        They depend on the seed, the number of instances and the fold; the removed labels depend on the missing rate
-        too. Nothing depends on the method. A larger sample contains a smaller one.
+        MpuError where a size exceeds the number of instances, or is less than the number of folds.
         """
-        of_training, of_test = self.rows(len(data), cell)
-        training, test = data[of_training], data[of_test]
-        left = remove_labels(training.labels, cell.missing_rate, (self.seed, cell.fold))
-        return Dataset(left, training.features), test
-
-    def rows(self, n: int, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
-        """Return which of n instances are for training, and which for the test."""
-        drawn = np.sort(np.random.default_rng(self.seed).permutation(n)[: cell.instances])
-        held_out = deal(len(drawn), self.folds, self.seed)[cell.fold]
-        return np.delete(drawn, held_out), drawn[held_out]
-
-
-def sizes_within(asked: tuple[int | EllipsisType, ...] | None, available: int, folds: int) -> tuple[int, ...]:
-    """Return the sizes of the samples to draw from the available instances.
-
-    Those asked for ascend, and ``(1000, 2000, ...)`` continues by the last factor while there are instances; None: all.
-    MpuError where a size exceeds the number of instances, or is less than the number of folds.
-    """
-    if asked is None:
-        sizes = [available]
-    else:
-        sizes = [size for size in asked if not isinstance(size, EllipsisType)]
+        asked = (available,) if self.instances is None else self.instances
+        sizes = [size for size in asked if size is not ...]
         if len(sizes) < len(asked):
             while (larger := sizes[-1] * sizes[-1] // sizes[-2]) <= available:
                 sizes.append(larger)
             sizes = [size for size in sizes if size <= available] or sizes
-    if sizes[-1] > available:
-        raise MpuError(f"the files have {available:,} instances, not {sizes[-1]:,}; give fewer --instances")
-    if sizes[0] < folds:
-        raise MpuError(f"{sizes[0]} instances are too few for {folds} folds")
-    return tuple(sizes)
+        if sizes[-1] > available:
+            raise MpuError(f"the files have {available:,} instances, not {sizes[-1]:,}; give fewer --instances")
+        if sizes[0] < self.folds:
+            raise MpuError(f"{sizes[0]} instances are too few for {self.folds} folds")
+        return replace(self, instances=tuple(sizes), run_folds=self.run_folds or self.folds)
 
+    def cells(self) -> list[Cell]:
+        """All cells, fold by fold, so that the finished ones are a fair comparison at any time."""
+        assert self.instances is not None and self.run_folds is not None  # of a design `on` instances
+        keys = product(self.instances, range(self.run_folds), range(self.removals), self.missing_rates, self.methods)
+        return [Cell(method, rate, fold, removal, size) for size, fold, removal, rate, method in keys]
 
-def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...]) -> csr_array:
-    """Remove ``round(missing_rate * labels)`` of all labels (halves to even), every such subset equally likely.
+    def split(self, data: Dataset, cell: Cell) -> tuple[Dataset, Dataset, np.ndarray]:
+        """Return the training and the test instances of a cell, and which are the former; these have lost labels.
 
-    With the same seed, labels removed at one rate are also removed at a higher one. So a curve over rates does not vary
-    by the draw. (`mpu corrupt`, which never has all labels in memory, cannot do this.) Labels are csr_array of bool,
-    shape (n, q), before and after.
-    """
-    order = np.random.default_rng(seed).permutation(labels.nnz)
-    keep = np.ones(labels.nnz, bool)
-    keep[order[: round(missing_rate * labels.nnz)]] = False
-    return only_entries(labels, keep)
+        They depend on the seed, the number of instances and the fold; the removed labels depend on the missing rate and
+        the removal too. Nothing depends on the method. A larger sample contains a smaller one.
+        """
+        drawn = np.sort(np.random.default_rng(self.seed).permutation(len(data))[: cell.instances])
+        held_out = deal(len(drawn), self.folds, self.seed)[cell.fold]
+        rows = np.delete(drawn, held_out)
+        seed = (self.seed, cell.fold, *([cell.removal] if cell.removal else []))
+        left = remove_labels(data.labels[rows], cell.missing_rate, seed, self.scheme)
+        return Dataset(left, data.features[rows]), data[drawn[held_out]], rows

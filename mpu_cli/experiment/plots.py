@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from mpu_cli.experiment.design import TUNED
-from mpu_cli.experiment.results import Row
+from mpu_cli.experiment.results import Row, write
 from mpu_cli.experiment.summary import Panel, fit_power_law, fit_seconds, panels, short_names
-from mpu_cli.runtime.figures import image, new_figure
+from mpu_cli.runtime.figures import image, literal, new_figure
 
 FORMATS = ("png", "svg", "pdf")
 _MARKERS = "osD^v<>Pp*Xh"
@@ -68,7 +68,7 @@ def _metric_figure(panel: Panel, metric: str, name: str, dataset: str) -> Figure
     bars = f"mean and standard deviation over {panel.folds} folds" if panel.folds > 1 else "one fold"
     figure, axes = _figure(
         len(panel.methods),
-        title=f"{dataset}, {panel.instances:,} instances\n{bars}",
+        title=f"{literal(dataset)}, {panel.instances:,} instances\n{bars}",
         xlabel="training labels missing, %",
         ylabel=name,
     )
@@ -84,7 +84,7 @@ def _metric_figure(panel: Panel, metric: str, name: str, dataset: str) -> Figure
             rates + (i - (len(panel.methods) - 1) / 2) * between,
             means,
             np.nan_to_num(spread) if panel.folds > 1 else None,
-            label=names[method],
+            label=literal(names[method]),
             marker=marker,
             linestyle=line,
             color=colour,
@@ -99,7 +99,7 @@ def _metric_figure(panel: Panel, metric: str, name: str, dataset: str) -> Figure
 def _time_figure(seconds: dict[str, dict[int, float]], dataset: str) -> Figure:
     """Plot training time against the number of instances on log axes, with a fitted power law per method."""
     figure, axes = _figure(
-        len(seconds), title=dataset, xlabel="instances", ylabel="training time, s", xscale="log", yscale="log"
+        len(seconds), title=literal(dataset), xlabel="instances", ylabel="training time, s", xscale="log", yscale="log"
     )
     names = short_names(list(seconds))
     for i, ((method, by_size), marker, line, colour) in enumerate(
@@ -110,10 +110,10 @@ def _time_figure(seconds: dict[str, dict[int, float]], dataset: str) -> Figure:
         if len(sizes) > 1:
             law = fit_power_law(sizes, times)
             axes.plot(sizes, law(np.asarray(sizes)), color=colour, linestyle=line)
-            axes.plot([], [], marker, linestyle=line, label=f"{names[method]}: n^{law.exponent:.2f}", **style)
+            axes.plot([], [], marker, linestyle=line, label=f"{literal(names[method])}: n^{law.exponent:.2f}", **style)
             axes.plot(sizes, times, marker, **style)
         else:
-            axes.plot(sizes, times, marker, label=names[method], **style)
+            axes.plot(sizes, times, marker, label=literal(names[method]), **style)
     every = _every_kth(np.unique([size for by_size in seconds.values() for size in by_size]), 5)
     axes.set_xticks(every, [f"{size:,}" for size in every])
     axes.xaxis.set_minor_locator(NullLocator())
@@ -143,6 +143,6 @@ def _save(figure: Figure, path: Path, formats: Sequence[str]) -> list[Path]:
     written = []
     for suffix in formats:
         file = path.with_name(f"{path.name}.{suffix}")
-        file.write_bytes(image(figure, suffix, salt=path.name, dpi=300))
+        write(file, image(figure, suffix, salt=path.name, dpi=300))
         written.append(file)
     return written

@@ -1,6 +1,7 @@
 """The results of an experiment: metrics, a CSV file that grows cell by cell, and a file with the settings.
 
-The rows of a cell are on disk before the next rows are written. So an interrupted experiment can be continued.
+The rows of a cell are on disk before the next rows are written. So an interrupted experiment can be continued. Links in
+the folder are not followed.
 """
 
 import csv
@@ -9,55 +10,45 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import InputError, MpuError, one_line
 from mpu_cli.evaluation.compare import metric_names
 from mpu_cli.evaluation.incomplete import corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
 from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities, PropensityScoredMetrics
 from mpu_cli.experiment.design import Cell
-from mpu_cli.runtime.files import open_regular
+from mpu_cli.names import lines
+from mpu_cli.runtime.files import open_regular, replacing
 from mpu_cli.runtime.untrusted import json_value
-from mpu_cli.svmlight.streams import open_output
 
-# As in `mpu evaluate`.
-NAIVE = tuple(metric_names((1, 3, 5)))
 _AVERAGES = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in ("precision", "recall", "f1"))
-# Estimates on complete labels, for a test set with incomplete labels.
-CORRECTED = tuple(f"corrected_{name}" for name in _AVERAGES)
-NAMES = NAIVE + CORRECTED
+# As in `mpu evaluate`, and estimates on complete labels, for a test set with incomplete labels.
+NAMES = (*metric_names((1, 3, 5)), *(f"corrected_{name}" for name in _AVERAGES))
 
 
 def measure(
-    truth: csr_array, probabilities: np.ndarray, predicted: np.ndarray, training: csr_array, c: float | None
+    truth: csr_array, scores: np.ndarray, predicted: np.ndarray, training: csr_array, c: float | None
 ) -> dict[str, float]:
-    """Return the metrics by name: `NAIVE`, and `CORRECTED` where the labels are incomplete, with label frequency c.
+    """Return metrics by name: of `NAMES`, the corrected ones where the labels are incomplete, with label frequency c.
 
-    `truth`, `probabilities` and `predicted` are of the test instances (n x q). `training` has the labels of the
-    training instances before any were removed, for the propensities of Jain et al.; of too few there are no such
-    metrics.
+    `truth`, `scores` and `predicted` are of the test instances (n x q). `training` has the labels of the training
+    instances before any were removed, for the propensities of Jain et al.; of too few there are no such metrics.
     """
     label_sets, ranking = LabelSetMetrics(), RankingMetrics()
-    scores = csr_array(
-        (
-            probabilities.ravel(),
-            np.tile(np.arange(probabilities.shape[1]), len(probabilities)),
-            np.arange(len(probabilities) + 1) * probabilities.shape[1],
-        ),
-        shape=probabilities.shape,
-    )
+    n, q = scores.shape
+    of_all = csr_array((scores.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
     label_sets.add(truth, csr_array(predicted))
-    ranking.add(truth, scores)
+    ranking.add(truth, of_all)
     metrics = label_sets.results() | ranking.results()
     if training.shape[0] >= FEWEST_INSTANCES:
         scored = PropensityScoredMetrics(Propensities.of_annotations([training]))
-        scored.add(truth, scores)
+        scored.add(truth, of_all)
         metrics |= scored.results()
     if c is not None:
         estimates = corrected_metrics(label_sets, c)
@@ -67,42 +58,43 @@ def measure(
 
 @dataclass(frozen=True)
 class Row:
-    """The result of a cell under one decision rule. If it failed, `error` has the reason and the numbers are None."""
+    """The result of a cell under one decision rule. If it failed, `error` has the reason and the numbers are 0."""
 
+    cell: Cell
     dataset: str
-    method: str
     rule: str  # {"own", "tuned"}
-    missing_rate: float
-    fold: int
-    instances: int
-    # By name, a subset of `measures.NAMES`, on the labels of the test fold. Macro averages are over the labels that
-    # are true or predicted there. Empty if the cell failed.
+    # By name, some of `NAMES`, on the labels of the test fold. Macro averages are over the labels that are true or
+    # predicted there. Empty if the cell failed.
     metrics: dict[str, float] = field(default_factory=dict)
-    # `fit_seconds`, `predict_seconds`: wall time on one thread, without reading the data and starting the process
-    fit_seconds: float | None = None
-    predict_seconds: float | None = None
-    peak_bytes: int | None = None  # largest resident memory of the process of the cell, including libraries and data
-    c: float | None = None  # mean label frequency of the method; 1 if it has none
-    error: str = ""  # empty if the cell did not fail
+    fit_seconds: float = 0.0
+    predict_seconds: float = 0.0
+    c: float = 0.0
+    error: str = ""
+
+    def texts(self) -> list[str]:
+        """Return the values of the columns."""
+        ends = ["", "", "", self.error] if self.error else [self.fit_seconds, self.predict_seconds, self.c, ""]
+        words = lines.cell(self.dataset), lines.cell(self.cell.method), self.rule
+        numbers = list(asdict(self.cell).values())[1:]
+        return [*words, *map(str, numbers), *(str(self.metrics.get(name, "")) for name in NAMES),
+                *map(str, ends[:-1]), lines.cell(str(ends[-1]))]  # fmt: skip
 
     @classmethod
-    def of(cls, cell: Cell, dataset: str, rule: str, **values: Any) -> "Row":
-        """Make a row of a cell with these values."""
-        return cls(dataset, cell.method, rule, cell.missing_rate, cell.fold, cell.instances, **values)
+    def of(cls, texts: Sequence[str]) -> "Row":
+        """Parse a row; ValueError if it is none."""
+        values = dict(zip(HEADER, texts, strict=True))
+        (dataset, *_), (method, *_), (error, *_) = (
+            lines.meanings(values[name]) for name in ("dataset", "method", "error")
+        )
+        fold, removal, instances = (int(values[name]) for name in ("fold", "removal", "instances"))
+        cell = Cell(method, float(values["missing_rate"]), fold, removal, instances)
+        metrics = {name: float(values[name]) for name in NAMES if values[name]}
+        numbers = {} if error else {name: float(values[name]) for name in _NUMBERS}
+        return cls(cell, dataset, values["rule"], metrics, error=error, **numbers)
 
-    @property
-    def cell(self) -> Cell:
-        """The cell of this row."""
-        return Cell(self.method, self.missing_rate, self.fold, self.instances)
 
-
-_FIELDS = tuple(field.name for field in fields(Row))
-_METRICS = _FIELDS.index("metrics")
-# The columns of the file: metrics have one each.
-HEADER = (*_FIELDS[:_METRICS], *NAMES, *_FIELDS[_METRICS + 1 :])
-_INTEGERS = {"fold", "instances", "peak_bytes"}
-_WORDS = {"dataset", "method", "rule", "error"}
-_NAMES = set(NAMES)
+_NUMBERS = ("fit_seconds", "predict_seconds", "c")
+HEADER = ("dataset", "method", "rule", *list(Cell.__dataclass_fields__)[1:], *NAMES, *_NUMBERS, "error")
 
 
 def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[Row]:
@@ -111,46 +103,46 @@ def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[
     The file is created, with a header, if it does not exist. A cell is complete if it has a row for each of the rules.
     InputError where a line, other than an unfinished last one, is not a row of these cells.
     """
-    text = _kept(path) if path.exists() else b""
+    text = _kept(path)
     rows = _parse(text[: text.rfind(b"\n") + 1], path, set(cells))
     rules_of = defaultdict(set)
     for row in rows:
         rules_of[row.cell].add(row.rule)
     complete = [row for row in rows if rules_of[row.cell] == set(rules)]
-    if (wanted := _lines([HEADER, *map(_values, complete)])) != text:
-        with open_output(path) as stream:
-            stream.write(wanted)
+    if (wanted := _written([HEADER, *(row.texts() for row in complete)])) != text:
+        write(path, wanted)
     return complete
-
-
-def _kept(path: Path) -> bytes:
-    try:
-        with open_regular(path) as file:
-            return file.readall()
-    except ValueError as error:
-        raise InputError(str(path), None, f"cannot be read: {error}; give another --out") from None
 
 
 def append(path: Path, rows: Iterable[Row]) -> None:
     """Append rows. They are on disk when this returns."""
-    with path.open("ab") as stream:
-        stream.write(_lines(map(_values, rows)))
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK), "ab") as stream:
+        stream.write(_written(row.texts() for row in rows))
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def _values(row: Row) -> list[Any]:
-    return [row.metrics.get(name) if name in _NAMES else getattr(row, name) for name in HEADER]
+def write(path: Path, content: bytes) -> None:
+    """Write a file in the folder, in place of whatever has its name; MpuError where it cannot be written."""
+    try:
+        with replacing(path) as stream:
+            stream.write(content)
+    except OSError as error:
+        raise MpuError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _row(values: list[str]) -> Row:
-    """Parse a row; ValueError if it is none."""
-    values_of = {name: _value(name, value) for name, value in zip(HEADER, values, strict=True)}
-    metrics = {name: values_of.pop(name) for name in NAMES}
-    return Row(**values_of, metrics={name: value for name, value in metrics.items() if value is not None})
+def _kept(path: Path) -> bytes:
+    """Return what is in a file, nothing where there is none."""
+    try:
+        with open_regular(path) as file:
+            return file.readall()
+    except FileNotFoundError:
+        return b""
+    except ValueError as error:
+        raise InputError(str(path), None, f"cannot be read: {error}; give another --out") from None
 
 
-def _lines(rows: Iterable[Sequence[Any]]) -> bytes:
+def _written(rows: Iterable[Sequence[str]]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().encode()
@@ -163,10 +155,9 @@ def _parse(text: bytes, path: Path, cells: set[Cell]) -> list[Row]:
         if next(reader, list(HEADER)) != list(HEADER):
             raise ValueError
         for values in reader:
-            row = _row(values)
-            if row.cell not in cells:
+            rows.append(Row.of(values))
+            if rows[-1].cell not in cells:
                 raise ValueError
-            rows.append(row)
     except (ValueError, csv.Error) as error:
         raise InputError(
             str(path),
@@ -176,22 +167,14 @@ def _parse(text: bytes, path: Path, cells: set[Cell]) -> list[Row]:
     return rows
 
 
-def _value(name: str, text: str) -> Any:
-    if name in _WORDS:
-        return text
-    if not text:
-        return None
-    return int(text) if name in _INTEGERS else float(text)
-
-
 def keep_settings(path: Path, settings: dict[str, Any]) -> None:
     """Write the settings of an experiment to a JSON file, or compare them with those that it has.
 
     MpuError, which names them, where these are others.
     """
-    if not path.exists():
-        with open_output(path) as stream:
-            stream.write(json.dumps(settings, indent=2).encode() + b"\n")
+    settings = json.loads(json.dumps(settings))  # with lists for tuples
+    if not os.path.lexists(path):
+        write(path, json.dumps(settings, indent=2).encode() + b"\n")
         return
     try:
         before = dict(json_value(_kept(path)))
@@ -210,4 +193,4 @@ def keep_settings(path: Path, settings: dict[str, Any]) -> None:
 
 
 def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return one_line(",".join(map(str, value)) if isinstance(value, list) else str(value))

@@ -1,24 +1,28 @@
-"""Running an experiment: unfinished cells, each in its own process, and a report of all cells."""
+"""Running an experiment: unfinished cells in processes, and a report of all cells."""
 
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 
 import joblib
 import numpy as np
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.options import Validation
 from mpu_cli.core.problem import Rows
 from mpu_cli.core.sample import Sample
-from mpu_cli.errors import BusyError, MpuError
-from mpu_cli.experiment import cell, processes, results
-from mpu_cli.experiment.design import Cell, Design, Grid
+from mpu_cli.errors import BusyError, MpuError, one_line
+from mpu_cli.experiment import cell, results
+from mpu_cli.experiment.design import Cell, Design
 from mpu_cli.experiment.results import Row
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime import signals
@@ -29,11 +33,12 @@ from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import open_output, stem
+from mpu_cli.svmlight.streams import stem
 from mpu_cli.version import __version__
 
 # An estimate of the label frequency from here on is compatible with complete labels.
 _COMPLETE = 0.95
+RESULTS, SETTINGS, SUMMARY, LOCK = "results.csv", "settings.json", "summary.md", ".lock"
 
 
 def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
@@ -67,13 +72,9 @@ def incompleteness(data: Dataset, run: Run) -> float | None:
 
 def dataset_name(sources: Sequence[str]) -> str:
     """Return the common first words of the file names: news-train.svm and news-test.svm give news."""
-    names = [stem(source) for source in sources]
+    names = [one_line(stem(source)) for source in sources]
     words = takewhile(lambda same: len(set(same)) == 1, zip(*(name.split("-") for name in names), strict=False))
     return "-".join(word for word, *_ in words) or names[0]
-
-
-RESULTS, SETTINGS, SUMMARY = "results.csv", "settings.json", "summary.md"
-LOCK, DATA = ".lock", ".data"  # while an experiment runs
 
 
 @dataclass(frozen=True)
@@ -89,20 +90,20 @@ class ExperimentReport:
     c: float | None = None  # label frequency of the data, if their labels are clearly incomplete before any are removed
 
 
-# Called with the number of finished cells of earlier runs, and the numbers of instances of the cells that are left.
-# Returns a context for running these; its value is a function to call with the instances of each finished cell.
-CellObserver = Callable[[int, list[int]], AbstractContextManager[Callable[[int], object]]]
+# Called with the numbers of cells that earlier runs have finished, and that are left. Returns a context for running
+# these; its value is a function to call after each of them.
+CellObserver = Callable[[int, int], AbstractContextManager[Callable[[], object]]]
 
 
-def no_cell_observer(_done: int, _left: list[int]) -> AbstractContextManager[Callable[[int], object]]:
+def no_cell_observer(_done: int, _left: int) -> AbstractContextManager[Callable[[], object]]:
     """Show nothing."""
-    return nullcontext(lambda _instances: None)
+    return nullcontext(lambda: None)
 
 
 def experiment(
     sources: Sequence[str],
     folder: Path,
-    grid: Grid,
+    design: Design,
     *,
     formats: Sequence[str] = ("png", "svg"),
     reading: Reading = DEFAULT_READING,
@@ -115,21 +116,34 @@ def experiment(
     `formats`: formats of the figures: png, svg, pdf.
     `run`: its threads are the number of cells that run at a time.
     Raises InputError (a file cannot be read), BusyError (another experiment runs in the folder), MpuError (there are
-    too few instances, or the folder has results of another experiment or cannot be written to).
+    too few instances, or the folder has results of another experiment or cannot be written to, or a process was
+    killed).
     """
     with alone(folder):
         with run.step(Step.READ):
             data = read_pooled(sources, reading, run)
-        design = grid.design(len(data), run.seed)
-        name, cells = dataset_name(sources), design.cells()
-        rows, left = resume(design, data, name, folder, run)
+        design, dataset = design.on(len(data)), dataset_name(sources)
+        settings = asdict(design) | {"dataset": dataset, "data": joblib.hash(data), "version": __version__}
+        settings |= {"kernel": "numba" if run.compiled else "numpy"}
+        results.keep_settings(folder / SETTINGS, settings)
+        cells = design.cells()
+        rows = results.resume(folder / RESULTS, cells, design.rules)
+        left = [cell for cell in cells if cell not in {row.cell for row in rows}]
         c = incompleteness(data, run)
-        with observe(len(cells) - len(left), [cell.instances for cell in left]) as tick:
-            for new in run_cells(left, design, data, name, folder, run, c):
+        with observe(len(cells) - len(left), len(left)) as tick:
+            for new in _run_cells(left, design, data, dataset, run, c):
+                results.append(folder / RESULTS, new)
                 rows += new
-                tick(new[0].instances)
-        rows = in_order(rows, design)
-        summary, figures = write_report(rows, folder, c, formats)
+                tick()
+        place = {cell: i for i, cell in enumerate(cells)}
+        rows.sort(key=lambda row: place[row.cell])
+        summary = markdown(rows, c)
+        results.write(folder / SUMMARY, summary.encode())
+        figures = None
+        if find_spec("matplotlib") is not None:
+            from mpu_cli.experiment import plots
+
+            figures = plots.draw(rows, folder, formats)
     return ExperimentReport(rows, len(cells), len({row.cell for row in rows if row.error}), summary, figures, c)
 
 
@@ -146,7 +160,6 @@ def alone(folder: Path) -> Iterator[None]:
     def clear() -> None:
         if lock is not None:
             path.unlink(missing_ok=True)
-            (folder / DATA).unlink(missing_ok=True)
             os.close(lock)
         for place in made:
             with suppress(OSError):  # there is something in it
@@ -164,70 +177,41 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def resume(design: Design, data: Dataset, dataset: str, folder: Path, how: Run) -> tuple[list[Row], list[Cell]]:
-    """Return the rows of finished cells, and the cells that are left.
-
-    `dataset`: name of the data in the results.
-    `folder`: folder of the results.
-    Returns: `rows`: the results of finished cells, in the order of the design.
-    Raises MpuError (the folder has the results of another experiment).
-    """
-    settings = {
-        "dataset": dataset,
-        "data": joblib.hash(data),
-        "methods": [method.label for method in design.methods],
-        "missing_rates": list(design.missing_rates),
-        "instances": list(design.sizes),
-        "folds": design.folds,
-        "run_folds": design.run_folds,
-        "tuned": design.tuned,
-        "seed": design.seed,
-        "kernel": "numba" if how.compiled else "numpy",
-        "version": __version__,
-    }
-    results.keep_settings(folder / SETTINGS, settings)
-    cells = design.cells()
-    rows = in_order(results.resume(folder / RESULTS, cells, design.rules), design)
-    done = {row.cell for row in rows}
-    return rows, [cell for cell in cells if cell not in done]
-
-
-def in_order(rows: Sequence[Row], design: Design) -> list[Row]:
-    """Sort rows in the order of the design."""
-    place = {cell: i for i, cell in enumerate(design.cells())}
-    return sorted(rows, key=lambda row: place[row.cell])
-
-
-def run_cells(
-    cells: Sequence[Cell], design: Design, data: Dataset, dataset: str, folder: Path, how: Run, c: float | None = None
+def _run_cells(
+    cells: Sequence[Cell], design: Design, data: Dataset, dataset: str, how: Run, c: float | None
 ) -> Iterator[list[Row]]:
-    """Run cells, as many at a time as the run has threads. Yield the rows of each cell when they are on disk."""
-    methods = {method.label: method for method in design.methods}
-    shared = folder / DATA
-    if cells:
-        with open_output(shared) as stream:
-            joblib.dump(data, stream)
-    tasks = [cell.Task(one, methods[one.method], design, dataset, shared, how.kernel, c) for one in cells]
-    for task, outcome in processes.run(cell.run, tasks, threads(how.jobs)):
-        rows = outcome
-        if isinstance(outcome, processes.Failure):
-            rows = [Row.of(task.cell, dataset, rule, error=outcome.message) for rule in design.rules]
-        results.append(folder / RESULTS, rows)
-        yield rows
+    """Run cells, as many at a time as the run has threads, and yield the rows of each.
 
-
-def write_report(
-    rows: Sequence[Row], folder: Path, c: float | None = None, formats: Sequence[str] = ("png", "svg")
-) -> tuple[str, list[Path] | None]:
-    """Write the summary, and the figures if matplotlib is installed.
-
-    Returns: `figures`: the files of the figures; None without matplotlib.
+    With several at a time, each has a process, to which joblib maps the data into memory.
     """
-    summary = markdown(rows, c)
-    with open_output(folder / SUMMARY) as stream:
-        stream.write(summary.encode())
-    if find_spec("matplotlib") is None:
-        return summary, None
-    from mpu_cli.experiment import plots
+    jobs = min(threads(how.jobs), max(len(cells), 1))
+    parallel = joblib.Parallel(jobs, return_as="generator_unordered", pre_dispatch=jobs)
+    main = os.getpid()
+    # After an interruption its own tracker says that it has cleaned up.
+    quiet = "ignore::UserWarning:joblib.externals.loky.backend.resource_tracker"
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), quiet]))
+    try:
+        yield from parallel(joblib.delayed(_run_cell)(main, one, design, data, dataset, how.kernel, c) for one in cells)
+    except TerminatedWorkerError:
+        raise MpuError(
+            "a process that ran a cell was killed, perhaps for lack of memory: run the command again, with a smaller "
+            "-j, to go on"
+        ) from None
 
-    return summary, plots.draw(rows, folder, formats)
+
+def _run_cell(main: int, *arguments: object) -> list[Row]:
+    if os.getpid() != main:
+        _end_with(main)
+    return cell.run(*arguments)  # type: ignore[arg-type]
+
+
+@cache
+def _end_with(main: int) -> None:
+    """End this process soon after the main one ends, for whatever reason."""
+
+    def watch() -> None:
+        while os.getppid() == main:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -3,8 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import isnan
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import linregress
@@ -36,7 +36,6 @@ def fit_power_law(sizes: Sequence[float], seconds: Sequence[float]) -> PowerLaw:
 METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
 CORRECTED = {f"corrected_{metric}": f"{name} corrected for c" for metric, name in METRICS.items()}
 RULES = {"own": "each method's own decision rule", "tuned": "the tuned threshold for every method"}
-_MEGABYTE = 10**6
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,12 @@ class Panel:
     _rows: dict[tuple[str, float], list[Row]]
 
     def scores(self, metric: str, method: str, rate: float) -> dict[int, float]:
-        """Return a metric by fold."""
-        rows = self._rows.get((method, rate), ())
-        return {row.fold: row.metrics[metric] for row in rows if metric in row.metrics}
+        """Return a metric by fold, its mean where labels are removed several times."""
+        by_fold = defaultdict(list)
+        for row in self._rows.get((method, rate), ()):
+            if metric in row.metrics:
+                by_fold[row.cell.fold].append(row.metrics[metric])
+        return {fold: mean(values) for fold, values in by_fold.items()}
 
     @property
     def metrics(self) -> dict[str, str]:
@@ -63,7 +65,7 @@ class Panel:
     @property
     def folds(self) -> int:
         """The number of folds with results."""
-        return len({row.fold for rows in self._rows.values() for row in rows})
+        return len({row.cell.fold for rows in self._rows.values() for row in rows})
 
     def mean(self, metric: str, method: str, rate: float) -> float:
         """Return the mean of a metric over folds; NaN if there are none."""
@@ -91,7 +93,7 @@ def panels(rows: Iterable[Row]) -> list[Panel]:
     parts: dict[tuple[str, int], dict[tuple[str, float], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if not row.error:
-            parts[row.rule, row.instances][row.method, row.missing_rate].append(row)
+            parts[row.rule, row.cell.instances][row.cell.method, row.cell.missing_rate].append(row)
     return [
         Panel(rule, instances, list(dict.fromkeys(m for m, _ in part)), sorted({r for _, r in part}), part)
         for (rule, instances), part in parts.items()
@@ -102,7 +104,7 @@ def fit_seconds(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
     """Return the mean training time under the method's own rule, by method and number of instances."""
     seconds: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in _own(rows):
-        seconds[row.method][row.instances].append(_cost(row).training)
+        seconds[row.cell.method][row.cell.instances].append(row.fit_seconds)
     return {method: {n: mean(values) for n, values in sorted(sizes.items())} for method, sizes in seconds.items()}
 
 
@@ -121,11 +123,8 @@ def markdown(rows: Sequence[Row], c: float | None = None) -> str:
         for metric, name in panel.metrics.items():
             parts.append(f"## {name}, {RULES[panel.rule]}, {panel.instances:,} instances\n\n{_scores(panel, metric)}")
             if len(panel.methods) > 1:
-                parts.append(_lead(panel, metric))
                 parts.append(_against_first(panel, metric))
-    if keys := _keys(rows):
-        parts.append(f"## Names in the figures\n\n{keys}")
-    parts.append(f"## Time and memory of a cell, means\n\n{_costs(rows)}")
+    parts.append(f"## Time of a cell, means\n\n{_costs(rows)}")
     if exponents := _exponents(rows):
         parts.append(f"## Training time as a power of the number of instances\n\n{exponents}")
     if any(row.error for row in rows):
@@ -135,20 +134,6 @@ def markdown(rows: Sequence[Row], c: float | None = None) -> str:
 
 def _own(rows: Iterable[Row]) -> Iterator[Row]:
     return (row for row in rows if not row.error and row.rule == OWN)
-
-
-class _Cost(NamedTuple):
-    """Seconds of training and of prediction, and megabytes, of a cell."""
-
-    training: float
-    prediction: float
-    memory: float
-
-
-def _cost(row: Row) -> _Cost:
-    """Return the cost of a cell that did not fail."""
-    assert row.fit_seconds is not None and row.predict_seconds is not None and row.peak_bytes is not None
-    return _Cost(row.fit_seconds, row.predict_seconds, row.peak_bytes / _MEGABYTE)
 
 
 def _scores(panel: Panel, metric: str) -> str:
@@ -163,22 +148,6 @@ def _scores(panel: Panel, metric: str) -> str:
             cells.append(f"**{text}**" if value == top else text)
         table.append(cells)
     return _table(["method, by share of the labels missing", *(f"{rate:.0%}" for rate in panel.rates)], table)
-
-
-def _lead(panel: Panel, metric: str) -> str:
-    """Compare the best method at each missing rate with the second best, on the folds that both have."""
-    table = []
-    for rate in panel.rates:
-        here = [method for method in panel.methods if panel.scores(metric, method, rate)]
-        if len(here) < 2:
-            continue
-        first, second = sorted(here, key=lambda method: -panel.mean(metric, method, rate))[:2]
-        one, other = (panel.scores(metric, method, rate) for method in (first, second))
-        differences = [one[fold] - other[fold] for fold in one.keys() & other.keys()]
-        ahead = f"{sum(d > 0 for d in differences)} of {len(differences)}"
-        table.append([f"{rate:.0%}", first, second, _signed(differences), _interval(differences), ahead])
-    header = ["labels missing", "best", "runner-up", "difference, paired by fold", "95 % interval", "folds ahead"]
-    return _table(header, table)
 
 
 def _against_first(panel: Panel, metric: str) -> str:
@@ -196,11 +165,6 @@ def _against_first(panel: Panel, metric: str) -> str:
     return _table([f"{first} ahead of, with 95 % interval", *(f"{rate:.0%}" for rate in panel.rates)], table)
 
 
-def _signed(differences: list[float]) -> str:
-    spread = deviation(differences)
-    return f"{mean(differences):+.4f}" + ("" if isnan(spread) else f" ± {spread:.4f}")
-
-
 def _interval(differences: list[float]) -> str:
     """Write the interval of the mean by Student's t over folds; empty for fewer than two."""
     if isnan(spread := deviation(differences)):
@@ -210,21 +174,15 @@ def _interval(differences: list[float]) -> str:
     return f"{mean(differences) - half:+.4f} to {mean(differences) + half:+.4f}"
 
 
-def _keys(rows: Sequence[Row]) -> str:
-    names = short_names(list(dict.fromkeys(row.method for row in rows)))
-    table = [[short, label] for label, short in names.items() if short != label]
-    return _table(["name", "method"], table) if table else ""
-
-
 def _costs(rows: Sequence[Row]) -> str:
-    costs = defaultdict(list)
+    seconds = defaultdict(list)
     for row in _own(rows):
-        costs[row.instances, row.method].append(_cost(row))
-    table = []
-    for (instances, method), cost in costs.items():
-        training, prediction, memory = np.mean(cost, axis=0)
-        table.append([method, f"{instances:,}", f"{training:,.2f}", f"{prediction:,.2f}", f"{memory:,.0f}"])
-    return _table(["method", "instances", "training, s", "prediction, s", "peak memory, MB"], table)
+        seconds[row.cell.instances, row.cell.method].append((row.fit_seconds, row.predict_seconds))
+    table = [
+        [method, f"{instances:,}", *(f"{of:,.2f}" for of in np.mean(of_cell, axis=0))]
+        for (instances, method), of_cell in seconds.items()
+    ]
+    return _table(["method", "instances", "training, s", "prediction, s"], table)
 
 
 def _exponents(rows: Sequence[Row]) -> str:
@@ -264,14 +222,14 @@ def short_names(labels: Sequence[str]) -> dict[str, str]:
     >>> short_names(["mpu:c=0.7:cost=100", "mpu:levels=1:c=0.7:cost=100", "br:cost=100"])
     {'mpu:c=0.7:cost=100': 'mpu', 'mpu:levels=1:c=0.7:cost=100': 'mpu, levels=1', 'br:cost=100': 'br'}
     """
+    parts = {label: [*takewhile(lambda word: "=" not in word, label.split(":"))] for label in labels}
     groups = defaultdict(list)
-    for label in labels:
-        name, *options = label.split(":")
-        groups[name].append(options)
+    options_of = {label: label.split(":")[len(name) :] for label, name in parts.items()}
+    for label, name in parts.items():
+        groups[*name].append(options_of[label])
     short_of = {}
-    for label in labels:
-        name, *options = label.split(":")
-        own = [option for option in options if not all(option in others for others in groups[name])]
-        short_of[label] = ", ".join([name, *own])
+    for label, name in parts.items():
+        own = [option for option in options_of[label] if not all(option in others for others in groups[*name])]
+        short_of[label] = ", ".join([":".join(name), *own])
     twice = Counter(short_of.values())
     return {label: short if twice[short] == 1 else label for label, short in short_of.items()}

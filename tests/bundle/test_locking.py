@@ -16,10 +16,9 @@ from mpu_cli.errors import BusyError, ModelError
 from tests.bundle.models import assert_same, contents, make_model
 from tests.golden import refused
 
-# What such a process imports takes longer than what it does: a server has it, and forks. There is one for all, so
-# that it has what experiments need too.
+# What such a process imports takes longer than what it does: a server has it, and forks.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["mpu_cli.experiment.preloaded", "tests.bundle.test_locking"])
+PROCESSES.set_forkserver_preload(["tests.bundle.test_locking"])
 
 
 def hold(path, pipe):

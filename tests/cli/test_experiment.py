@@ -1,18 +1,15 @@
 import csv
 import json
-import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mpu_cli.cli.experiment import command as experiment
-from mpu_cli.cli.experiment import methods_of, missing_rates_of, sizes_of
+from mpu_cli.cli.experiment import missing_rates_of, sizes_of
 from mpu_cli.experiment.running import alone
 from tests.cli.training import message
 from tests.experiment.small import problem
@@ -39,7 +36,7 @@ def compare(run, data, tmp_path):
     """Run ``mpu experiment`` on the data, two folds, into the folder ``out`` of a name."""
 
     def go(*options, out="out", methods=METHODS):
-        return run("experiment", data, "--out", tmp_path / out, "--methods", methods, "--folds", 2, *options)
+        return run("experiment", data, "--out", tmp_path / out, "--methods", methods, "--folds", 2, "-j", 1, *options)
 
     return go
 
@@ -185,37 +182,24 @@ def test_two_at_a_time_in_one_folder_are_an_error(compare, tmp_path):
     assert not (tmp_path / "out" / ".lock").exists()
 
 
-@pytest.fixture
-def temporary():
-    """A directory with a name that is short enough for a socket in it."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as name:
-        yield Path(name)
-
-
-@pytest.mark.slow  # it starts a server of its own
-@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
-def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, temporary, how):
+@pytest.mark.slow  # it starts processes
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how, jobs):
     out = tmp_path / "out"
     slow = f"mpu:c=0.5:levels=1:{QUICK},br:epochs=3000:cost=10:folds=2"
-    options = ["--missing-rates", "0.5", "--folds", "2", "--methods", slow, "-j", "1"]
+    options = ["--missing-rates", "0.5", "--folds", "2", "--methods", slow, "-j", str(jobs)]
     command = [sys.executable, "-m", "mpu_cli", "experiment", str(data), "--out", str(out), *options]
-    environment = os.environ | {"TMPDIR": str(temporary)}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (out / "results.csv").exists() or len(rows(out)) < 1:
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(how)
-    stdout, stderr = process.communicate()
+    stdout, stderr = process.communicate()  # which waits until no process has the pipes
     assert stdout == ""
-    left = {"results.csv", "settings.json"}
     if how == signal.SIGINT:
-        assert process.returncode == 130
-        assert stderr.splitlines()[-1] == "interrupted"
-        assert {path.name for path in out.iterdir()} == left
-        assert (
-            "Traceback" not in stderr
-        )  # (after SIGKILL, Python's server of processes may say that its client has gone)
-    assert {path.name[:5] for path in temporary.iterdir()} <= {"pymp-"}  # the socket of Python's server of processes
+        assert (process.returncode, stderr) == (130, "interrupted\n")
+        assert {path.name for path in out.iterdir()} == {"results.csv", "settings.json"}
     kept = rows(out)
     result = compare("--missing-rates", "0.5", "-j", "1", methods=slow)
     assert f"{len(kept)} of 4 cells done already" in result.stderr
@@ -224,24 +208,54 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, temporary,
     assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
 
 
-@pytest.mark.slow  # it starts a server of its own
-def test_a_directory_of_temporary_files_that_is_of_no_use_is_told(data, tmp_path):
-    temporary = tmp_path / ("long" * 30)
-    temporary.mkdir()
-    command = [sys.executable, "-m", "mpu_cli", "experiment", str(data), "--out", str(tmp_path / "out")]
-    command += ["--methods", f"br:{QUICK}", "--missing-rates", "0.5", "--folds", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"TMPDIR": str(temporary)})
-    assert done.returncode == 1
-    assert "error: a process cannot be started: " in done.stderr
-    assert f"goes to {temporary}" in done.stderr
-    assert "Traceback" not in done.stderr
+_KILLS_ONCE = """
+import os, pathlib, signal
+
+class Method:
+    def __init__(self, mark):
+        self.mark = pathlib.Path(mark)
+
+    def fit(self, X, S):
+        self.q = S.shape[1]
+        if not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def predict(self, X):
+        return [[1] * self.q] * X.shape[0]
+"""
 
 
-def test_what_a_killed_experiment_has_left_is_removed_also_where_all_is_done(compare, tmp_path):
-    compare("--missing-rates", "0.5")
-    (tmp_path / "out" / ".data").write_text("left")
-    compare("--missing-rates", "0.5")
-    assert not (tmp_path / "out" / ".data").exists()
+@pytest.mark.slow  # it starts processes
+def test_a_process_that_is_killed_ends_the_command_which_can_go_on(compare, tmp_path):
+    (tmp_path / "kills.py").write_text(_KILLS_ONCE)
+    options = {"methods": f"br:{QUICK},{tmp_path}/kills.py:mark={tmp_path}/mark"}
+    first = compare("--missing-rates", "0.5", "-j", 2, **options)
+    assert "a process that ran a cell was killed, perhaps for lack of memory" in message(first)
+    assert compare("--missing-rates", "0.5", "-j", 2, **options).exit_code == 0
+    assert len(rows(tmp_path / "out")) == 4
+
+
+def test_nothing_is_unpickled_from_the_folder_and_links_there_are_not_followed(compare, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    others = tmp_path / "others"
+    others.write_text("mine")
+    for name in (".data", "summary.md", "micro_f1.png"):
+        (out / name).symlink_to(others)
+    assert compare("--missing-rates", "0,0.5", "-j", 2).exit_code == 0
+    assert others.read_text() == "mine"
+    assert not (out / "summary.md").is_symlink()
+    assert (out / ".data").is_symlink()
+
+
+def test_removals_and_schemes_as_of_corrupt(compare, tmp_path):
+    for scheme in ("uniform", "label"):
+        result = compare("--scheme", scheme, "--removals", 2, "--missing-rates", "0.5", out=scheme)
+        assert result.exit_code == 0
+        assert [row["removal"] for row in rows(tmp_path / scheme)].count("1") == 4
+    one, other = (outcomes(tmp_path / scheme) for scheme in ("uniform", "label"))
+    assert one != other
 
 
 def test_a_place_where_nothing_can_be_written_is_an_error_before_data_are_read(run, data, tmp_path):
@@ -338,15 +352,19 @@ def test_data_without_labels_are_an_error(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--methods", "svm"), "'svm' is not one of mpu, br"),
+        (("--methods", "svm"), "'svm' is not a method: give br, elkan08, m3l-linear"),
         (("--methods", "mpu,mpu"), "twice"),
-        (("--methods", "mpu:level=1"), "'level' is not an option of mpu; it has"),
-        (("--methods", "br:levels=1"), "'levels' is not an option of br"),
-        (("--methods", "mpu:seed=1"), "'seed' is not an option of mpu"),
+        (("--methods", "mpu:level=1"), "mpu:level=1: 'level' is not an option; there are c, cost"),
+        (("--methods", "br:levels=1"), "multiple values for keyword argument 'levels'"),
         (("--methods", "elkan08:c-method=e1:c_method=e3"), "'c_method' is there twice"),
-        (("--methods", "mpu:empty=1"), "'empty' is not an option of mpu"),
-        (("--methods", "mpu:levels=0"), "mpu:levels=0: --levels: '0': give auto, or a whole number from 1 to 100"),
-        (("--methods", "mpu:c=file.txt"), "--c: 'file.txt': give auto, or a number above 0 and at most 1."),
+        (("--methods", "elkan08:levels=1"), "elkan08:levels=1: "),
+        (("--methods", "mpu:levels=0"), "mpu:levels=0: levels is 0: give a whole number from 1 to 100"),
+        (("--methods", "mpu:c=file.txt"), "c is 'file.txt': give one of auto"),
+        (("--methods", "nowhere.py"), "'nowhere.py' is not a method"),
+        (("--methods", "nowhere:Method"), "'nowhere:Method' is not a method"),
+        (("--methods", "math:pi"), "math:pi: "),
+        (("--methods", "br\x1b"), "control character"),
+        (("--removals", 0), "from 1"),
         (("--missing-rates", "0,1"), "from 0 to below 1"),
         (("--missing-rates", "0,x"), "is not a list such as"),
         (("--missing-rates", "0,nan"), "from 0 to below 1"),
@@ -380,29 +398,19 @@ def test_sizes_are_numbers_or_go_on():
     assert sizes_of("10,20,...") == (10, 20, ...)
 
 
-def test_options_of_methods_are_those_of_train():
-    text = "mpu:levels=1:cost=auto:threshold=0.5,elkan08:c-method=e3:epochs=3,m3l-rbf:gamma=2"
-    mpu, elkan, m3l = methods_of(text)
-    training = mpu.options
-    assert (mpu.label, mpu.name) == ("mpu:levels=1:cost=auto:threshold=0.5", "mpu")
-    assert (training.levels, training.cost, training.threshold) == (1, None, 0.5)
-    assert (elkan.options.c_method, elkan.options.epochs) == ("e3", 3)
-    assert m3l.options.gamma == 2
-
-
 def parsed(*options) -> dict:
     return experiment.make_context("experiment", ["data.svm", "--out", "out", *options]).params
 
 
 def test_presets_are_defaults_that_options_override():
     small, large, timed = (parsed("--preset", f"paper-{name}") for name in ("small", "large", "time"))
-    assert [method.label for method in small["methods"]][:3] == ["mpu", "mpu:levels=1", "br"]
+    assert small["methods"][:3] == ("mpu", "mpu:levels=1", "br")
     assert len(small["methods"]) == 7
     assert (small["missing_rates"][-1], small["folds"], small["instances"]) == (0.7, 10, (6000,))
     assert (large["missing_rates"], large["run_folds"], large["instances"]) == ((0.0, 0.3, 0.6), 1, None)
     assert (timed["instances"], timed["jobs"]) == ((4000, 8000, ...), 1)
     given = parsed("--instances", "100", "--preset", "paper-small", "--methods", "br")
-    assert (given["instances"], [method.label for method in given["methods"]], given["folds"]) == ((100,), ["br"], 10)
+    assert (given["instances"], given["methods"], given["folds"]) == ((100,), ("br",), 10)
 
 
 def test_quiet(compare):

@@ -11,8 +11,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import TooLargeError
-from mpu_cli.methods.baselines import Elkan08Options as ElkanOptions
-from mpu_cli.methods.baselines import elkan08
+from mpu_cli.experiment.methods import elkan08
 from tests.golden import refused
 
 Q = 600
@@ -48,4 +47,4 @@ def test_many_labels_are_not_refused_for_what_all_of_their_weights_would_take(mo
 def test_elkan08_needs_all_weights_and_predictions_of_many_labels_too(monkeypatch, memory):
     monkeypatch.setattr(limits, "machine_memory", lambda: memory)
     with refused(TooLargeError):
-        elkan08.train(*problem(1000 if memory > 10_000 else 1), ElkanOptions(cost=1.0, epochs=1))
+        elkan08.Method(cost=1.0, epochs=1).fit(*problem(1000 if memory > 10_000 else 1))

@@ -13,7 +13,6 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import OverflowingError
-from mpu_cli.methods.baselines.rbf import KernelModel
 from tests import kernels
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.golden import refused
@@ -80,20 +79,6 @@ def test_what_is_not_refused_is_finite_in_any_order(data, sparse, D):
         with np.errstate(under="ignore"):
             assert np.isfinite(np.cumsum(row[order] * weights[order])).all()
         assert all(0 <= p <= 1 for p in found)
-
-
-def test_kernel_scores_that_may_overflow_are_refused():
-    support = csr_array(np.eye(2, dtype=np.float32))
-    coefficients = np.array([[3e38], [-3e38]], np.float32)
-    with pytest.raises(OverflowingError):
-        KernelModel(support, coefficients, 1.0, np.array([0.5], np.float32)).probabilities(support)
-
-
-@pytest.mark.parametrize("gamma", [1e-300, 1e300])
-def test_a_kernel_width_beyond_32_bits_is_refused(gamma):
-    support = csr_array(np.eye(2, dtype=np.float32))
-    with pytest.raises(OverflowingError):
-        KernelModel(support, np.ones((2, 1), np.float32), gamma, np.array([0.5], np.float32)).probabilities(support)
 
 
 def test_a_weight_of_predictions_beyond_32_bits_is_refused(monkeypatch):

@@ -1,7 +1,7 @@
 import pytest
 
 from mpu_cli.errors import MpuError
-from mpu_cli.experiment.design import sizes_within
+from mpu_cli.experiment.design import Design
 from mpu_cli.experiment.running import dataset_name
 
 
@@ -19,6 +19,10 @@ def test_data_are_called_after_their_files(sources, name):
     assert dataset_name(sources) == name
 
 
+def design(asked, folds: int) -> Design:
+    return Design(methods=("br",), missing_rates=(0.0,), instances=asked, folds=folds)
+
+
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
@@ -30,7 +34,7 @@ def test_data_are_called_after_their_files(sources, name):
     ],
 )
 def test_numbers_of_instances(asked, expected):
-    assert sizes_within(asked, 100, 5) == expected
+    assert design(asked, 5).on(100).instances == expected
 
 
 @pytest.mark.parametrize(
@@ -39,4 +43,4 @@ def test_numbers_of_instances(asked, expected):
 )
 def test_numbers_of_instances_that_cannot_be(asked, folds, problem):
     with pytest.raises(MpuError, match=problem):
-        sizes_within(asked, 100, folds)
+        design(asked, folds).on(100)

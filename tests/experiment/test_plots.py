@@ -1,4 +1,5 @@
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ pytest.importorskip("matplotlib")
 
 from mpu_cli.experiment.plots import _metric_figure, draw
 from mpu_cli.experiment.summary import panels
+from mpu_cli.runtime.figures import literal
 
 RATES = [row(method, rate, fold) for method in ("mpu", "br:cost=1") for rate in (0.0, 0.3) for fold in (0, 1)]
 
@@ -109,3 +111,16 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
         draw(RATES, folder, ["png", "svg", "pdf"])
     for name in names(folders[0]):
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", [r"$\frac{", "a$b$c", "\x01\x1b[31m", "\N{RIGHT-TO-LEFT OVERRIDE}x", "_hidden"])
+def test_names_are_shown_as_they_are(tmp_path, name):
+    rows = [
+        replace(one, dataset=name, cell=replace(one.cell, method=name if one.cell.method == "mpu" else "br"))
+        for one in [*RATES, row("mpu", instances=100)]
+    ]
+    draw(rows, tmp_path, ["svg", "png"])
+    shown = literal(name).replace(r"\$", "$")
+    for path in tmp_path.glob("*.svg"):
+        texts = [text.text for text in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+        assert [text for text in texts if text in (shown, f"{shown}: n^") or text.startswith(f"{shown}, ")]

@@ -1,3 +1,4 @@
+import csv
 import json
 import os
 
@@ -5,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import InputError, MpuError, one_line
 from mpu_cli.experiment import results
+from mpu_cli.experiment.design import Cell
 from mpu_cli.experiment.results import Row
 from tests.experiment.small import row
 from tests.hypotheses import examples
@@ -19,24 +21,16 @@ METRICS = (
     "corrected_micro_precision,corrected_micro_recall,corrected_micro_f1,"
     "corrected_macro_precision,corrected_macro_recall,corrected_macro_f1"
 )
-HEADER = f"dataset,method,rule,missing_rate,fold,instances,{METRICS},fit_seconds,predict_seconds,peak_bytes,c,error"
-BLANK = "," * (METRICS.count(",") + 6)
+HEADER = f"dataset,method,rule,missing_rate,fold,removal,instances,{METRICS},fit_seconds,predict_seconds,c,error"
+BLANK = "," * (METRICS.count(",") + 5) + "no"
+LINE = "small,br,own,0.0,0,0,60"
 CELLS = [row(fold=fold).cell for fold in range(3)]
-words = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), min_size=1)
+words = (st.text(min_size=1) | st.sampled_from(["=1+1", "'=1", '"a', "-", "@b\tc"])).map(one_line)
 shares = st.floats(0, 1)
-rows = st.builds(
-    Row,
-    words,
-    words,
-    st.just("own"),
-    shares,
-    st.integers(0, 99),
-    st.integers(1, 10**9),
-    st.dictionaries(st.sampled_from(METRICS.split(",")), shares),
-    *[st.none() | st.floats(0, 1e9)] * 2,
-    st.none() | st.integers(0, 10**13),
-    st.none() | shares,
-    st.just("") | words,
+cells = st.builds(Cell, words, shares, st.integers(0, 99), st.integers(0, 99), st.integers(1, 10**9))
+metrics = st.dictionaries(st.sampled_from(METRICS.split(",")), shares)
+rows = st.builds(Row, cells, words, st.just("own"), metrics, *[st.floats(0, 1e9)] * 2, shares) | st.builds(
+    Row, cells, words, st.just("own"), error=words
 )
 
 
@@ -101,10 +95,11 @@ def test_an_undamaged_file_is_not_touched(path):
     [
         ("a,b\n", 1),
         (f"{HEADER}\nsmall,br\n", 2),
-        (f"{HEADER}\nsmall,br,own,0.0,0,60{BLANK}\nsmall,br,own,zero,0,60{BLANK}\n", 3),
-        (f"{HEADER}\nsmall,br,own,0.0,0.5,60{BLANK}\n", 2),
+        (f"{HEADER}\n{LINE}{BLANK}\nsmall,br,own,zero,0,0,60{BLANK}\n", 3),
+        (f"{HEADER}\nsmall,br,own,0.0,0.5,0,60{BLANK}\n", 2),
         (f"{HEADER}\n\xff\n", 2),
-        (f"{HEADER}\nsmall,br,own,0.0,7,60{BLANK}\n", 2),
+        (f"{HEADER}\nsmall,br,own,0.0,7,0,60{BLANK}\n", 2),
+        (f"{HEADER}\n{LINE}{BLANK.removesuffix('no')}\n", 2),  # without its times
     ],
 )
 def test_other_lines_are_errors_with_their_number(path, text, line):
@@ -112,6 +107,29 @@ def test_other_lines_are_errors_with_their_number(path, text, line):
     with pytest.raises(InputError, match=f"results.csv:{line}: .*remove it"):
         results.resume(path, CELLS, ["own"])
     assert path.read_text(encoding="latin-1") == text
+
+
+def test_no_cell_begins_as_a_formula(path):
+    of = Cell("=cmd:a=1", 0.0, 0, 0, 60)
+    written = Row(of, "@news", "own", error="-1 is too small")
+    results.resume(path, [of], ["own"])
+    results.append(path, [written])
+    with path.open(newline="") as stream:
+        (found,) = csv.DictReader(stream)
+    assert not [text for text in found.values() if text.startswith(("=", "+", "-", "@"))]
+    assert results.resume(path, [of], ["own"]) == [written]
+
+
+def test_links_in_the_folder_are_not_followed(path, tmp_path):
+    other = tmp_path / "other"
+    other.write_text("mine")
+    path.symlink_to(other)
+    with pytest.raises(InputError, match="not a regular file"):
+        results.resume(path, CELLS, ["own"])
+    with pytest.raises(OSError):
+        results.append(path, [row()])
+    results.write(path, b"new")
+    assert (path.read_bytes(), path.is_symlink(), other.read_text()) == (b"new", False, "mine")
 
 
 def test_settings_are_written_once_and_then_compared(tmp_path):

@@ -3,7 +3,7 @@ from contextlib import contextmanager
 import pytest
 
 from mpu_cli.errors import MpuError
-from mpu_cli.experiment.design import Grid
+from mpu_cli.experiment.design import Design
 from mpu_cli.experiment.running import experiment
 from mpu_cli.runtime.run import Run
 from tests.experiment.small import BR, problem
@@ -29,19 +29,19 @@ def test_report_and_progress(source, tmp_path, capfd):
     @contextmanager
     def observe(done, left):
         observed.append((done, left))
-        yield ticks.append
+        yield lambda: ticks.append(None)
 
     def go():
-        grid = Grid(methods=(BR,), missing_rates=(0.0, 0.5), folds=2)
-        return experiment([str(source)], tmp_path / "out", grid, observe=observe)
+        design = Design(methods=(BR,), missing_rates=(0.0, 0.5), folds=2)
+        return experiment([str(source)], tmp_path / "out", design, observe=observe)
 
     report = go()
     assert (report.cells, report.failed, len(report.rows)) == (4, 0, 4)
-    assert [(row.fold, row.missing_rate) for row in report.rows] == [(0, 0.0), (0, 0.5), (1, 0.0), (1, 0.5)]
+    assert [(row.cell.fold, row.cell.missing_rate) for row in report.rows] == [(0, 0.0), (0, 0.5), (1, 0.0), (1, 0.5)]
     assert (tmp_path / "out" / "summary.md").read_text() == report.summary
-    assert ticks == [60] * 4
+    assert ticks == [None] * 4
     assert go().summary == report.summary
-    assert observed == [(0, [60] * 4), (4, [])]
+    assert observed == [(0, 4), (4, 0)]
     assert capfd.readouterr() == ("", "")
 
 
@@ -50,8 +50,8 @@ def test_the_folder_is_looked_at_before_anything_is_estimated(source, tmp_path):
         seconds: dict[str, float] = {}
         run = Run(seed=seed).timed(seconds)
         try:
-            grid = Grid(methods=(BR,), missing_rates=(0.0,), folds=2)
-            experiment([str(source)], tmp_path / "out", grid, run=run)
+            design = Design(methods=(BR,), missing_rates=(0.0,), folds=2, seed=seed)
+            experiment([str(source)], tmp_path / "out", design, run=run)
         except MpuError as error:
             return str(error), set(seconds)
         return "", set(seconds)

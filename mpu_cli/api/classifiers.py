@@ -28,11 +28,16 @@ from mpu_cli.core.sample import usual_folds
 from mpu_cli.core.thresholds import Decision
 from mpu_cli.core.validation import default_folds, together
 from mpu_cli.errors import DataError
-from mpu_cli.methods.scikit_learn import NEGATIVE, SEEDS, WEIGHTED
 from mpu_cli.people.posterior import unannotated_posterior
+from mpu_cli.runtime.options import AUTO
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
 
+# What a cell teaches whose label is not annotated.
+NEGATIVE, WEIGHTED = "negative", "weighted"
+UNANNOTATED = (NEGATIVE, WEIGHTED, AUTO)
+# Seeds of scikit-learn are below this.
+SEEDS = 1 << 32
 # Makes targets of some instances, by their out-of-fold scores and their numbers.
 Soften = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -54,7 +59,7 @@ def takes_all(estimator: Any, targets: np.ndarray) -> bool:
     is_certain = ((targets == 0) | (targets == 1)).all()
     tags = get_tags(estimator)
     learns_several = tags.classifier_tags.multi_label or not tags.target_tags.single_output
-    return targets.shape[1] > 1 and is_certain and learns_several
+    return bool(targets.shape[1] > 1 and is_certain and learns_several)
 
 
 def _of_one(estimator: Any, X: Any, target: np.ndarray) -> Any:
@@ -234,7 +239,8 @@ def learn(
         of_rows = frequency.rows(rows)
         p = calibrated_by(scores, labels[rows], of_rows)(scores)
         posterior = unannotated_posterior(p, np.broadcast_to(of_rows.of_cells(slice(None)), p.shape))
-        return np.where(targets[rows] == 0, posterior.astype(np.float32), targets[rows])
+        softened: np.ndarray = np.where(targets[rows] == 0, posterior.astype(np.float32), targets[rows])
+        return softened
 
     if unannotated != NEGATIVE and weight_parameter(estimator) and (frequency.rates < 1).any():
         soft = soften(scored, np.arange(len(scored)))

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent of M3L compiled by numba: the steps of `reference_dual`, in the same order.
+"""Dual coordinate ascent of M3L compiled by numba: the steps of `reference`, in the same order.
 
 Weights are stored label-contiguous, so that the innermost loops run over labels and become SIMD code.
 """
@@ -19,7 +19,7 @@ def ascend_linear(
     prior: np.ndarray,
     cost: float,
 ) -> tuple[float, float]:
-    """Visit instances in turn; arguments and result as in `reference_dual.ascend_linear`."""
+    """Visit instances in turn; arguments and result as in `reference.ascend_linear`."""
     arrays = matrix.indptr, matrix.indices, matrix.data
     return _ascend_linear(*arrays, squared_norms, order, present, alpha, weights, prior, np.float32(cost))
 
@@ -27,7 +27,7 @@ def ascend_linear(
 def ascend_batch(
     scores: np.ndarray, gram: np.ndarray, present: np.ndarray, alpha: np.ndarray, prior: np.ndarray, cost: float
 ) -> tuple[np.ndarray, float, float]:
-    """Visit the instances of a batch in turn; arguments and result as in `reference_dual.ascend_batch`."""
+    """Visit the instances of a batch in turn; arguments and result as in `reference.ascend_batch`."""
     return _ascend_batch(scores, gram, present, alpha, prior, np.float32(cost))
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import cosine_similarity as cosines
 
-from mpu_cli.methods.baselines.m3l import correlation_prior, cosine_similarity, pearson_correlation
+from mpu_cli.experiment.dual import correlation_prior, cosine_similarity
 from tests.core.simulated import as_labels
 
 
@@ -18,22 +18,11 @@ def test_a_label_that_nothing_has_is_like_itself_only():
     assert_allclose(cosine_similarity(as_labels([[1, 1, 0], [1, 1, 0]])), [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
 
 
-def test_correlation_is_that_of_label_columns():
-    Y = np.random.default_rng(0).random((30, 5)) < 0.4
-    assert_allclose(pearson_correlation(as_labels(Y)), np.corrcoef(Y.T), atol=1e-12)
-
-
-def test_a_label_that_nothing_or_everything_has_correlates_with_itself_only():
-    Y = [[1, 1, 0], [0, 1, 0], [1, 1, 0]]
-    assert_allclose(pearson_correlation(as_labels(Y)), np.eye(3), atol=1e-12)
-
-
-@pytest.mark.parametrize("likeness", ["cosine", "pearson"])
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.99])
-def test_the_prior_is_positive_definite(rho, likeness):
+def test_the_prior_is_positive_definite(rho):
     Y = np.random.default_rng(1).random((40, 6)) < 0.3
     Y[:, 5] = Y[:, 4]  # two labels that are the same
-    prior = correlation_prior(as_labels(Y), rho, likeness)
+    prior = correlation_prior(as_labels(Y), rho)
     eigenvalues = np.linalg.eigvalsh(prior)
     assert eigenvalues.min() >= 1 - rho - 1e-9
     assert_allclose(np.diagonal(prior), 1)

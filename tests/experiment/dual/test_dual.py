@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, LinearSVC
 
 from mpu_cli.errors import MpuError
-from mpu_cli.methods.baselines.dual import Dual, LinearSpace, duality_gap, solve
-from mpu_cli.methods.baselines.m3l import correlation_prior
-from mpu_cli.methods.baselines.rbf import RbfSpace, rbf_kernel
+from mpu_cli.experiment.dual import Dual, KernelSpace, LinearSpace, correlation_prior, duality_gap, solve
 from tests import kernels
 from tests.core.simulated import as_features, as_labels, linear_problem
-from tests.methods.exact import primal_objective, solve_dual
+from tests.experiment.dual.exact import primal_objective, solve_dual
 
 
 @pytest.fixture(params=kernels.AVAILABLE)
@@ -27,7 +26,8 @@ def fit(space, Y, rho=0.5, cost=1.0, tolerance=1e-5, **options):
 
 def spaces(X):
     features = as_features(X)
-    return {"linear": (LinearSpace(features), X @ X.T), "rbf": (RbfSpace(K := rbf_kernel(features, features, 0.1)), K)}
+    gram = rbf_kernel(features, features, 0.1)
+    return {"linear": (LinearSpace(features), X @ X.T), "rbf": (KernelSpace(gram), gram)}
 
 
 @pytest.mark.usefixtures("either_kernel")
@@ -85,7 +85,7 @@ def test_independent_labels_are_kernel_support_vector_machines(cost):
     X, Y = linear_problem(60, 4, 3)
     X, Y = np.vstack([X, -X]), np.vstack([Y, ~Y])
     features = as_features(X)
-    space = RbfSpace(rbf_kernel(features, features, 0.3))
+    space = KernelSpace(rbf_kernel(features, features, 0.3))
     found, _ = fit(space, Y, 0.0, cost)
     scores = space.scores(found.weights, np.arange(120))
     for k in range(3):
@@ -119,10 +119,3 @@ def test_what_is_beyond_32_bit_numbers_is_an_error(scale, cost):
     X, Y = linear_problem(20, 3, 2)
     with pytest.raises(MpuError, match="32-bit"):
         fit(LinearSpace(as_features(X * scale)), Y, cost=cost)
-
-
-def test_a_tick_an_epoch():
-    X, Y = linear_problem(30, 3, 2)
-    ticks = []
-    found, _ = fit(LinearSpace(as_features(X)), Y, tick=lambda: ticks.append(1))
-    assert len(ticks) == found.epochs

@@ -10,11 +10,16 @@ from sklearn.metrics import f1_score
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.methods.baselines import Elkan08Options, elkan08
+from mpu_cli.core.sgd import Settings, TrainingSet, default_settings, train_linear
+from mpu_cli.errors import MpuError
+from mpu_cli.experiment.methods import elkan08
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
-QUICK = Elkan08Options(cost=100.0, epochs=10)
+
+def fit(X, S, **options) -> elkan08.Method:
+    made = elkan08.Method(**{"cost": 100.0, "epochs": 10} | options)
+    made.fit(as_features(X), S)
+    return made
 
 
 def separable(n: int, missing: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -29,17 +34,12 @@ def separable(n: int, missing: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
 def test_c_of_separable_labels_is_found(missing, method):
     X, _, S = separable(3000, missing)
-    _, report = elkan08.train(as_features(X), as_labels(S), Elkan08Options(cost=1.0, c_method=method))
-    assert_allclose(report.c, 1 - missing, atol=0.05)
-    assert report.own == 3
+    assert_allclose(fit(X, as_labels(S), cost=1.0, epochs=None, c_method=method).c, 1 - missing, atol=0.05)
 
 
 def test_e3_is_the_greatest_g():
     X, _, S = separable(3000, 0.5)
-    c = {
-        method: elkan08.train(as_features(X), as_labels(S), replace(QUICK, c_method=method))[1].c
-        for method in ("e1", "e3")
-    }
+    c = {method: fit(X, as_labels(S), c_method=method).c for method in ("e1", "e3")}
     assert (c["e3"] > c["e1"]).all()
 
 
@@ -47,8 +47,7 @@ def test_e3_is_the_greatest_g():
 def test_missing_labels_are_predicted(variant):
     X, Y = linear_problem(3000, 10, 4, slope=8)
     S = hide(Y, 0.6)
-    model, _ = elkan08.train(as_features(X), S, replace(QUICK, elkan_variant=variant))
-    predicted = model.probabilities(as_features(X)) >= model.thresholds
+    predicted = fit(X, S, elkan_variant=variant).predict(as_features(X)) >= 0.5
     naive = LogisticRegression(C=100)
     of_naive = np.column_stack([naive.fit(X, s).predict(X) for s in S.toarray().T])
     assert f1_score(Y, predicted, average="micro") > f1_score(Y, of_naive, average="micro") + 0.2
@@ -57,20 +56,18 @@ def test_missing_labels_are_predicted(variant):
 
 def test_the_ratio_is_g_by_c():
     X, Y = linear_problem(500, 5, 3)
-    model, report = elkan08.train(as_features(X), hide(Y, 0.3), QUICK)
-    assert_array_equal(model.thresholds, 0.5)
-    (level,) = model.annotated.levels
-    g = expit(X @ level.weights + level.bias)
-    assert_allclose(model.probabilities(as_features(X)), np.minimum(g / report.c, 1), rtol=1e-4)
+    made = fit(X, hide(Y, 0.3))
+    g = expit(X @ made.model.weights + made.model.bias)
+    assert_allclose(made.predict(as_features(X)), np.minimum(g / made.c, 1), rtol=1e-4)
 
 
 def test_g_is_binary_relevance():
     X, Y = linear_problem(500, 5, 3)
-    model, report = elkan08.train(as_features(X), as_labels(Y), QUICK)
-    data = TrainingSet(Features.of(as_features(X)), as_labels(Y), np.arange(500))
-    assert_array_equal(
-        model.annotated.levels[0].weights, train_linear(data, LabelFrequency(np.ones(3)), report.settings).weights
-    )
+    features = Features.of(as_features(X))
+    data = TrainingSet(features, as_labels(Y), np.arange(500))
+    settings = replace(default_settings(10, features.coherence), cost=100.0)
+    expected = train_linear(data, LabelFrequency(np.ones(3)), settings).weights
+    assert_array_equal(fit(X, as_labels(Y)).model.weights, expected)
 
 
 def test_weights_by_hand():
@@ -110,24 +107,28 @@ def test_labels_with_few_annotations_take_the_c_of_all():
     X, Y = linear_problem(1000, 5, 3)
     rare = np.zeros((1000, 2), bool)
     rare[: FEWEST_ANNOTATIONS - 1, 0] = rare[5, 1] = True
-    _, report = elkan08.train(as_features(X), as_labels(np.hstack([Y, rare])), QUICK)
-    assert report.own == 3
-    assert report.c[3] == report.c[4]
-    assert len(set(report.c[:4])) == 4
+    c = fit(X, as_labels(np.hstack([Y, rare]))).c
+    assert c[3] == c[4]
+    assert len(set(c[:4])) == 4
 
 
 @pytest.mark.parametrize("variant", ["ratio", "weighted"])
-def test_a_sample_without_some_labels(variant):
+def test_a_sample_without_some_labels(variant, monkeypatch):
+    monkeypatch.setattr(elkan08, "_SAMPLE", 50)
     X, Y = linear_problem(400, 5, 3)
     Y[1:, 2] = False
     Y[0, 2] = True
-    options = Elkan08Options(cost=10.0, epochs=2, sample=50, elkan_variant=variant)
-    model, report = elkan08.train(as_features(X), as_labels(Y), options)
-    assert ((report.c > 0) & (report.c <= 1)).all()
-    assert np.isfinite(model.probabilities(as_features(X))).all()
+    made = fit(X, as_labels(Y), cost=10.0, epochs=2, elkan_variant=variant)
+    assert ((made.c > 0) & (made.c <= 1)).all()
+    assert np.isfinite(made.predict(as_features(X))).all()
 
 
 def test_cost_is_chosen():
     X, Y = linear_problem(300, 5, 2)
-    _, report = elkan08.train(as_features(X), as_labels(Y), Elkan08Options(epochs=2))
-    assert report.settings.cost > 0
+    assert ((fit(X, as_labels(Y), cost=None).predict(as_features(X)) >= 0.5) == Y).mean() > 0.75
+
+
+@pytest.mark.parametrize("options", [{"c_method": "e4"}, {"elkan_variant": "both"}])
+def test_other_estimators_and_variants_are_refused(options):
+    with pytest.raises(MpuError):
+        elkan08.Method(**options)

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent of M3L in NumPy: the reference kernel, which reads like the formulas of `m3l`."""
+"""Dual coordinate ascent of M3L in NumPy: the reference kernel, which reads like the formulas of `experiment.dual`."""
 
 import numpy as np
 from scipy.sparse import csr_array

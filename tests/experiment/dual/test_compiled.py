@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array, random_array
 
-from mpu_cli.methods.baselines import reference_dual
+from mpu_cli.experiment.dual import reference
 
 pytest.importorskip("numba")
-from mpu_cli.methods.baselines import compiled_dual
+from mpu_cli.experiment.dual import compiled
 from tests.hypotheses import examples
 
-KERNELS = (reference_dual, compiled_dual)
+KERNELS = (reference, compiled)
 
 
 def problem(seed: int, n: int, D: int, q: int) -> tuple[csr_array, np.ndarray, np.ndarray, np.random.Generator]:

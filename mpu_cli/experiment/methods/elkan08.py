@@ -1,0 +1,94 @@
+"""One problem of positive and unlabelled instances a label, after Elkan and Noto (KDD 2008).
+
+"Learning Classifiers from Only Positive and Unlabeled Data", Section 2: if the annotated instances are a random share
+c = Pr(s=1 | y=1) of the true ones, g(x) = Pr(s=1 | x) is c Pr(y=1 | x). So g is an ordinary classifier of annotated
+against other instances, c is estimated from its values on held-out instances, and a label is predicted if
+g(x) / c >= 0.5. Section 3: or a second classifier is trained on the annotated as positives and on every other instance
+twice, as a positive with weight w(x) = Pr(y=1 | x, s=0) = (1-c)/c * g/(1-g) and as a negative with weight 1 - w(x).
+What the paper leaves open: docs/choices/baselines.md, "Choices of Elkan and Noto's method".
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.frequency.estimators import estimate, estimate_per_label
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
+from mpu_cli.core.problem import Rows
+from mpu_cli.core.sample import Sample
+from mpu_cli.core.sgd import TrainingSet, default_epochs, default_settings, train_linear
+from mpu_cli.core.trials import Trial, choose_settings
+from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
+from mpu_cli.errors import MpuError
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+# Most instances for the choice of C and the estimate of c.
+_SAMPLE = 20_000
+
+
+class Method:
+    """A classifier for each label.
+
+    `c_method`: {"e1", "e2", "e3"}, the estimator of c, for each label.
+    `elkan_variant`: {"ratio", "weighted"}: divide g by c, or learn again from weighted instances.
+    `cost`, `epochs`, `folds`: C, passes over the data and folds of a cross-validation; None: chosen.
+    """
+
+    def __init__(
+        self,
+        c_method: str = "e1",
+        elkan_variant: str = "ratio",
+        cost: float | None = None,
+        epochs: int | None = None,
+        folds: int | None = None,
+        run: Run = DEFAULT_RUN,
+    ) -> None:
+        if c_method not in ("e1", "e2", "e3") or elkan_variant not in ("ratio", "weighted"):
+            raise MpuError("c_method is e1, e2 or e3, and elkan_variant is ratio or weighted")
+        self.c_method, self.is_weighted = c_method, elkan_variant == "weighted"
+        self.cost, self.epochs, self.folds, self.run = cost, epochs, folds, run
+
+    def fit(self, X: csr_array, S: csr_array) -> None:
+        """Learn; TooLargeError where weights or predictions would not fit in memory."""
+        (n, q), run = S.shape, self.run
+        refuse_large_weights(X.shape[1], q)  # they are dense, for any number of labels
+        refuse_large_sample(n if self.is_weighted else min(n, _SAMPLE), q, "train on fewer instances, or fewer labels")
+        features = Features.of(X)
+        ones = LabelFrequency.of(1.0, S.shape)
+        sample = Sample(Rows(features, S), _SAMPLE, self.folds, run)
+        settings = default_settings(self.epochs or default_epochs(n, features.coherence), features.coherence)
+        if self.cost is None:
+            choice = choose_settings(Trial(sample.folds, sample.labels, ones), settings, run=run)
+            settings, held_out = sample.transferred(choice.settings), choice.probabilities
+        else:
+            settings = replace(settings, cost=self.cost)
+            held_out = out_of_fold(sample.folds, sample.labels.shape, ones, settings, run)
+        pooled = estimate(held_out, sample.labels, self.c_method)
+        alone = estimate_per_label(held_out, sample.labels, self.c_method)  # None of labels with few annotations
+        self.c = np.array([(own or pooled).c for own in alone])
+        if self.is_weighted:
+            if sample.share < 1:
+                rows = deal(n, self.folds or default_folds(n), run.seed)
+                held_out = out_of_fold((split(features, S, of, run) for of in rows), S.shape, ones, settings, run)
+            S = weights(held_out, S, self.c)
+        self.model = train_linear(TrainingSet(features, S, np.arange(n), run), ones, settings)
+
+    def predict(self, X: csr_array) -> np.ndarray:
+        """Return g / c, cut off at 1, or what the second classifier gives."""
+        predicted = self.model.probabilities(Features.of(X), self.run)
+        return predicted if self.is_weighted else np.minimum(predicted / self.c.astype(np.float32), np.float32(1))
+
+
+def weights(probabilities: np.ndarray, labels: csr_array, c: np.ndarray) -> csr_array:
+    """Weights of instances as positives (Elkan and Noto 2008, Section 3): csr_array of float32, shape (n, q).
+
+    1 for the annotated, w(x) = (1-c)/c * g/(1-g) for the others, clipped to 1, which it reaches at g = c;
+    `probabilities` are g(x) = Pr(s=1 | x), and c is that of each label.
+    """
+    c = c.astype(np.float32)
+    g = np.minimum(probabilities, c)
+    w = (1 - c) / c * g / np.maximum(1 - g, np.finfo(np.float32).tiny)  # 0 at c = 1, even if g = 1
+    return csr_array(np.where(labels.toarray(), np.float32(1), w))

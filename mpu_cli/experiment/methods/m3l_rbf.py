@@ -1,0 +1,134 @@
+"""M3L with <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + 1, its prior as that of m3l-linear (`experiment.dual`)."""
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit
+from sklearn.metrics.pairwise import rbf_kernel
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.limits import LARGEST_SUM, refuse_beyond_free
+from mpu_cli.core.sample import draw
+from mpu_cli.core.trials import WORTHWHILE
+from mpu_cli.errors import OverflowingError
+from mpu_cli.experiment.dual import (
+    HAMMING,
+    THRESHOLD,
+    TOLERANCE,
+    Dual,
+    KernelSpace,
+    choose_cost,
+    correlation_prior,
+    out_of_fold_f1,
+    solve,
+)
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+# Values of gamma, in units of 1 / mean ||x - x'||^2.
+_WIDTHS = (1.0, 0.2)
+# Most instances for the choice of C and gamma, whose time is quadratic in them.
+_SAMPLE = 3_000
+# The square of a constant feature, whose weight is the bias.
+_CONSTANT = np.float32(1)
+# Kernel values of a prediction in memory at a time: 64 MB.
+_SLICE = 1 << 24
+
+
+class Method:
+    """M3L with an RBF kernel; the options are those of m3l-linear.
+
+    `gamma`: None: 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better cross-validated
+    micro-F1; the former if C is set.
+    """
+
+    threshold = THRESHOLD
+
+    def __init__(
+        self,
+        cost: float | None = None,
+        gamma: float | None = None,
+        label_correlation: float = 0.5,
+        folds: int | None = None,
+        run: Run = DEFAULT_RUN,
+    ) -> None:
+        self.cost, self.gamma, self.rho, self.folds, self.run = cost, gamma, label_correlation, folds, run
+
+    def fit(self, X: csr_array, S: csr_array) -> None:
+        """Learn; TooLargeError where the kernel matrix would not fit in memory."""
+        n = S.shape[0]
+        refuse_beyond_free(
+            4 * n * n,
+            f"the kernel values of {n:,} x {n:,} instances",
+            "compare fewer instances, or m3l-linear, which has no such matrix",
+        )
+        widths = [width / mean_squared_distance(X) for width in _WIDTHS] if self.gamma is None else [self.gamma]
+        if self.cost is None:
+            rows = draw(n, _SAMPLE, self.run.seed)
+            self.gamma, bound = self._choose(X[rows], S[rows], widths)
+        else:
+            self.gamma, bound = widths[0], HAMMING * self.cost
+        gram = kernel_values(X, X, self.gamma)
+        gram += _CONSTANT
+        dual = Dual(KernelSpace(gram, self.run), S.toarray(), np.arange(n), correlation_prior(S, self.rho), bound)
+        weights = solve(dual, TOLERANCE, self.run.seed).weights
+        support = np.flatnonzero(weights.any(axis=1))
+        self.support, self.coefficients = X[support], weights[support]
+
+    def _choose(self, X: csr_array, S: csr_array, widths: list[float]) -> tuple[float, float]:
+        """Choose C at the first gamma, then go on to the next gamma as long as the micro-F1 rises.
+
+        C is measured in 1 / mean ||phi(x) - mean phi||^2, in which its best value hardly depends on gamma.
+        """
+        gamma = units = bound = best = 0.0
+        for candidate in widths:
+            gram = kernel_values(X, X, candidate)
+            unit = 1 / max(1 - float(gram.mean(dtype=np.float64)), 1e-3)
+            gram += _CONSTANT
+            evaluate = out_of_fold_f1(KernelSpace(gram, self.run), S, self.rho, self.folds, self.run)
+            if not units:
+                gamma, (bound, best) = candidate, choose_cost(evaluate, unit)
+                units = bound / unit
+            elif (f1 := evaluate(units * unit)) < best + WORTHWHILE:
+                break
+            else:
+                gamma, bound, best = candidate, units * unit, f1
+        return gamma, bound
+
+    def predict(self, X: csr_array) -> np.ndarray:
+        """Return sigma(z), computed for one slice at a time; OverflowingError where a score may leave float32."""
+        assert self.gamma is not None
+        largest = np.abs(self.coefficients).sum(axis=0, dtype=np.float64).max() * (1 + float(_CONSTANT))
+        if largest > LARGEST_SUM:  # a value of the RBF kernel is 1 at most
+            raise OverflowingError
+        bias = self.coefficients.sum(axis=0, dtype=np.float64)
+        scores = np.empty((X.shape[0], self.coefficients.shape[1]), np.float32)
+        rows = max(_SLICE // len(self.coefficients), 1)
+        for start in range(0, len(scores), rows):
+            part = slice(start, start + rows)
+            scores[part] = kernel_values(X[part], self.support, self.gamma) @ self.coefficients + bias
+        return expit(scores)
+
+
+def kernel_values(left: csr_array, right: csr_array, gamma: float) -> np.ndarray:
+    """K(x, x') for each row x of one matrix and x' of another: float32, n x m.
+
+    OverflowingError where gamma is out of the range of float32, as its default is if all distances are.
+    """
+    if not float(np.finfo(np.float32).tiny) <= gamma <= float(np.finfo(np.float32).max):
+        raise OverflowingError
+    columns = np.union1d(left.indices, right.indices)  # only features that occur: the largest index may be huge
+
+    def narrow(matrix: csr_array) -> csr_array:
+        indices = np.searchsorted(columns, matrix.indices)
+        return csr_array((matrix.data, indices, matrix.indptr), shape=(matrix.shape[0], max(len(columns), 1)))
+
+    with np.errstate(over="ignore"):  # a distance of infinity is a similarity of zero
+        return rbf_kernel(narrow(left), narrow(right), gamma=gamma)
+
+
+def mean_squared_distance(matrix: csr_array) -> float:
+    """Mean of ||x - x'||^2 over all pairs of rows, 2 (mean ||x||^2 - ||mean x||^2); 1 if all rows are equal."""
+    columns, places = np.unique(matrix.indices, return_inverse=True)
+    mean = np.bincount(places, matrix.data, minlength=len(columns)) / matrix.shape[0]
+    mean_squared_norm = float(Features.of(matrix).squared_norms.mean())
+    distance = 2 * (mean_squared_norm - float(np.square(mean).sum()))
+    return distance if distance > 1e-9 * mean_squared_norm else 1.0

@@ -1,0 +1,201 @@
+"""WELL: weak labels, after Sun, Zhang and Zhou (AAAI 2010), "Multi-Label Learning with Weak Label".
+
+Transductive: n instances, training and unlabelled ones together, get values f in [0, 1] for each label k by a convex
+problem,
+
+    min  alpha f' L_k f  +  beta sum over the annotated of (f_i - 1)^2  +  sum of f_i,     0 <= f <= 1:
+
+similar instances have similar values, annotated labels are kept, and few instances have the label. The instances with
+f_i >= t are predicted, for the t at which that set, as a vector of zeros and ones, has the smallest objective.
+
+Without a constant that is f' (alpha L_k + beta diag s) f - (2 beta s - 1)' f, the form in which a public
+reimplementation has it; its alpha = 100 and beta = 10 are our defaults. Apart from this, only its abstract is
+available: boundaries go across regions of low density, a label has few positive instances, and the similarities of each
+label are made of a few base similarities that labels share. Our reading of the rest:
+
+- L = D - W is the plain Laplacian.
+- W is a graph of *nearest neighbours*: the cosine of two instances where one is among the 5 most similar of the
+  other, scaled so that the similarities of an instance sum to w = beta/alpha in the median: its neighbours together
+  weigh as much as an annotation. The reimplementation has exp(-gamma ||x_i - x_j||^2) of all pairs with gamma = 1/D,
+  which ties nearly all instances to all others. Distances say little in many dimensions; among the nearest
+  neighbours, a boundary of few edges is one of low density.
+- Labels are correlated by similarities that all labels share (weight `sharing`, of w): for each label j, the
+  instances annotated with j are similar to each other, a similarity of rank one, B_j = w s_j s_j' / |s_j|. Label k
+  combines them by its likeness to j, the cosine R_kj of the annotations: W_k = W + sum_j R_kj B_j.
+- The cut is never empty: every label has annotations.
+- Training instances that are not annotated are treated as unlabelled ones; the annotated ones keep their labels.
+
+The graph, 5, the weight of the neighbours and that of the similarities that labels share (0.25) were chosen on held-out
+parts of training files: docs/choices/baselines.md has all readings.
+
+All labels of a block are solved together by accelerated projected gradient steps (Beck and Teboulle 2009) that are
+scaled a coordinate by the bound D - W <= 2 D, with restarts (O'Donoghue and Candes 2015).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from mpu_cli.core.features import Features
+from mpu_cli.core.limits import refuse_beyond_free
+from mpu_cli.experiment.dual import cosine_similarity
+
+# Instances whose similarities to all others are computed together.
+_ROWS = 256
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The similarities of n instances, for each of q labels."""
+
+    similarity: csr_array  # float32, shape (n, n): W, symmetric, with a diagonal of zeros
+    degree: np.ndarray  # float32, shape (n,): row sums of W
+    annotated: csr_array  # float32, shape (n, q): S: 1 if instance i is annotated with label j
+    sizes: np.ndarray  # float32, shape (q,): annotations of each label, at least 1
+    # float32, shape (q, q): w R_kj: weight of base similarity s_j s_j' / |s_j| in that of label k
+    combination: np.ndarray
+
+    @classmethod
+    def of(cls, similarity: csr_array, labels: csr_array, weight: float) -> "Graph":
+        """Return the graph of W, the annotations (n x q), and the weight w of the similarities that labels share."""
+        degree = similarity.sum(axis=1, dtype=np.float64).astype(np.float32)
+        combination = weight * cosine_similarity(labels)
+        annotated = csr_array(labels, dtype=np.float32)
+        sizes = np.maximum(annotated.sum(axis=0), 1).astype(np.float32)
+        return cls(similarity, degree, annotated, sizes, combination.astype(np.float32))
+
+    def degrees(self, block: slice) -> np.ndarray:
+        """Degree of each instance in the similarity of each label of a block: n x b."""
+        return self.degree[:, None] + self.annotated @ self.combination[:, block]
+
+    def neighbours(self, f: np.ndarray, block: slice) -> np.ndarray:
+        """W_k f_k for the labels of a block: n x b."""
+        shared = (self.annotated.T @ f) / self.sizes[:, None] * self.combination[:, block]
+        return self.similarity @ f + self.annotated @ shared
+
+    def edge_costs(self, order: np.ndarray, k: int) -> np.ndarray:
+        """Increases of f' L_k f when f_i changes from 0 to 1, one instance after the other: float64."""
+        alone = self.degree[order] - 2 * _to_earlier(self.similarity, order)
+        counts = np.cumsum(self.annotated[order].toarray(), axis=0, dtype=np.float64)
+        shared = (counts - counts**2 / self.sizes) @ self.combination[k]
+        return alone + np.diff(shared, prepend=0)
+
+
+def nearest_neighbours(matrix: csr_array, k: int, degree: float) -> csr_array:
+    """Cosine similarities (n x n) of pairs in which one instance is among the k most similar ones of the other.
+
+    They are scaled so that the sums over each instance have the median `degree`, over instances with any; not negative,
+    symmetric, with a diagonal of zeros.
+    """
+    n = matrix.shape[0]
+    norms = np.sqrt(np.repeat(Features.of(matrix).squared_norms, np.diff(matrix.indptr)))
+    data = np.divide(matrix.data, norms, out=np.zeros(len(norms)), where=norms > 0).astype(np.float32)
+    columns, indices = np.unique(matrix.indices, return_inverse=True)  # the largest index may be huge
+    directions = csr_array((data, indices, matrix.indptr), shape=(n, max(len(columns), 1)))
+    others = csr_array(directions.T)
+    parts = []
+    for start in range(0, n, _ROWS):
+        similar = np.maximum((directions[start : start + _ROWS] @ others).toarray(), 0)
+        np.fill_diagonal(similar[:, start:], 0)
+        if k < n:
+            np.put_along_axis(similar, np.argpartition(-similar, k - 1, axis=1)[:, k:], 0, axis=1)
+        parts.append(csr_array(similar))
+    nearest = csr_array(vstack(parts, format="csr"))
+    similarity = csr_array(nearest.maximum(nearest.T))
+    degrees = similarity.sum(axis=1)
+    if (degrees > 0).any():
+        similarity *= np.float32(degree / np.median(degrees[degrees > 0]))
+    return similarity
+
+
+def _to_earlier(similarity: csr_array, order: np.ndarray) -> np.ndarray:
+    """Sum the similarities of each instance to those before it: float64. In blocks, to avoid a copy of W."""
+    sums = np.empty(len(order))
+    earlier = np.zeros(similarity.shape[0], np.float32)
+    for start in range(0, len(order), _ROWS):
+        rows = order[start : start + _ROWS]
+        part = similarity[rows]
+        sums[start : start + _ROWS] = part @ earlier + np.tril(part[:, rows].toarray(), -1).sum(axis=1)
+        earlier[rows] = 1
+    return sums
+
+
+# The largest change of a value by a projected step from the solution: its distance from the optimality conditions.
+TOLERANCE = 1e-4
+_MOST_STEPS = 1000
+_BLOCK_SIZE = 64
+
+
+class Method:
+    """WELL.
+
+    `neighbours`: nearest neighbours of an instance in the graph.
+    `alpha`, `beta`: weights of smoothness over the graph, and of the annotated labels.
+    `sharing`: weight of similarities by common labels, relative to those of the graph; 0: none.
+    """
+
+    transductive = True
+
+    def __init__(self, neighbours: int = 5, alpha: float = 100.0, beta: float = 10.0, sharing: float = 0.25) -> None:
+        self.neighbours, self.alpha, self.beta, self.sharing = neighbours, alpha, beta, sharing
+
+    def fit(self, X: csr_array, S: csr_array, unlabeled: csr_array) -> None:
+        """Label the unlabelled instances; TooLargeError where the similarities would not fit in memory."""
+        (n, q), m = S.shape, unlabeled.shape[0]
+        others = min(n + m, 4 * self.neighbours)  # neighbours in both directions, with their indices
+        refuse_beyond_free(
+            8 * (n + m) * others + 8 * (n + m) * q,
+            f"the similarities of {n + m:,} x {others:,} instances, training and unlabelled ones,",
+            "compare fewer instances",
+        )
+        together = csr_array(vstack([X, unlabeled], format="csr"))
+        labels = csr_array(vstack([S, csr_array((m, q), dtype=bool)], format="csr"))
+        degree = self.beta / self.alpha
+        graph = Graph.of(nearest_neighbours(together, self.neighbours, degree), labels, self.sharing * degree)
+        self.values, self.threshold = np.empty((m, q), np.float32), np.empty(q, np.float32)
+        for start in range(0, q, _BLOCK_SIZE):
+            block = slice(start, min(start + _BLOCK_SIZE, q))
+            # A threshold of 1 exceeds all values.
+            f = np.minimum(solve(graph, block, self.alpha, self.beta), np.nextafter(np.float32(1), np.float32(0)))
+            cuts = [best_cut(graph, f[:, k - start], k, self.alpha, self.beta) for k in range(start, block.stop)]
+            self.values[:, block], self.threshold[block] = f[n:], cuts
+
+    def predict(self, X: csr_array) -> np.ndarray:
+        """Return the values of the instances that `fit` labelled."""
+        return self.values
+
+
+def solve(graph: Graph, block: slice, alpha: float, beta: float) -> np.ndarray:
+    """Minimise the objective of each label of a block: float32, shape (n, b)."""
+    annotated = graph.annotated[:, block].toarray()
+    degrees = graph.degrees(block)
+    bound = np.maximum(4 * alpha * degrees + 2 * beta * annotated, 1).astype(np.float32)
+    f = ahead = annotated
+    momentum = 1.0
+    for _ in range(_MOST_STEPS):
+        smoothness = degrees * ahead - graph.neighbours(ahead, block)
+        gradient = 2 * alpha * smoothness + 2 * beta * annotated * (ahead - 1) + 1
+        stepped = np.clip(ahead - gradient / bound, 0, 1)
+        if np.abs(stepped - ahead).max() <= TOLERANCE:
+            return stepped
+        if np.vdot(ahead - stepped, stepped - f) > 0:  # the momentum points uphill
+            momentum = 1.0
+        following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = stepped + np.float32((momentum - 1) / following) * (stepped - f)
+        f, momentum = stepped, following
+    return f
+
+
+def best_cut(graph: Graph, f: np.ndarray, k: int, alpha: float, beta: float) -> float:
+    """Return the t for which {f >= t} has the smallest objective for label k; 1 if no value is positive.
+
+    Values are below 1. Instances of value 0 are in no set.
+    """
+    order = np.argsort(-f, kind="stable")[: np.count_nonzero(f)]
+    if not len(order):
+        return 1.0
+    annotated = graph.annotated[:, [k]].toarray().ravel()[order]
+    objective = np.cumsum(alpha * graph.edge_costs(order, k) - beta * annotated + 1)
+    ends = np.flatnonzero(np.diff(f[order], append=0))  # no cut separates equal values
+    return float(f[order[ends[np.argmin(objective[ends])]]])

@@ -1,0 +1,157 @@
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
+
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.stacking import Options, train
+from mpu_cli.errors import MpuError
+from mpu_cli.experiment import methods
+from mpu_cli.runtime.run import Run
+from tests.conftest import ROOT
+from tests.core.simulated import as_features, hide, linear_problem
+
+# Settings that take no time.
+QUICK = {
+    "mpu": "mpu:cost=10:epochs=3",
+    "br": "br:cost=10:epochs=3",
+    "elkan08": "elkan08:cost=10:epochs=3",
+    "m3l-linear": "m3l-linear:cost=10",
+    "m3l-rbf": "m3l-rbf:cost=10:gamma=0.2",
+}
+VARIANTS = [QUICK.get(name, name) for name in methods.names()]
+VARIANTS.append("elkan08:cost=10:epochs=3:elkan_variant=weighted:c_method=e2")
+TOY = """
+import numpy as np
+
+class Method:
+    threshold = 0.25
+
+    def __init__(self, least: float = 0.0):
+        self.least = least
+
+    def fit(self, X, S):
+        self.shares = S.mean(axis=0)
+
+    def predict(self, X):
+        return np.tile(np.maximum(self.shares, self.least), (X.shape[0], 1))
+"""
+FEW = ("--folds", 2, "--run-folds", 1, "--missing-rates", 0.3, "-j", 1)
+
+
+@pytest.fixture(scope="module")
+def problem() -> tuple[csr_array, csr_array, csr_array]:
+    """Training instances, their labels of which some are missing, and other instances."""
+    X, Y = linear_problem(260, 6, 5)
+    return as_features(X[:200]), hide(Y[:200], 0.3), as_features(X[200:])
+
+
+def fit(problem, label):
+    X, S, others = problem
+    method = methods.make(label, Run(jobs=1))
+    method.fit(X, S, *([others] if getattr(method, "transductive", False) else []))
+    return method
+
+
+@pytest.mark.parametrize("label", VARIANTS)
+def test_every_method_predicts_the_same_again(problem, label):
+    one, again = (fit(problem, label) for _ in range(2))
+    scores = one.predict(problem[2])
+    assert scores.shape == (60, 5)
+    assert ((scores >= 0) & (scores <= 1)).all()
+    assert_array_equal(again.predict(problem[2]), scores)
+    c = np.asarray(getattr(one, "c", 1.0))
+    assert ((c > 0) & (c <= 1)).all()
+
+
+def test_br_is_mpu_without_missing_labels_and_levels(problem):
+    options = Options(levels=1, c=1.0, threshold=0.5, cost=10.0, epochs=3)
+    model, _ = train(Problem(*problem[:2]), options, calibrated=False)
+    br = fit(problem, "br:cost=10:epochs=3")
+    assert_array_equal(br.predict(problem[2]), model.probabilities(problem[2]))
+    assert_array_equal(br.threshold, 0.5)
+
+
+def test_br_is_logistic_regression(problem):
+    matrix, labels, others = problem
+    br = fit(problem, "br:cost=1:epochs=150")
+    for k, s in enumerate(labels.toarray().T):
+        exact = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000).fit(matrix, s)
+        assert_allclose(br.predict(others)[:, k], exact.predict_proba(others)[:, 1], atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("label", "option"),
+    [
+        ("elkan08:cost=10:epochs=3", "c_method=e3"),
+        ("elkan08:cost=10:epochs=3", "elkan_variant=weighted"),
+        ("m3l-linear:cost=10", "label_correlation=0.9"),
+        ("m3l-rbf:cost=10", "label_correlation=0.9"),
+        ("m3l-rbf:cost=10", "gamma=5.0"),
+        *(("well", option) for option in ("neighbours=20", "sharing=0", "alpha=1", "beta=100")),
+    ],
+)
+def test_options_reach_their_method(problem, label, option):
+    plain, other = (fit(problem, of).predict(problem[2]) for of in (label, f"{label}:{option}"))
+    assert (plain != other).any()
+
+
+def test_a_method_is_one_file_in_the_directory(run, digits, tmp_path, monkeypatch):
+    """No other file has to be changed for it."""
+    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    (tmp_path / "toy_one.py").write_text(TOY)
+    result = run("experiment", digits[0], "--methods", "toy-one:least=0.3", "--out", tmp_path / "out", *FEW)
+    assert result.exit_code == 0, result.stderr
+    assert "| toy-one:least=0.3 | **0." in result.stdout
+    assert "toy-one" in methods.names()
+
+
+@pytest.mark.parametrize("label", ["toy.py:least=0.3", "./toy.py", "{}/toy.py", "toy_module:Method:least=0.3"])
+def test_a_method_may_be_elsewhere(run, digits, tmp_path, monkeypatch, label):
+    for name in ("toy", "toy_module"):
+        (tmp_path / f"{name}.py").write_text(TOY)
+    monkeypatch.chdir(tmp_path)
+    result = run("experiment", digits[0], "--methods", label.format(tmp_path), "--out", "out", *FEW)
+    assert result.exit_code == 0, result.stderr
+    assert "failed" not in result.stderr
+
+
+@pytest.mark.slow  # it starts processes
+def test_processes_find_a_method_in_the_current_directory(digits, tmp_path):
+    (tmp_path / "toy_here.py").write_text(TOY)
+    methods_here = "toy_here:Method,toy_here.py"
+    command = [sys.executable, "-P", "-m", "mpu_cli", "experiment", str(digits[0]), "--methods", methods_here]
+    options = [str(option) for option in FEW[:-1]] + ["2", "--out", "out"]
+    done = subprocess.run(
+        [*command, *options], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert (done.returncode, "failed" in done.stderr) == (0, False), done.stderr
+
+
+def test_the_example_learns(run, digits, tmp_path, monkeypatch):
+    shutil.copy(ROOT / "examples" / "centroid_method.py", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    result = run("experiment", digits[0], "--methods", "centroid_method.py:sharpness=5", "--out", "out", *FEW)
+    assert result.exit_code == 0, result.stderr
+    (line,) = [line for line in result.stdout.splitlines() if "centroid_method.py:sharpness=5 | **0." in line][:1]
+    assert float(line.split("**")[1]) > 0.3
+
+
+def test_a_cell_in_which_a_method_fails_says_why(run, digits, tmp_path):
+    (tmp_path / "toy.py").write_text(TOY.replace("S.mean(axis=0)", "1 / 0"))
+    compared = f"br:epochs=1:cost=1,{tmp_path}/toy.py"
+    result = run("experiment", digits[0], "--methods", compared, "--out", tmp_path / "out", *FEW)
+    assert "warning: 1 of 2 cells failed" in result.stderr
+    assert "ZeroDivisionError: division by zero" in result.stdout
+
+
+def test_a_file_that_cannot_be_run_is_told(tmp_path):
+    (tmp_path / "toy.py").write_text("import nothing_of_this_name")
+    with pytest.raises(MpuError, match=r"toy.py' is not a method \(No module named"):
+        methods.make(f"{tmp_path}/toy.py", Run())
