@@ -1,10 +1,9 @@
 """Write accepted labels back into the records that data were made of: ``mpu apply``."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import click
 import numpy as np
@@ -23,7 +22,7 @@ from mpu_cli.review.tables import NOTHING_ELSE, checksum
 from mpu_cli.review.worklist import read_suggestions
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import PROBABILITY
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output, stem
 from mpu_cli.text.labels import Labels
@@ -40,17 +39,6 @@ from mpu_cli.text.sidecars import Sidecars, read_vectorization
 
 _DATA_SUFFIXES = (".svm", ".svm.gz", ".svm.bz2", ".svm.xz")
 ADDED = "added"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Accepted:
-    """What is written into the records: labels that these review files add, and more, by the options of `mpu apply`."""
-
-    reviewed: Sequence[str | Path] = ()
-    suggestions: str | Path | None = None
-    least: float | None = None  # probability from which a suggestion is added; `suggestions` need it
-    remove: bool = False  # whether annotated labels decided ``no`` are removed
-    fill_implied: bool = False
 
 
 @dataclass(kw_only=True)
@@ -77,71 +65,6 @@ class _Changes:
     closed: bool = False
 
 
-def apply(
-    source: str | Path,
-    target: str | Path,
-    accepted: Accepted,
-    *,
-    data: str | Path | None = None,
-    form: str | None = None,
-    added_field: str = ADDED,
-    reading: Reading = DEFAULT_READING,
-) -> TaggingReport:
-    """Write records with accepted labels as tags, all else as it was.
-
-    Instance k of the data is the record with its id or, where records have no ids, the k-th record.
-
-    `source`, `target`: records, as `mpu vectorize` has read them, and the file that is written.
-    `data`, `form`, `added_field`: as the options of `mpu apply`.
-    Raises InputError (a file cannot be read, or does not belong to the data; a label has no name; or records and
-    instances do not match; nothing is written then), MpuError (the output cannot be written).
-    """
-    chosen, _ = form_and_fields(source, form, DEFAULT_FIELDS)
-    data = _data_beside(source) if data is None else data
-    vectorization = read_vectorization(data)
-    changes, names, ids, n = _changes(data, accepted, len(vectorization.labels), reading)
-    by_key = _by_key(changes, ids, data)
-    used: set[str | int] = set()
-    report = TaggingReport()
-    origins: Counter[Origin] = Counter()
-    broader = vectorization.labels.broader if accepted.fill_implied else {}
-    if accepted.fill_implied and not broader:
-        raise InputError(str(folder_of(data)), None, "nothing says which labels imply others, so none can be filled in")
-    rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
-    by_uri = is_corpus(chosen, vectorization.fields)
-    with open_records(source, reading.max_line_bytes) as stream, open_output(target) as out:
-        rewriter = Rewriter(stream, str(source), chosen, vectorization.fields, added_field, reading.max_line_bytes)
-        for record in rewriter.records():
-            key = report.records if ids is None else record.id or ""
-            used.add(key)
-            try:
-                decided = by_key.get(key, _Changes())
-                change = _retagged(record, decided, names, vectorization.labels, rules, accepted.remove, by_uri)
-                out.write(rewriter.written(change))
-            except ValueError as error:
-                raise InputError(str(source), record.line, str(error)) from None
-            report.records += 1
-            report.changed += bool(change.added or change.removed)
-            origins.update(change.added.values())
-            report.removed += len(change.removed)
-        out.write(rewriter.rest())
-        if ids is None and report.records != n:
-            raise InputError(
-                str(source),
-                None,
-                f"has {counted(report.records, 'record')} without ids, and {shown(data)} has {n:,} instances",
-            )
-    report.added = origins.total()
-    report.decided, report.suggested, report.implied = (origins[each] for each in get_args(Origin))
-    report.absent = len(by_key.keys() - used)
-    if report.absent:
-        report.warnings.append(
-            f"{counted(report.absent, 'instance')} with decisions {'is' if report.absent == 1 else 'are'} not in "
-            f"{shown(source)}, by the ids"
-        )
-    return report
-
-
 def _data_beside(source: str | Path) -> Path:
     """Return the data file beside records that has their name or, where none has, the one that was made of them."""
     there = [path for path in Path(source).parent.glob("*.svm*") if path.name.endswith(_DATA_SUFFIXES)]
@@ -159,7 +82,14 @@ def _made_of(data: Path, source: str | Path) -> bool:
 
 
 def _changes(
-    data: str | Path, accepted: Accepted, n_labels: int, reading: Reading
+    data: str,
+    reviewed: tuple[str, ...],
+    suggestions: str | None,
+    least: float | None,
+    remove: bool,
+    fill_implied: bool,
+    n_labels: int,
+    reading: Reading,
 ) -> tuple[dict[int, _Changes], LabelNames, RecordIds | None, int]:
     """Return labels to add and to remove by instance, names of labels, ids, and the number of instances."""
     sidecars = Sidecars(data)
@@ -168,7 +98,7 @@ def _changes(
     ids = sidecars.ids(len(dataset))
     names = sidecars.names_of(BESIDE, np.arange(1, n_labels + 1))
     assert names is not None  # the directory has them
-    decided = decisions.read(accepted.reviewed, names, ids)
+    decided = decisions.read(reviewed, names, ids)
     match(decided, dataset, data, wins=True)
     changes: defaultdict[int, _Changes] = defaultdict(_Changes)
     cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
@@ -177,16 +107,16 @@ def _changes(
         seen.add((instance, label))
         if is_true:
             changes[instance].add[label] = "decided"
-        elif label == NOTHING_ELSE and accepted.fill_implied:
+        elif label == NOTHING_ELSE and fill_implied:
             changes[instance].closed = True
-        elif label != NOTHING_ELSE and (accepted.remove or accepted.fill_implied):
+        elif label != NOTHING_ELSE and (remove or fill_implied):
             changes[instance].refused.add(label)
-    if accepted.suggestions is not None:
+    if suggestions is not None:
         digits = checksum(dataset.features)
-        suggested = read_suggestions(accepted.suggestions, dataset, data, digits, names, ids)
+        suggested = read_suggestions(suggestions, dataset, data, digits, names, ids)
         for instance, labels in suggested.items():
             for one in labels:
-                is_probable = one.shown is not None and one.shown >= (accepted.least or 0.0)
+                is_probable = one.shown is not None and one.shown >= (least or 0.0)
                 if is_probable and (instance, one.label) not in seen:
                     changes[instance].add[one.label] = "suggested"
     return dict(changes), names, ids, len(dataset)
@@ -265,12 +195,16 @@ def command(
     added: str,
     reading: Reading,
     as_json: bool,
-    **of_accepted: Any,
+    reviewed: tuple[str, ...],
+    suggestions: str | None,
+    least: float | None,
+    remove: bool,
+    fill_implied: bool,
 ) -> None:
     """Write accepted tags back into RECORDS.
 
     RECORDS are the texts with tags that `mpu vectorize` made a data file of. NEW has the same records, in the same
-    order, with the tags that people accepted. All other fields stay as they are, and records that do not change
+    order, with the tags that people  All other fields stay as they are, and records that do not change
     are not touched. Records are matched by their ids or, where they have none, by their order. So RECORDS may have
     changed in the meantime if they have ids.
 
@@ -280,23 +214,66 @@ def command(
       mpu apply books.csv --reviewed checked.tsv --remove-rejected -o books-new.csv
       mpu apply news.jsonl --suggestions missing.tsv --min-probability 0.95 -o news-new.jsonl
     """
-    accepted = Accepted(**of_accepted)
-    if not accepted.reviewed and accepted.suggestions is None and not accepted.fill_implied:
+    if not reviewed and suggestions is None and not fill_implied:
         raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
-    if (accepted.suggestions is None) != (accepted.least is None):
+    if (suggestions is None) != (least is None):
         raise click.UsageError("--suggestions and --min-probability belong together.")
-    inputs = {"RECORDS": source, "--suggestions": accepted.suggestions, "--data": data}
-    inputs |= {f"--reviewed {file}": file for file in accepted.reviewed}
+    inputs = {"RECORDS": source, "--suggestions": suggestions, "--data": data}
+    inputs |= {f"--reviewed {file}": file for file in reviewed}
     refuse_overlaps(inputs, {"--output": output})
-    done = apply(source, output, accepted, data=data, form=form, added_field=added, reading=reading)
-    for warning in done.warnings:
+    chosen, _ = form_and_fields(source, form, DEFAULT_FIELDS)
+    data = str(_data_beside(source)) if data is None else data
+    vectorization = read_vectorization(data)
+    changes, names, ids, n = _changes(
+        data, reviewed, suggestions, least, remove, fill_implied, len(vectorization.labels), reading
+    )
+    by_key = _by_key(changes, ids, data)
+    used: set[str | int] = set()
+    report = TaggingReport()
+    origins: Counter[Origin] = Counter()
+    broader = vectorization.labels.broader if fill_implied else {}
+    if fill_implied and not broader:
+        raise InputError(str(folder_of(data)), None, "nothing says which labels imply others, so none can be filled in")
+    rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
+    by_uri = is_corpus(chosen, vectorization.fields)
+    with open_records(source, reading.max_line_bytes) as stream, open_output(output) as out:
+        rewriter = Rewriter(stream, str(source), chosen, vectorization.fields, added, reading.max_line_bytes)
+        for record in rewriter.records():
+            key = report.records if ids is None else record.id or ""
+            used.add(key)
+            try:
+                decided = by_key.get(key, _Changes())
+                change = _retagged(record, decided, names, vectorization.labels, rules, remove, by_uri)
+                out.write(rewriter.written(change))
+            except ValueError as error:
+                raise InputError(str(source), record.line, str(error)) from None
+            report.records += 1
+            report.changed += bool(change.added or change.removed)
+            origins.update(change.added.values())
+            report.removed += len(change.removed)
+        out.write(rewriter.rest())
+        if ids is None and report.records != n:
+            raise InputError(
+                str(source),
+                None,
+                f"has {counted(report.records, 'record')} without ids, and {shown(data)} has {n:,} instances",
+            )
+    report.added = origins.total()
+    report.decided, report.suggested, report.implied = (origins[each] for each in get_args(Origin))
+    report.absent = len(by_key.keys() - used)
+    if report.absent:
+        report.warnings.append(
+            f"{counted(report.absent, 'instance')} with decisions {'is' if report.absent == 1 else 'are'} not in "
+            f"{shown(source)}, by the ids"
+        )
+    for warning in report.warnings:
         warn(warning)
     if as_json:
-        print_json(done)
+        print_json(report)
     else:
-        parts = ", ".join(f"{n:,} {of}" for of in ("decided", "suggested", "implied") if (n := getattr(done, of)))
+        parts = ", ".join(f"{n:,} {of}" for of in ("decided", "suggested", "implied") if (n := getattr(report, of)))
         info(
-            f"{counted(done.records, 'record')}, {done.changed:,} of them changed: {counted(done.added, 'tag')} added"
-            f"{parts and f' ({parts})'}, {done.removed:,} removed",
-            **asdict(done),
+            f"{counted(report.records, 'record')}, {report.changed:,} of them changed: "
+            f"{counted(report.added, 'tag')} added{parts and f' ({parts})'}, {report.removed:,} removed",
+            **asdict(report),
         )

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -12,6 +12,8 @@ from click.core import ParameterSource
 from mpu_cli.cli.progress import progress
 from mpu_cli.cluster.address import EXPECTED, Address
 from mpu_cli.cluster.on_cluster import OnCluster
+from mpu_cli.names import Naming, Suggestible
+from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import (
     Kind,
     Option,
@@ -23,12 +25,9 @@ from mpu_cli.runtime.options import (
     Words,
     options_of,
 )
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
-
-if TYPE_CHECKING:
-    from mpu_cli.names import Naming, Suggestible
-    from mpu_cli.runtime.run import Run
-
+from mpu_cli.svmlight.streams import as_one as read_as_one
 
 # The name of a file, as a text, which may be - for a standard stream, and as a Path. Who opens it says what it must be.
 FILE = click.Path(allow_dash=True)
@@ -172,13 +171,7 @@ def run_options(*names: str, **helps: str) -> Callable[..., Any]:
     """
     declared = options_of(RunOptions)
     options = {name: replace(of, help=helps.get(name, of.help)) for name, of in declared.items()}
-    return as_one("run", _run, *(click_option(options[name]) for name in names))
-
-
-def _run(**chosen: Any) -> "Run":
-    from mpu_cli.runtime.run import Run
-
-    return Run(**chosen, observe=progress)
+    return as_one("run", partial(Run, observe=progress), *(click_option(options[name]) for name in names))
 
 
 def _on_cluster(cluster: Address | None, cluster_timeout: float | None) -> OnCluster | None:
@@ -231,7 +224,7 @@ def names_options(*older: str) -> Callable[..., Any]:
     """Add ``--labels``, perhaps with older names, and ``--zero-based``; the command gets a `Naming` as `naming`."""
     return as_one(
         "naming",
-        _naming,
+        lambda labels, zero_based: Naming(labels, zero_based),
         option(
             f"{', '.join(('--labels', *older))} NAMES",
             FILE,
@@ -244,22 +237,10 @@ def names_options(*older: str) -> Callable[..., Any]:
     )
 
 
-def _naming(labels: str | None, zero_based: bool) -> "Naming":
-    from mpu_cli.names import Naming
-
-    return Naming(labels, zero_based)
-
-
-def _suggestible(**files: Any) -> "Suggestible":
-    from mpu_cli.names import Suggestible
-
-    return Suggestible(**files)
-
-
 # The command gets `suggestible`.
 suggestible_options = as_one(
     "suggestible",
-    _suggestible,
+    Suggestible,
     option(
         "--only LABELS",
         FILE,
@@ -286,9 +267,7 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
     @reading_options
     @wraps(function)
     def with_sources(*args: Any, file: tuple[str, ...], fully_labelled: tuple[str, ...], **kwargs: Any) -> Any:
-        from mpu_cli.inputs.training_data import Sources
-        from mpu_cli.runtime.files import refuse_repeated
-        from mpu_cli.svmlight.streams import as_one
+        from mpu_cli.inputs.training_data import Sources  # NumPy and SciPy, which other commands need not wait for
 
         refuse_repeated("FILE", file)
         if kwargs["reviewed_wins"] and not kwargs["reviewed"]:
@@ -296,7 +275,7 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
         if len(fully_labelled) > 1:
             raise click.UsageError("--fully-labelled takes one file: join them.")
         chosen = {field.name: kwargs.pop(field.name) for field in fields(Sources) if field.name in kwargs}
-        sources = Sources(as_one(file), fully_labelled=next(iter(fully_labelled), None), **chosen)
+        sources = Sources(read_as_one(file), fully_labelled=next(iter(fully_labelled), None), **chosen)
         return function(*args, sources=sources, **kwargs)
 
     options = (

@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from mpu_cli.cli.options import (
     suggestible_options,
 )
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.names import BESIDE, EVERY_LABEL, LabelNames, Naming, RecordIds, Suggestible
+from mpu_cli.names import LabelNames, Naming, RecordIds, Suggestible
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.name_files import read_names
 from mpu_cli.names.naming import find_broader, read_implications
@@ -32,9 +32,9 @@ from mpu_cli.review.page import page
 from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Counted, open_output
 from mpu_cli.text.fields import value_of
@@ -43,91 +43,6 @@ from mpu_cli.text.sidecars import Sidecars, made_with
 from mpu_cli.text.stored import Records
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReviewReport:
-    """Counts of what is to be reviewed."""
-
-    # `instances`, `suggestions`, `labels`: Instances to review, labels that are suggested for them, and labels to
-    # choose from.
-    instances: int
-    suggestions: int
-    labels: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Display:
-    """By what instances and labels are shown, and what is decided of them: the options of `mpu review`."""
-
-    text: str | Path | None = None
-    text_fields: tuple[str, ...] = ()  # they need not be named where there is only one, or `mpu vectorize` knows them
-    naming: Naming = BESIDE
-    by_number: bool = False
-    features: str | Path | None = None
-    link: str | None = None
-    suggestible: Suggestible = EVERY_LABEL
-    reviewed: tuple[str | Path, ...] = ()
-
-
-def prepare(
-    source: str | Path,
-    target: str | Path,
-    display: Display = Display(),
-    *,
-    sample: int | None = None,
-    suggestions: str | Path | None = None,
-    reading: Reading = DEFAULT_READING,
-    run: Run = DEFAULT_RUN,
-) -> ReviewReport:
-    """Write a page for reviewing.
-
-    `sample`: how many instances to review, drawn at random by ``run.seed``.
-    `suggestions`: a file of suggested labels; without `sample`, the instances in it are reviewed. With neither, all
-    are.
-    Raises InputError (a file cannot be read, or does not belong to the data), MpuError (there is nothing to review, or
-    too much; or `target` cannot be written).
-    """
-    with run.step(Step.READ):
-        sidecars = Sidecars(source)
-        data = read(source, reading, run, contents=sidecars.contents)
-        of_features = checksum(data.features)
-    drawn = None if sample is None else worklist.draw(len(data), sample, run.seed)
-    names = sidecars.names_of(display.naming, data.occurring_labels()[1])
-    ids = sidecars.ids(len(data))
-    if display.link is not None and ids is None:
-        raise InputError(str(source), None, "its records have no ids that --link could lead to")
-    suggested = None
-    if suggestions is not None:
-        suggested = worklist.read_suggestions(suggestions, data, source, of_features, names, ids)
-        suggested = _allowed(suggested, display.suggestible.beside(source), names, data.occurring_labels()[1])
-    wanted = worklist.choose(len(data), drawn, suggested)
-    if not wanted:
-        raise InputError(str(suggestions), None, "nothing is left to review: all is decided, or annotated already")
-    decided = None
-    if display.reviewed:
-        decided = decisions.read(display.reviewed, names, ids)
-        match(decided, data, source, wins=True, checksum_of=lambda: of_features)  # refuses those of other data
-    work = worklist.make(
-        data,
-        source,
-        checksum=of_features,
-        sample=drawn,
-        suggestions=suggested,
-        shown=worklist.Shown(
-            ids,
-            _texts(display, sidecars, ids, set(wanted), len(data), reading.max_line_bytes),
-            display.link,
-            {} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
-            decided,
-        ),
-        label_names=None if display.by_number else names,
-        feature_names=None if display.features is None else read_names(display.features)[0],
-    )
-    with open_output(target) as out:
-        out.write(page(work))
-    n_suggested = sum(len(item.suggested) for item in work.items)
-    return ReviewReport(instances=len(work.items), suggestions=n_suggested, labels=len(work.labels.numbers))
 
 
 def _allowed(
@@ -148,35 +63,41 @@ _Keyed = Iterator[tuple[str | None, tuple[str, ...]]]
 
 
 def _texts(
-    display: Display, sidecars: Sidecars, ids: RecordIds | None, wanted: set[int], n: int, max_line_bytes: int
+    text: str | None,
+    text_fields: tuple[str, ...],
+    sidecars: Sidecars,
+    ids: RecordIds | None,
+    wanted: set[int],
+    n: int,
+    max_line_bytes: int,
 ) -> dict[int, tuple[str, ...]] | None:
     """Read the texts of some of n instances, which count from 0; None where there are none."""
     place = sidecars.records()
-    if display.text is None:
+    if text is None:
         if place is None:
             return None
-    elif (form := format_of(display.text)) is not None:
+    elif (form := format_of(text)) is not None:
         place = place or Records("", form, False, None, Fields((), id=""))
-        place = replace(place, file=str(display.text), form=form, sha256=None)
-    elif display.text_fields:
+        place = replace(place, file=text, form=form, sha256=None)
+    elif text_fields:
         raise InputError(
-            str(display.text),
+            text,
             None,
-            f"has no field {display.text_fields[0]!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names",
+            f"has no field {text_fields[0]!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names",
         )
     else:
-        lines: _Keyed = ((None, (text,)) for text in text_lines(display.text))
-        return _of_instances(lines, str(display.text), ids, wanted, n)
-    if display.text_fields:
-        place = replace(place, fields=replace(place.fields, text=display.text_fields))
+        lines: _Keyed = ((None, (line,)) for line in text_lines(text))
+        return _of_instances(lines, text, ids, wanted, n)
+    if text_fields:
+        place = replace(place, fields=replace(place.fields, text=text_fields))
     try:
         texts = _of_instances(_of_records(place, max_line_bytes), place.file, ids, wanted, n)
     except InputError as error:
-        if display.text is not None:
+        if text is not None:
             raise
         _log.warning(f"no texts are shown: {error}; name them by --text")
         return None
-    if display.text is None:
+    if text is None:
         _log.info(f"texts: {shown(place.file)}, {', '.join(place.fields.text)}")
     return texts
 
@@ -270,9 +191,16 @@ def command(
     output: str,
     sample: int | None,
     suggestions: str | None,
+    reviewed: tuple[str, ...],
+    text: str | None,
+    text_fields: tuple[str, ...],
+    link: str | None,
+    naming: Naming,
+    suggestible: Suggestible,
+    by_number: bool,
+    features: str | None,
     run: Run,
     reading: Reading,
-    **of_display: Any,
 ) -> None:
     """Make a page on which people decide which labels are true.
 
@@ -289,30 +217,57 @@ def command(
       mpu review news.svm --suggestions missing.tsv --text news.jsonl --text-field abstract -o review.html
       mpu review news.svm --suggestions missing.tsv --reviewed checked-Anna.tsv -o review.html
     """
-    display = Display(**of_display)
-    inputs: dict[str, Any] = {
-        "FILE": source,
-        "--suggestions": suggestions,
-        "--text": display.text,
-        "--features": display.features,
-    }
-    inputs |= display.suggestible.by_option() | {f"--reviewed {file}": file for file in display.reviewed}
-    if display.text_fields and display.text is None and made_with(source) is None:
+    inputs: dict[str, Any] = {"FILE": source, "--suggestions": suggestions, "--text": text, "--features": features}
+    inputs |= suggestible.by_option() | {f"--reviewed {file}": file for file in reviewed}
+    if text_fields and text is None and made_with(source) is None:
         raise click.UsageError("--text-field needs --text, where FILE was not made by mpu vectorize.")
-    if (link := display.link) is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
+    if link is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
         raise click.UsageError("--link begins with https:// or http://, and has {id} in it.")
-    refuse_overlaps(inputs | {"--labels": display.naming.file}, {"--output": output})
-    report = prepare(
+    refuse_overlaps(inputs | {"--labels": naming.file}, {"--output": output})
+    with run.step(Step.READ):
+        sidecars = Sidecars(source)
+        data = read(source, reading, run, contents=sidecars.contents)
+        of_features = checksum(data.features)
+    drawn = None if sample is None else worklist.draw(len(data), sample, run.seed)
+    names = sidecars.names_of(naming, data.occurring_labels()[1])
+    ids = sidecars.ids(len(data))
+    if link is not None and ids is None:
+        raise InputError(str(source), None, "its records have no ids that --link could lead to")
+    suggested = None
+    if suggestions is not None:
+        suggested = worklist.read_suggestions(suggestions, data, source, of_features, names, ids)
+        suggested = _allowed(suggested, suggestible.beside(source), names, data.occurring_labels()[1])
+    wanted = worklist.choose(len(data), drawn, suggested)
+    if not wanted:
+        raise InputError(str(suggestions), None, "nothing is left to review: all is decided, or annotated already")
+    decided = None
+    if reviewed:
+        decided = decisions.read(reviewed, names, ids)
+        match(decided, data, source, wins=True, checksum_of=lambda: of_features)  # refuses those of other data
+    work = worklist.make(
+        data,
         source,
-        output,
-        display,
-        sample=sample,
-        suggestions=suggestions,
-        reading=reading,
-        run=run,
+        checksum=of_features,
+        sample=drawn,
+        suggestions=suggested,
+        shown=worklist.Shown(
+            ids,
+            _texts(text, text_fields, sidecars, ids, set(wanted), len(data), reading.max_line_bytes),
+            link,
+            {} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
+            decided,
+        ),
+        label_names=None if by_number else names,
+        feature_names=None if features is None else read_names(features)[0],
     )
+    with open_output(output) as out:
+        out.write(page(work))
+    instances, labels = len(work.items), len(work.labels.numbers)
+    n_suggested = sum(len(item.suggested) for item in work.items)
     info(
-        f"{counted(report.instances, 'instance')} to review, with {counted(report.suggestions, 'suggested label')}; "
-        f"{counted(report.labels, 'label')} to choose from",
-        **asdict(report),
+        f"{counted(instances, 'instance')} to review, with {counted(n_suggested, 'suggested label')}; "
+        f"{counted(labels, 'label')} to choose from",
+        instances=instances,
+        suggestions=n_suggested,
+        labels=labels,
     )
