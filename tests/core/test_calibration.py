@@ -144,6 +144,18 @@ def test_known_cells_count_as_what_they_are_and_ignored_ones_not_at_all():
     assert probabilities.sum() == pytest.approx(truth[:, : Q - 1].sum(), rel=0.05)
 
 
+@pytest.mark.parametrize("spread", [1, 4])
+@pytest.mark.parametrize("n", [2_000, 200_000])
+def test_predictions_that_tell_nothing_become_the_share_of_true_labels(n, spread):
+    rng = np.random.default_rng(1)
+    predictions = expit(rng.normal(-2, spread, (n, 1))).astype(np.float32)
+    annotated = csr_array(rng.random((n, 1)) < 0.4)
+    probabilities = calibrate(predictions, annotated, LabelFrequency.of(1.0, (n, 1)))(predictions)
+    assert probabilities.mean() == pytest.approx(annotated.mean(), abs=0.01)
+    for cells in np.array_split(np.argsort(predictions, axis=None), 5):
+        assert probabilities.ravel()[cells].mean() == pytest.approx(0.4, abs=0.16)
+
+
 def test_without_annotations_there_is_no_calibration():
     nothing = csr_array((3, 2), dtype=bool)
     assert calibrate(np.full((3, 2), 0.5, np.float32), nothing, LabelFrequency.of(0.5, (3, 2))) is None

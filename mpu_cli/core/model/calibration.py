@@ -369,6 +369,8 @@ def _fitted(
     z: np.ndarray, cells: np.ndarray, true: np.ndarray, annotations: int, shrinking: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fit a map to cells at some log odds: the points of a line through the centres of blocks."""
+    from scipy.optimize import isotonic_regression  # is slow to import
+
     block = _blocks(cells, true, min(max(annotations // _FEWEST_ANNOTATIONS, 1), _MOST_BLOCKS))
     size, hits = np.bincount(block, cells), np.bincount(block, true)
     if shrinking:
@@ -376,11 +378,17 @@ def _fitted(
         hits = expected * (hits + shrinking) / (expected + shrinking)
     share = np.minimum(np.clip(hits, _MARGIN, size - _MARGIN) / size, _SUREST)
     centre, target = np.bincount(block, cells * z) / size, logit(share)
+    # In an outermost block predictions tell as little as from its centre to that of the next.
+    rise = np.clip(np.diff(target) / np.diff(centre), _LEAST_SLOPE, 1) if len(centre) > 1 else np.ones(1)
+    below, above = rise[0] * (z[0] - centre[0]), rise[-1] * (z[-1] - centre[-1])
+    x, which = np.unique([z[0], *centre, z[-1]], return_index=True)
     least, actual = _LEAST_SLOPE * centre, target
     for _ in range(_SWEEPS):  # until the mean of every block is its share
-        mean = np.bincount(block, cells * expit(_through(z, centre, actual))) / size
-        actual = np.maximum.accumulate(actual + target - logit(np.clip(mean, _LEAST, _LARGEST)) - least) + least
-    return centre, actual
+        y = np.array([actual[0] + below, *actual, actual[-1] + above])[which]
+        mean = np.bincount(block, cells * expit(_through(z, x, y))) / size
+        moved = actual + target - logit(np.clip(mean, _LEAST, _LARGEST))
+        actual = isotonic_regression(moved - least, weights=size).x + least
+    return x, y
 
 
 def _centres(numbers: np.ndarray) -> np.ndarray:
