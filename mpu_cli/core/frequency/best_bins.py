@@ -32,8 +32,11 @@ def share_of_best_bins(
     `annotated`, `counted`: bool, shape (n, q): as of `estimators.Cells`.
     `folds`: int, shape (n,): the fold of each instance.
     """
-    numbers, places = np.unique(folds, return_inverse=True)
-    return _ends(*_held_out(probabilities, annotated, counted, places, len(numbers)))
+    numbers, of_rows = np.unique(folds, return_inverse=True)
+    m = len(numbers)
+    # Of few annotations models differ in how high they score: then a bin has the same share of every fold.
+    scores = probabilities, _shares(probabilities, of_rows, m)
+    return max(_ends(*_held_out(by, annotated, counted, of_rows, m)) for by in scores)
 
 
 def _ends(positives: np.ndarray, size: np.ndarray) -> tuple[float, float]:
@@ -75,6 +78,17 @@ def _held_out(
         inside = (probabilities[cells] >= thresholds[f, columns]) & counted[cells]
         positives[rows], sizes[rows] = (inside & annotated[cells]).sum(axis=1), inside.sum(axis=1)
     return positives, sizes
+
+
+def _shares(scores: np.ndarray, folds: np.ndarray, m: int) -> np.ndarray:
+    """Return which share of its fold scores at most as much for a label: float32, shape (n, q)."""
+    from scipy.stats import rankdata  # takes half a second to import
+
+    shares = np.empty(scores.shape, np.float32)
+    for f in range(m):
+        rows = folds == f
+        shares[rows] = rankdata(scores[rows], axis=0) / np.count_nonzero(rows)
+    return shares
 
 
 def _best_pool(positives: np.ndarray, sizes: np.ndarray) -> np.ndarray:
