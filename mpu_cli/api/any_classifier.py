@@ -187,7 +187,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             self.group_c_ = dict(zip(annotations.groups.names, of_instances[first].tolist(), strict=True))
         self.thresholds_ = annotations.widened(learned.decision.thresholds, np.inf)
         self.expected_f1_ = min(expected.f1, 1.0)
-        self.expected_f1_interval_ = evidence.estimates.f1_interval(expected)
+        self.expected_f1_interval_ = expected.interval(evidence.estimates.range_of_c)
         self.out_of_fold_scores_ = annotations.widened(learned.scores)
         return self
 

@@ -108,7 +108,8 @@ def find(
         probabilities = given_other_labels(evidence.probabilities, labels, frequency, run)
     reviewed = evidence.reviewed if evidence.reviewed and evidence.reviewed.answers else None
     with run.step(Step.LIST):
-        of_labels, of_all = suggestions.missing_labels(labels, frequency, evidence.reviewed)
+        range_of_c = evidence.estimates.range_of_c
+        of_labels, of_all = suggestions.missing_labels(labels, frequency, evidence.reviewed, range_of_c)
         missing = float(of_all.expected)
         second = np.zeros(0, int) if problem.second is None else problem.second
         annotated = positive.nnz - positive[second].nnz
@@ -117,7 +118,9 @@ def find(
         corrections = Corrections.of(probabilities, labels, frequency, problem.answers, reviewed, problem.origins)
         listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, corrections)
         if corrections.by_answers is None:
-            right = suggestions.expected_right(listed, frequency, missing / evidence.calibration_blocks)
+            undecided = corrections.by_decisions is None  # what was decided says what claims are worth, whatever c is
+            block = missing / evidence.calibration_blocks
+            right = suggestions.expected_right(listed, frequency, block, range_of_c if undecided else (1.0, 1.0))
         else:
             posterior = posterior_at(probabilities, frequency, listed.rows, listed.columns)
             right = corrections.by_answers.expected_right(listed, posterior)
@@ -285,7 +288,7 @@ class MissingOfLabel:
 
 @dataclass(frozen=True, kw_only=True)
 class SuggestionReport:
-    """What `suggest` did. Counts are expected ones, with 90 % intervals that hold if c is right, or are by answers."""
+    """What `suggest` did. Counts are expected ones, with 90 % intervals by chance and that of c, or by answers."""
 
     missing: float  # How many labels are missing.
     missing_low: float
@@ -637,7 +640,8 @@ def _say(report: SuggestionReport) -> None:
     sets = None if frequency is None else frequency.complete_instances
     by_people = [counted(report.answers, "answer")] if report.answers else []
     by_people += [f"{counted(sets, 'instance')} with complete label sets"] if sets else []
-    by = f"by {' and '.join(by_people)}" if by_people else "if c is right"
+    by_c = "if c is right" if frequency is None else "if c is in its interval"
+    by = f"by {' and '.join(by_people)}" if by_people else by_c
     if frequency is not None and frequency.c_if_one_label_each is not None:
         unknown = "how many labels are missing is unknown; if each instance truly has one label only, "
     info(

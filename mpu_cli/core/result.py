@@ -44,7 +44,7 @@ class TrainingResult:
             settings=chosen.settings,
             level_f1=level_f1,
             expected_f1=min(decision.expected.f1, 1.0),
-            f1_interval=chosen.estimates.f1_interval(decision.expected),
+            f1_interval=decision.expected.interval(chosen.estimates.range_of_c),
             held_out=held_out,
             seconds=seconds,
         )

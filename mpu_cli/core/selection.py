@@ -25,7 +25,6 @@ from mpu_cli.core.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.repeated import caution as repeated_caution
 from mpu_cli.core.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_settings
-from mpu_cli.core.thresholds import ExpectedF1
 from mpu_cli.core.trials import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
 from mpu_cli.core.validation import leading, out_of_fold, source_models
 from mpu_cli.core.work import Work
@@ -63,10 +62,14 @@ class Estimates:
             raise ValueError("no label frequency was estimated")
         return basis
 
-    def f1_interval(self, expected: ExpectedF1) -> tuple[float, float]:
-        """Return a 90 % interval of the F1 by the interval of c, if it was estimated, and the sampling of instances."""
+    @property
+    def range_of_c(self) -> tuple[float, float]:
+        """Return the ends of the 90 % interval of c, as multiples of c; 1 and 1 where there is none."""
         basis = self.reviewed or self.estimate or self.earlier
-        return expected.interval() if basis is None else expected.interval(basis.c, basis.interval)
+        if basis is None or basis.interval is None:
+            return 1.0, 1.0
+        low, high = basis.interval
+        return low / basis.c, high / basis.c
 
     def warnings(self) -> list[str]:
         """Say what to know before trusting it."""

@@ -245,13 +245,13 @@ class ExpectedF1:
         (true, predicted_true), (sure, predicted_sure) = self.by_chance, self.certain
         return 2 * (predicted_true / ratio + predicted_sure) / max(self.predicted + true / ratio + sure, 1)
 
-    def interval(self, c: float = 1.0, c_interval: tuple[float, float] | None = None) -> tuple[float, float]:
-        """Return a 90 % interval of the F1, by the sampling of instances and by the interval of c, if there is one.
+    def interval(self, range_of_c: tuple[float, float] = (1.0, 1.0)) -> tuple[float, float]:
+        """Return a 90 % interval of the F1, by the sampling of instances and by the range of c, in multiples of c.
 
         The larger c, the fewer labels are true, and the less F1 is expected. Both errors are independent.
         """
         f1 = min(self.f1, 1.0)
-        ends = [f1] * 2 if c_interval is None else [min(self._at(end / c), 1.0) for end in reversed(c_interval)]
+        ends = [min(self._at(ratio), 1.0) for ratio in reversed(range_of_c)]
         half = _NORMAL_90 * self.deviation
         low, high = (float(np.hypot(end - f1, half)) for end in ends)
         return max(f1 - low, 0.0), min(f1 + high, 1.0)
@@ -269,7 +269,7 @@ def expected_f1(
     >>> probabilities = np.array([0.9] * 100 + [0.1] * 10, np.float32)[:, None]
     >>> labels = csr_array((np.arange(110) % 100 < 40)[:, None] | (np.arange(110) >= 100)[:, None])
     >>> expected = expected_f1(probabilities, labels, LabelFrequency.of(0.5, (110, 1)), np.array([0.5], np.float32))
-    >>> round(expected.f1, 2), [round(end, 2) for end in expected.interval(0.5, (0.45, 0.6))]
+    >>> round(expected.f1, 2), [round(end, 2) for end in expected.interval((0.9, 1.2))]
     (0.8, [0.67, 0.91])
     """
     reach = reached(probabilities, thresholds)

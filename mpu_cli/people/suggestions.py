@@ -209,16 +209,20 @@ def suggest(
 
 
 def missing_labels(
-    annotated: csr_array, frequency: LabelFrequency, reviewed: ReviewedFrequency | None = None
+    annotated: csr_array,
+    frequency: LabelFrequency,
+    reviewed: ReviewedFrequency | None = None,
+    range_of_c: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[Count, Count]:
     """Estimate how many true labels are neither annotated nor verified.
 
     Of the true labels a share c is annotated, so that a annotated ones leave a number of others that is negative
     binomial, with mean a (1-c) / c and variance a (1-c) / c^2. What has been found already is taken off. The intervals
-    cover chance alone, as if c were right; where c comes from people, they cover the interval of c.
+    cover chance and the range of c; where c comes from people, its interval.
 
     `annotated`: bool, shape (n, q).
     `reviewed`: where the frequency comes from. Then as many are missing as `mpu estimate-c` says.
+    `range_of_c`: the ends of its interval, in multiples of c.
     Returns: `of_labels`: of arrays of shape (q,); `of_all`: of numbers.
 
     Examples
@@ -233,9 +237,14 @@ def missing_labels(
     confirmed = _confirmed(annotated, frequency)
     if reviewed is None:
         expected = by_chance * (1 - c) / c
-        low, high = (nbinom.ppf(share, np.maximum(by_chance, 1), c) * (by_chance > 0) for share in _QUANTILES)
+        least, most = (np.minimum(c * ratio, 1) for ratio in range_of_c)
+        low, high = (
+            nbinom.ppf(share, np.maximum(by_chance, 1), end) * (by_chance > 0)
+            for share, end in zip(_QUANTILES, (most, least), strict=True)
+        )
         total, spread = expected.sum(), Z * np.sqrt((expected / c).sum())
-        of_all = total, total - spread, total + spread
+        fewer, more = (np.hypot(total - (by_chance * (1 / end - 1)).sum(), spread) for end in (most, least))
+        of_all = total, total - fewer, total + more
     else:
         expected = missing(by_chance, reviewed.rates, reviewed.c)
         low, high = (by_chance * (1 / end - 1) for end in reviewed.intervals.T[::-1])
@@ -247,21 +256,28 @@ def missing_labels(
     )
 
 
-def expected_right(listed: Cells, frequency: LabelFrequency, block: float = 0.0) -> Count:
+def expected_right(
+    listed: Cells, frequency: LabelFrequency, block: float = 0.0, range_of_c: tuple[float, float] = (1.0, 1.0)
+) -> Count:
     """Estimate how many of a subset of the suggestions are right.
 
     Their probabilities add up to it. A block of cells of like probability has m missing labels, known from the
     annotated ones up to a variance of m / c (see `missing_labels`). Where only a share f of them is listed, the
     variance is the f-fold of that, plus the (1-f)-fold of the variance of independent draws.
 
+    Annotations are what they are: were c another, p would be in proportion to 1 / c, and so r to (1-c) / c.
+
     `block`: missing labels of such a block; where fewer are listed, all of them are taken for part of one.
+    `range_of_c`: the ends of its interval, in multiples of c.
     """
-    r = listed.probabilities.astype(float)
+    r, c = listed.probabilities.astype(float), frequency.by_chance(listed.rows, listed.columns)
     expected = float(r.sum())
     share = min(expected / block, 1.0) if block else 1.0
-    variance = share * (r / frequency.by_chance(listed.rows, listed.columns)).sum() + (1 - share) * (r * (1 - r)).sum()
-    spread = Z * float(np.sqrt(variance))
-    return Count(expected, max(expected - spread, 0.0), min(expected + spread, float(len(listed))))
+    variance = share * (r / c).sum() + (1 - share) * (r * (1 - r)).sum()
+    ends = (np.minimum(c * ratio, 1) for ratio in reversed(range_of_c))
+    odds = r * c / np.maximum(1 - c, np.finfo(float).tiny)
+    fewer, more = (np.hypot(np.minimum(odds * (1 - end) / end, 1).sum() - expected, Z * variance**0.5) for end in ends)
+    return Count(expected, max(expected - float(fewer), 0.0), min(expected + float(more), float(len(listed))))
 
 
 @dataclass(frozen=True)

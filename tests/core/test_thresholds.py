@@ -110,7 +110,7 @@ def test_the_interval_covers_the_f1_of_complete_labels(error):
         S = Y[rows] & (rng.random((150, 5)) < c)
         expected = expected_f1(P[rows], as_labels(S), LabelFrequency.of(estimate, S.shape), t)
         ends = estimate - 1.645 * error, estimate + 1.645 * error
-        low, high = expected.interval(estimate, ends) if error else expected.interval()
+        low, high = expected.interval(tuple(np.divide(ends, estimate))) if error else expected.interval()
         covered.append(low <= truth <= high)
         wide.append(high - low)
     assert 0.84 <= np.mean(covered) <= 0.96  # of 300, where 0.9 are to be covered

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from scipy.special import expit
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.verified_labels import VerifiedLabels
@@ -155,3 +156,21 @@ def test_suspects_are_annotated_unchecked_and_least_probable_first(problem):
     found = suspects(probabilities, annotated, frequency)
     assert [(p, i, k) for i, k, p in as_list(found)] == expected
     assert as_list(suspects(probabilities, annotated, frequency, 3)) == as_list(found)[:3]
+
+
+@pytest.mark.parametrize("true_c", [0.42, 0.58])
+def test_intervals_of_counts_hold_where_c_is_near_either_end_of_its_interval(true_c):
+    rng = np.random.default_rng(0)
+    p = 0.8 * expit(rng.normal(-3, 2, (20_000, 3)))
+    truth = rng.random(p.shape) < p
+    annotated = csr_array(truth & (rng.random(p.shape) < true_c))
+    frequency, range_of_c = LabelFrequency.of(0.5, p.shape), (0.8, 1.2)
+    missing = truth & ~annotated.toarray()
+    of_labels, of_all = missing_labels(annotated, frequency, range_of_c=range_of_c)
+    assert of_all.low <= missing.sum() <= of_all.high
+    assert (of_labels.low <= missing.sum(axis=0)).all() and (missing.sum(axis=0) <= of_labels.high).all()
+    chance_alone = missing_labels(annotated, frequency)[1]
+    assert not chance_alone.low <= missing.sum() <= chance_alone.high
+    listed = suggest(p * true_c / 0.5, annotated, frequency, Choice(top=2000))
+    right = expected_right(listed, frequency, 1e9, range_of_c)
+    assert right.low <= missing[listed.rows, listed.columns].sum() <= right.high
