@@ -70,12 +70,14 @@ endurance: venv  ## Kill trainings and workers of a cluster, predict while they 
 fuzz: $(VENV)/installed-fuzz  ## Fuzz what reads the files of others, the loaders of models and of vectorisers, and options, FUZZ_SECONDS (60) each
 	$(call fuzz,numpy,reading numpy,tests/svmlight/corpus/inputs)
 	$(call fuzz,numba,reading numba,tests/svmlight/corpus/inputs)
-	$(call fuzz,predictions,predictions,tests/evaluation/corpus/inputs)
-	$(call fuzz,models,models,tests/bundle/corpus/inputs)
+	$(call fuzz,predictions,files predictions,tests/evaluation/corpus/inputs)
+	$(call fuzz,models,files models,tests/bundle/corpus/inputs)
 	$(call fuzz,options,options,)
-	$(call fuzz,texts,texts,tests/text/corpus/inputs/texts)
-	$(call fuzz,directories,directories,tests/text/corpus/inputs/directories)
-	$(call fuzz,names,names,tests/names/corpus/inputs)
+	$(call fuzz,texts,files texts,tests/text/corpus/inputs/texts)
+	$(call fuzz,directories,files directories,tests/text/corpus/inputs/directories)
+	$(call fuzz,names,files names,tests/names/corpus/inputs)
+	$(call fuzz,thesauri,files thesauri,tests/text/corpus/inputs/thesauri)
+	$(call fuzz,paths,files paths,tests/text/corpus/inputs/paths)
 
 # fuzz NAME,MODULE,SEEDS: the memory of the process grows slowly with atheris itself, so only large pieces are an error
 define fuzz

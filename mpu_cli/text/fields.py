@@ -7,6 +7,8 @@ A field whose own name has the dot comes first: only without it is the name a pa
 import json
 from collections.abc import Iterator, Mapping
 
+from mpu_cli.runtime.untrusted import MOST_LEVELS, json_value
+
 # Of a JSON text, only the places of values count: numbers may have thousands of digits.
 _PLACES = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 _BLANKS = " \t\r\n"
@@ -47,7 +49,7 @@ def with_value(line: str, name: str, value: str) -> str:
 
     Of equal names the last one counts, as for readers of JSON. A field that is not there is added at the end, in an
     object of its own where the one of the path is missing or null. ValueError where the path leads through another
-    value.
+    value, or deeper than JSON is read.
 
     Examples
     --------
@@ -56,6 +58,14 @@ def with_value(line: str, name: str, value: str) -> str:
     >>> with_value('{ "n":1 }', "n", "2")
     '{ "n":2 }'
     """
+    if name.count(".") > MOST_LEVELS:
+        raise ValueError(f"the path {name[:40]!r}... leads through more than {MOST_LEVELS} objects")
+    after = _with_value(line, name, value)
+    json_value(after)
+    return after
+
+
+def _with_value(line: str, name: str, value: str) -> str:
     places = {field: (start, end) for field, start, end in _values(line)}
     outer, _, inner = name.partition(".")
     if name in places or not inner:
@@ -64,7 +74,7 @@ def with_value(line: str, name: str, value: str) -> str:
     within = line[start:end] if end and line[start:end] != "null" else "{}"
     if not within.startswith("{"):
         raise ValueError(f"the field {outer!r} is no object, so {name!r} cannot be set")
-    return _with_own(line, places, outer, with_value(within, inner, value))
+    return _with_own(line, places, outer, _with_value(within, inner, value))
 
 
 def _with_own(line: str, places: dict[str, tuple[int, int]], name: str, value: str) -> str:

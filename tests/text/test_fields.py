@@ -49,3 +49,10 @@ def test_where_a_value_is_set(line, name, expected):
 def test_a_path_through_another_value_is_refused(line):
     with refused(ValueError):
         with_value(line, "a.b.c", "1")
+
+
+@pytest.mark.parametrize("depth", [99, 100, 10_000])
+def test_what_is_set_can_be_read_again(depth):
+    """A path of 100 names made a record that no command reads."""
+    with refused(ValueError):
+        with_value("{}", ".".join("a" * (depth + 1)), '["v"]')

@@ -1,4 +1,4 @@
-"""Inputs of ``fuzz.models``: which model, and what to change in it."""
+"""Inputs of ``fuzz.files models``: which model, and what to change in it."""
 
 import hashlib
 import io

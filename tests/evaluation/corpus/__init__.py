@@ -1,4 +1,4 @@
-"""Inputs of ``fuzz.predictions``: a byte of options, a truth file, a byte 0xff, a file of predictions."""
+"""Inputs of ``fuzz.files predictions``: a byte of options, a truth file, a byte 0xff, a file of predictions."""
 
 from dataclasses import replace
 from pathlib import Path

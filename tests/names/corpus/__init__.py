@@ -1,4 +1,4 @@
-"""Inputs of ``fuzz.names``: a byte of options, a file of names, a byte 0xff, a text that may mean a label."""
+"""Inputs of ``fuzz.files names``: a byte of options, a file of names, a byte 0xff, a text that may mean a label."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Inputs of ``fuzz.texts`` and ``fuzz.directories``: records of texts, and changes to what is beside data of texts."""
+"""Inputs of ``fuzz.files``: records of texts, changes to what is beside data of texts, thesauri, paths of fields."""
 
 import io
 import json
@@ -10,13 +10,16 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from mpu_cli.cli.vectorize import Source, vectorize
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import InputError, MpuError, one_line
 from mpu_cli.names import BESIDE, read_ids
+from mpu_cli.names.lines import as_a_file
 from mpu_cli.runtime.files import checksum
+from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.analyzer import TextOptions
-from mpu_cli.text.labels import read_labels
-from mpu_cli.text.records import FORMATS, Fields, Record, read_records
+from mpu_cli.text.fields import holder, value_of, with_value
+from mpu_cli.text.labels import read_labels, read_thesaurus
+from mpu_cli.text.records import FORMATS, Fields, Record, clean, read_records
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.bundle.corpus import Choices
@@ -118,6 +121,61 @@ def replay_directory(data: bytes, folder: Path) -> None:
                 use()
             except MpuError as error:
                 assert _is_shown(error)
+
+
+_THESAURI = ".ttl", ".rdf", ".nt", ".jsonld", ".csv"
+
+
+def replay_thesaurus(data: bytes, folder: Path) -> None:
+    """Read a thesaurus: it is refused in one line, or its labels are names that a file of names has, and reads back.
+
+    The first byte stands for the format; the others are the file.
+    """
+    path = folder / f"thesaurus{_THESAURI[(data[0] if data else 0) % len(_THESAURI)]}"
+    path.write_bytes(data[1:])
+    try:
+        labels = read_thesaurus(path).labels
+    except InputError as error:
+        assert one_line(str(error)).isprintable() and _is_shown(error)
+        return
+    for names in labels.names:
+        assert all(name and name == clean(name) for name in names), names
+    assert all(0 < wide <= len(labels) for them in labels.broader.values() for wide in them)
+    if any(labels.names):
+        kept = folder / "news.text" / "labels"
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
+        assert read_labels(kept).names == labels.names
+
+
+def replay_path(data: bytes, folder: Path) -> None:
+    """Set a field of a record by its path: all readers find it there, and all else is as it was.
+
+    The input is the path, a line end, and the text of a JSON object.
+    """
+    path, _, line = data.decode(errors="replace").partition("\n")
+    try:
+        before = json_value(line)
+    except ValueError:
+        return
+    if not isinstance(before, dict) or not path:
+        return
+    try:
+        after = with_value(line, path, '["v"]')
+    except ValueError as error:
+        assert holder(before, path) is None or "deep" in str(error)
+        return
+    fields = json_value(after)
+    assert value_of(fields, path) == ["v"]
+    place, old = holder(before, path), value_of(before, path)
+    if place is not None and place[1] in place[0]:
+        assert repr(json_value(with_value(after, path, json.dumps(old)))) == repr(before)
+    rows = io.BytesIO(json.dumps(fields).encode())
+    for record in read_records(rows, "texts", "jsonl", Fields(text=(path,), tags=path, id=path)):
+        assert not isinstance(record, Record)  # a list is neither a text nor an id
+    rows = io.BytesIO(json.dumps({**fields, "\0": ""}).encode())
+    for record in read_records(rows, "texts", "jsonl", Fields(text=("\0",), tags=path, id="")):
+        assert isinstance(record, Record) and record.tags == ("v",)
 
 
 def _is_shown(error: MpuError) -> bool:
