@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.predictions import FEW_LABELS
-from mpu_cli.errors import OverflowingError, TooLargeError
+from mpu_cli.errors import DataError, OverflowingError, TooLargeError
 from mpu_cli.runtime.memory import available_memory, machine_memory
 
 # Labels that a kernel learns together, of many, at least.
@@ -34,6 +34,22 @@ def refuse_too_large(D: int, q: int, levels: int) -> None:
             f"the weights of {features:,} features x {_BLOCK} labels, which are learned together, take "
             f"{_size(needed)} with their mean, and this machine has {memory / 1e9:,.1f} GB: drop rare features, "
             "or train fewer labels or levels"
+        )
+
+
+def refuse_labels_of_one(labels: csr_array) -> None:
+    """Raise DataError where most labels are in single instances that have more than 500 such labels each.
+
+    Nothing tells these labels apart, and each would be learned.
+    `labels`: csr_array of bool, shape (n, q).
+    """
+    n, q = labels.shape
+    is_alone = np.bincount(labels.indices, minlength=q)[labels.indices] == 1
+    own = np.bincount(np.repeat(np.arange(n), np.diff(labels.indptr))[is_alone], minlength=n)
+    if 2 * own[own > FEW_LABELS].sum() > q:
+        raise DataError(
+            f"instance {own.argmax() + 1} has {own.max():,} labels that no other instance has, of {q:,} labels in all; "
+            "they cannot be learned: leave out the instance, or these labels"
         )
 
 

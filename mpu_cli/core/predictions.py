@@ -100,7 +100,7 @@ class Top:
     @classmethod
     def enough_for(cls, sizes: np.ndarray, q: int, c: float) -> "Top":
         """Keep what instances may have of q labels, from their numbers of annotations, a share c of the true labels."""
-        usual = np.quantile(sizes, 0.99, method="lower") / c  # whatever one instance of few has
+        usual = np.quantile(sizes, 0.99) / c
         return cls(max(_FEWEST_KEPT, min(int(np.ceil(_ROOM * usual)), q)))
 
     def of_rows(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> csr_array:

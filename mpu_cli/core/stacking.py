@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.choose_features import choose_features
 from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.instances import Instances
-from mpu_cli.core.limits import LARGEST_SUM, refuse_too_large
+from mpu_cli.core.limits import LARGEST_SUM, refuse_labels_of_one, refuse_too_large
 from mpu_cli.core.linear_learner import FEWEST_FOLDS, LearningTask, learn, pairs_of, predict_nested, predict_out_of_fold
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.many_labels import side_information
@@ -69,12 +69,13 @@ def train(
     `hold_out_all`: predict all instances out of fold at the last level too, and not only as many as its thresholds
     need.
     `calibrated`: make probabilities of the predictions of the last level.
-    Raises DataError (c or the verified labels do not fit the labels, or there is nothing to estimate c from),
-    TooLargeError (the weights would not fit in memory), OverflowingError (weights or scores would leave the range of
-    float32).
+    Raises DataError (c or the verified labels do not fit the labels, there is nothing to estimate c from, or most
+    labels are those of one instance), TooLargeError (the weights would not fit in memory), OverflowingError (weights or
+    scores would leave the range of float32).
     """
     if not options.uses_label_features:
         problem = replace(problem, label_features=None)
+    refuse_labels_of_one(problem.labels)
     own = choose_features(problem, options, run)
     instances, (n, q) = own.instances, own.instances.labels.shape
     is_automatic, n_levels = options.levels is None, options.levels or MOST_AUTOMATIC_LEVELS

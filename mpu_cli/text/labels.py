@@ -147,7 +147,7 @@ class Concept:
         names = [TextIn.of(clean(self.names[code]), code) for code in spoken if code in self.names]
         for code in dict.fromkeys((*spoken, "")):
             names += [TextIn.of(clean(other), code) for other in self.others.get(code, ())]
-        return (*dict.fromkeys(names), self.uri)
+        return (*dict.fromkeys(filter(None, names)), self.uri)
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def read_table(source: str | Path) -> Iterator[Concept]:
             names = {
                 name.removeprefix(_LABEL): value for name, value in fields.items() if name.startswith(_LABEL) and value
             }
-            yield Concept(uri, names | ({"": fields["label"]} if fields.get("label") else {}))
+            yield Concept(_escaped(uri), names | ({"": fields["label"]} if fields.get("label") else {}))
 
 
 _SKOS, _OWL = "http://www.w3.org/2004/02/skos/core#", "http://www.w3.org/2002/07/owl#"
@@ -305,7 +305,7 @@ def read_skos(source: str | Path) -> Iterator[Concept]:
 
 def _escaped(uri: str) -> str:
     """Return a URI in one line and one cell: white space and control characters as RFC 3986, Section 2.1, has them."""
-    return re.sub(r"[\s\x00-\x1f<>]", lambda character: quote(character[0]), uri)
+    return re.sub(r"[\s\x00-\x1f\x7f-\x9f<>]", lambda character: quote(character[0]), uri)
 
 
 def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:

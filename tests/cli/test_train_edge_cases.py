@@ -134,3 +134,13 @@ def test_failures_of_the_machine_are_one_line(run, tiny, monkeypatch, error, lin
     monkeypatch.setattr(training_data, "fit", fit)
     assert message(run("train", tiny, "-q")) == line
     assert [entry.name for entry in tiny.parent.iterdir()] == ["tiny.svm"]
+
+
+def test_labels_of_one_instance_are_refused(run, tmp_path):
+    """With 100,000 of them among 60 instances, 590 kB took more than 200 s and 2 GB."""
+    source = tmp_path / "one.svm"
+    others = "".join(f"{i % 3} {i % 7}:1 {i + 10}:1\n" for i in range(60))
+    source.write_text(others + ",".join(map(str, range(3, 1003))) + " 1:1\n")
+    message(run("train", source, *QUICK))
+    source.write_text(others + ",".join(map(str, range(3, 503))) + " 1:1\n")  # as few labels as are learned together
+    assert run("train", source, *QUICK, "--epochs", 1).exit_code == 0

@@ -173,8 +173,9 @@ def replay_path(data: bytes, folder: Path) -> None:
     rows = io.BytesIO(json.dumps(fields).encode())
     for record in read_records(rows, "texts", "jsonl", Fields(text=(path,), tags=path, id=path)):
         assert not isinstance(record, Record)  # a list is neither a text nor an id
-    rows = io.BytesIO(json.dumps({**fields, "\0": ""}).encode())
-    for record in read_records(rows, "texts", "jsonl", Fields(text=("\0",), tags=path, id="")):
+    text = f"{path}\0"
+    rows = io.BytesIO(json.dumps({**fields, text: ""}).encode())
+    for record in read_records(rows, "texts", "jsonl", Fields(text=(text,), tags=path, id="")):
         assert isinstance(record, Record) and record.tags == ("v",)
 
 
