@@ -16,7 +16,7 @@ from mpu_cli.people.suggestions import ByDecisions, correction_by_decisions
 from mpu_cli.svmlight.reader import read
 from tests.slow import slow
 
-DIGITS = Path(__file__).parents[3] / "data"
+DIGITS = Path(__file__).parents[2] / "data"
 
 
 def claims(seed, truth, n=4000):
