@@ -19,6 +19,7 @@ from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.validation import (
     Chain,
     Fold,
+    learn_folds,
     out_of_fold,
     predict,
     predict_top,
@@ -202,20 +203,20 @@ def predict_nested(
     finds it wrong on fold i, though not on new instances. So here, fold j is predicted by a model without i and j, and
     fold i by models without one fold: `out_of_fold`. `tick` is called once per pair of folds (`pairs_of`).
     """
-    run, predictions = task.run, []
+    predictions, fold_of = [], np.empty(len(task), int)
+    for number, rows in enumerate(fold_rows):
+        fold_of[rows] = number
     for rows in fold_rows[:outer]:
         predictions.append(np.empty(task.labels.shape, np.float32))
         predictions[-1][rows] = out_of_fold[rows]
 
-    def predict_pair(i: int, j: int) -> None:
-        training = task.without(np.sort(np.concatenate([fold_rows[i], fold_rows[j]]))).training
-        start = training.cold_start(task.frequency)
-        for block in training.blocks():
-            model = sgd.train_block(training, block, task.frequency, task.settings, start.block(block))
-            for without, of in ((i, j), (j, i)):
-                if without < outer:
-                    predict(model, task.features, fold_rows[of], block, predictions[without], run)
+    def predict_pair(pair: Fold, block: Block, model: LinearModel) -> None:
+        i, j = np.unique(fold_of[pair.rows])
+        for without, of in ((i, j), (j, i)):
+            if without < outer:
+                predict(model, task.features, fold_rows[of], block, predictions[without], task.run)
 
-    for _ in parallel.run(predict_pair, pairs_of(len(fold_rows), outer), run.jobs):
-        tick()
+    pairs = pairs_of(len(fold_rows), outer)
+    folds = (task.without(np.sort(np.concatenate([fold_rows[i], fold_rows[j]]))) for i, j in pairs)
+    learn_folds(folds, task.frequency, task.settings, predict_pair, task.run, tick)
     return predictions

@@ -11,7 +11,7 @@ is estimated in each stratum (docs/method.md, "Strata of labels").
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -175,6 +175,14 @@ def _may_lack(predictions: csr_array, least: float) -> bool:
         return True
     full = predictions.indptr[:-1][counts == most]
     return bool((predictions.data[full[:, None] + np.arange(most)] >= least).all(axis=1).any())
+
+
+def f1_score(true_positives: Any, predicted: Any, true: Any) -> Any:
+    """Return F1 of numbers of labels: twice those that are predicted and true, by those predicted and those true.
+
+    Without either it is 0.
+    """
+    return 2 * true_positives / np.maximum(predicted + true, 1)
 
 
 def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from mpu_cli.core.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.repeated import caution as repeated_caution
 from mpu_cli.core.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_settings
-from mpu_cli.core.trials import PRUNING_SIZE, SELECTION_SIZE, Trial, choose_pruning, choose_settings
+from mpu_cli.core.trials import PRUNING_SIZE, SELECTION_SIZE, Choice, Trial, choose_pruning, choose_settings
 from mpu_cli.core.validation import leading, out_of_fold, source_models
 from mpu_cli.core.work import Work
 from mpu_cli.errors import DataError, OverflowingError
@@ -168,9 +168,13 @@ def choose_hyper_parameters(
             if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
                 starts += [starting(other) for other in LOSSES if other != loss]
             # Most of many labels have too few annotations to count the F1 of each.
-            climb = _Climb(starts, free, PU_F1 if many else options.threshold, tick)
-            choice = _choose(sample, rates, climb, run)
-            settings, held_out, f1 = choice.settings, choice.held_out, choice.f1
+            trial = _trial(sample, rates, SELECTION_SIZE)
+            choice = _choose(trial, starts, free, PU_F1 if many else options.threshold, run, tick)
+            settings, f1 = choice.settings, choice.f1
+            if sample.is_all:
+                held_out = _held_out(sample, trial, choice, run)
+            if "step" in free:
+                settings = sample.transferred(settings)
     if sample is not None and many:
         with run.step("choose weights to drop"):
             prune = _choose_pruning(sample, rates, settings, run)
@@ -256,44 +260,32 @@ def estimate_frequency(
     return Estimates(estimate=estimated, reviewed=reviewed, groups=groups, repeated=repeated)
 
 
-@dataclass(frozen=True)
-class _Climb:
-    """What is free, the criterion, and starts of different losses; of equals the first is taken."""
-
-    starts: list[Settings]
-    free: tuple[str, ...]
-    criterion: str | float
-    tick: Callable[[], None]
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """Settings, the F1 that they were chosen by, and predictions out of fold under them where the sample is all."""
-
-    settings: Settings
-    f1: float
-    held_out: HeldOut | None
-
-
-def _choose(sample: Sample, rates: np.ndarray, climb: _Climb, run: Work) -> _Choice:
-    """Choose what is free."""
-    trial = _trial(sample, rates, SELECTION_SIZE)
+def _choose(
+    trial: Trial,
+    starts: list[Settings],
+    free: tuple[str, ...],
+    criterion: str | float,
+    run: Work,
+    tick: Callable[[], None],
+) -> Choice:
+    """Choose what is free, from starts of different losses; of equals the first is taken."""
     choices = []
-    for which, start in enumerate(climb.starts):
+    for which, start in enumerate(starts):
         try:
-            choices.append(choose_settings(trial, start, climb.free, climb.criterion, run, climb.tick))
+            choices.append(choose_settings(trial, start, free, criterion, run, tick))
         except OverflowingError:
             if not which:
                 raise  # another loss is only left out: its C is among others, of features of the order of 1
-    choice = max(choices, key=lambda one: one.f1)
-    settings = sample.transferred(choice.settings) if "step" in climb.free else choice.settings
-    if not sample.is_all:
-        return _Choice(settings, choice.f1, None)
+    return max(choices, key=lambda one: one.f1)
+
+
+def _held_out(sample: Sample, trial: Trial, choice: Choice, run: Work) -> HeldOut:
+    """Return predictions of all instances out of fold, under chosen settings."""
     probabilities, others = choice.probabilities, sample.folds[len(trial.folds) :]
     out_of_fold(others, probabilities.shape, trial.frequency, choice.settings, run, into=probabilities)
-    positives = sample.frequency(rates).positives(sample.labels)
-    made_by = source_models(sample.folds, positives) if settings.prior else None
-    return _Choice(settings, choice.f1, HeldOut(slice(None), probabilities, made_by))
+    positives = trial.frequency.positives(sample.labels)
+    made_by = source_models(sample.folds, positives) if choice.settings.prior else None
+    return HeldOut(slice(None), probabilities, made_by)
 
 
 def _choose_pruning(sample: Sample, rates: np.ndarray, settings: Settings, run: Work) -> float:

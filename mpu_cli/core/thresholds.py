@@ -27,7 +27,7 @@ from mpu_cli.core.model.calibration import (
     lower_edges,
 )
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
-from mpu_cli.core.predictions import HeldOut, Predictions, over, values_at
+from mpu_cli.core.predictions import HeldOut, Predictions, f1_score, over, values_at
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
@@ -86,7 +86,7 @@ def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = Non
     first = np.append(0, last[:-1] + 1)
     # From the top bin down: how many labels reach at least the lower edge of each bin.
     predicted, true_positives = (np.append(np.cumsum(count[last[-2::-1]])[::-1], 0) for count in (cells, true))
-    f1 = 2 * true_positives / np.maximum(predicted + true.sum(), 1)
+    f1 = f1_score(true_positives, predicted, true.sum())
     best = f1.max()
     # Between two cells every threshold does as well: the one in the middle is as far from both.
     lowest = int(np.argmax(f1))
@@ -128,12 +128,12 @@ def label_thresholds(
             if not len(p):
                 continue
             count = np.arange(1, len(p) + 1)
-            f1 = 2 * (others_true_positives + hits) / (others_predicted + count + true)
+            f1 = f1_score(others_true_positives + hits, others_predicted + count, true)
             f1[:-1][p[1:] == p[:-1]] = -1  # a threshold cannot part equal probabilities
             best = int(np.argmax(f1))
-            if f1[best] > 2 * true_positives.sum() / max(predicted.sum() + true, 1):
+            if f1[best] > f1_score(true_positives.sum(), predicted.sum(), true):
                 thresholds[k], predicted[k], true_positives[k] = p[best], count[best], hits[best]
-    return thresholds, float(2 * true_positives.sum() / max(predicted.sum() + true, 1))
+    return thresholds, float(f1_score(true_positives.sum(), predicted.sum(), true))
 
 
 def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray:
@@ -213,7 +213,7 @@ def estimated_macro_f1(
         return 0.0
     thresholds = uncalibrated_macro_thresholds(predictions, labels, frequency, 0.5)
     predicted, true_positives = _reaching(predictions, labels, frequency, thresholds)
-    f1 = 2 * true_positives[annotated] / (predicted + true)[annotated]
+    f1 = f1_score(true_positives, predicted, true)[annotated]
     return float(np.average(f1, weights=None if weights is None else weights[annotated]))
 
 
@@ -243,7 +243,7 @@ class ExpectedF1:
     def _at(self, ratio: float) -> float:
         """Return the F1 if c were this many times as large."""
         (true, predicted_true), (sure, predicted_sure) = self.by_chance, self.certain
-        return 2 * (predicted_true / ratio + predicted_sure) / max(self.predicted + true / ratio + sure, 1)
+        return float(f1_score(predicted_true / ratio + predicted_sure, self.predicted + true / ratio, sure))
 
     def interval(self, range_of_c: tuple[float, float] = (1.0, 1.0)) -> tuple[float, float]:
         """Return a 90 % interval of the F1, by the sampling of instances and by the range of c, in multiples of c.

@@ -13,15 +13,15 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.model.calibration import BinnedCells, calibrate_strata
 from mpu_cli.core.options import MACRO_F1, PU_F1
-from mpu_cli.core.predictions import count_positives
+from mpu_cli.core.predictions import Block, count_positives
 from mpu_cli.core.sgd import COSTS
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
-from mpu_cli.core.validation import Fold, out_of_fold, predict, source_models
+from mpu_cli.core.validation import Fold, learn_folds, out_of_fold, predict, source_models
 from mpu_cli.core.work import USUAL, Work
-from mpu_cli.runtime import parallel
 
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
@@ -146,15 +146,11 @@ def choose_pruning(trial: Trial, settings: sgd.Settings, run: Work = USUAL) -> f
     cuts = np.array(CUTS) / np.sqrt(folds[0].training.mean_squared_norm)
     probabilities = [np.empty(trial.labels.shape, np.float32) for _ in cuts]
 
-    def try_block(fold: Fold, block: slice) -> None:
-        training = fold.training
-        model = sgd.train_block(training, block, frequency, settings, training.cold_start(frequency).block(block))
+    def try_block(fold: Fold, block: Block, model: LinearModel) -> None:
         for cut, into in zip(cuts, probabilities, strict=True):
             predict(model.pruned(float(cut)), fold.features, fold.rows, block, into, run)
 
-    tasks = ((fold, block) for fold in folds for block in fold.training.blocks())
-    for _ in parallel.run(try_block, tasks, run.jobs):
-        pass
+    learn_folds(folds, frequency, settings, try_block, run)
     f1 = [trial.estimated_f1(of_cut, guided=bool(settings.prior)) for of_cut in probabilities]
     return float(cuts[np.flatnonzero(np.array(f1) > f1[0] - _COST_OF_PRUNING)[-1]])
 

@@ -96,6 +96,35 @@ def source_models(folds: Sequence[Fold], positives: csr_array) -> SourceModels:
     return SourceModels.learned([fold.rows for fold in folds], [fold.training.rows for fold in folds], positives)
 
 
+def learn_folds(
+    folds: Iterable[Fold],
+    frequency: LabelFrequency,
+    settings: sgd.Settings,
+    use: Callable[[Fold, Block, LinearModel], None],
+    run: Work = USUAL,
+    tick: Callable[[], None] = lambda: None,
+) -> None:
+    """Learn all labels, block by block, from what each fold does not hold out, and use the model of each block.
+
+    Folds are a list where they serve several times, and a generator where they should be made one at a time. The
+    threads of the run work on folds and label blocks. `tick` is called once per fold, in their order.
+    """
+
+    def learn_block(fold: Fold, block: Block, start: LinearModel, is_last: bool) -> bool:
+        use(fold, block, sgd.train_block(fold.training, block, frequency, settings, start.block(block)))
+        return is_last
+
+    def units() -> Iterator[tuple[Fold, Block, LinearModel, bool]]:
+        for fold in folds:
+            start, blocks = fold.training.cold_start(frequency), fold.training.blocks()
+            yield from ((fold, block, start, block is blocks[-1]) for block in blocks)
+
+    with closing(parallel.run(learn_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
+        for is_last in finished:
+            if is_last:
+                tick()
+
+
 def out_of_fold(
     folds: Iterable[Fold],
     shape: tuple[int, int],
@@ -107,26 +136,15 @@ def out_of_fold(
 ) -> np.ndarray:
     """Predict every instance by a model that has not seen it: float32, shape (n, q).
 
-    Folds are a list where they serve several times, and a generator where they should be made one at a time. The
-    threads of the run work on folds and label blocks. `tick` is called once per fold, in their order. Probabilities go
-    into `into`, which keeps its rows of instances that no fold holds out, or into a new array.
+    Arguments as for `learn_folds`. Probabilities go into `into`, which keeps its rows of instances that no fold holds
+    out, or into a new array.
     """
     probabilities = np.empty(shape, np.float32) if into is None else into
 
-    def predict_block(fold: Fold, block: Block, start: LinearModel, is_last: bool) -> bool:
-        model = sgd.train_block(fold.training, block, frequency, settings, start.block(block))
+    def predict_block(fold: Fold, block: Block, model: LinearModel) -> None:
         predict(model, fold.features, fold.rows, block, probabilities, run)
-        return is_last
 
-    def units() -> Iterator[tuple[Fold, Block, LinearModel, bool]]:
-        for fold in folds:
-            start, blocks = fold.training.cold_start(frequency), fold.training.blocks()
-            yield from ((fold, block, start, block is blocks[-1]) for block in blocks)
-
-    with closing(parallel.run(predict_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
-        for is_last in finished:
-            if is_last:
-                tick()
+    learn_folds(folds, frequency, settings, predict_block, run, tick)
     return probabilities
 
 

@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from mpu_cli.core.predictions import f1_score
+
 
 class Sums:
     """Sums that are rounded only once, at the end, so the sums of parts add up exactly to those of the whole.
@@ -85,7 +87,7 @@ def precision_recall_f1(true_positives: np.ndarray, predicted: np.ndarray, suppo
     """
     precision = divide(true_positives, predicted)
     recall = divide(true_positives, support)
-    f1 = divide(2 * np.asarray(true_positives), np.asarray(predicted) + support)
+    f1 = np.asarray(f1_score(np.asarray(true_positives), np.asarray(predicted), support))
     return Quality(precision, recall, f1)
 
 

@@ -18,7 +18,7 @@ from scipy.special import expit, log_expit, logit, softmax
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
-from mpu_cli.core.predictions import Predictions, values_at
+from mpu_cli.core.predictions import Predictions, f1_score, values_at
 from mpu_cli.core.problem import Answers
 from mpu_cli.core.verified_labels import TRUE_CELLS, Origin, Verdict, VerifiedLabels
 from mpu_cli.people.posterior import posterior_at, posterior_blocks
@@ -306,7 +306,7 @@ def worth_filling_in(listed: Cells, annotated: int, missing: float) -> FillingIn
     (2, 0.89, 0.97)
     """
     hits = annotated + np.concatenate([[0], np.cumsum(listed.probabilities, dtype=float)])
-    f1 = 2 * hits / np.maximum(2 * annotated + missing + np.arange(len(hits)), 1)
+    f1 = f1_score(hits, annotated + np.arange(len(hits)), annotated + missing)
     k = int(np.argmax(f1))
     return FillingIn(k, float(f1[0]), float(f1[k]))
 
