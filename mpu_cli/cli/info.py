@@ -1,7 +1,7 @@
 """What a model says of itself, as values, and as a figure, which needs matplotlib (extra ``plot``): ``mpu info``."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -118,28 +118,6 @@ class ModelReport:
     options: dict[str, Any]  # Further records of its training: options and results.
     origin: Origin | None  # How it was trained; None where that was not recorded.
     of_labels: list[ModelLabelReport] = field(default_factory=list)  # Of the labels that were asked for.
-
-
-def describe(
-    path: Path, labels: Sequence[str] = (), top: int = 10, by_number: bool = False, plot: Path | None = None
-) -> ModelReport:
-    """Read a model and say what it is.
-
-    `labels`: labels to look at more closely: names or numbers; with `by_number` numbers.
-    `top`: how many features and labels to list at most.
-    `by_number`: report no names.
-    `plot`: where to draw the model: see `draw`.
-    Raises ModelError (there is no model, or it is damaged), MpuError (it has no such label, or the figure cannot be
-    drawn).
-    """
-    if plot is not None:
-        refuse_overlaps({"MODEL": path}, {"--plot": plot}, ("MODEL",))
-    described = _Described(bundle.load(path), path, by_number)
-    columns = [described.column(label) for label in dict.fromkeys(labels)]
-    report = described.report([described.label(k, top) for k in columns])
-    if plot is not None:
-        draw(described.model, described.origin, described.names, plot)
-    return report
 
 
 _BY_PEOPLE = {"c", "interval", "instances", "by_annotations_alone"}
@@ -465,7 +443,13 @@ def command(
     if model is None:
         raise click.UsageError("Missing argument 'MODEL'.")
 
-    report = describe(model, labels, top, by_number, plot)
+    if plot is not None:
+        refuse_overlaps({"MODEL": model}, {"--plot": plot}, ("MODEL",))
+    described = _Described(bundle.load(model), model, by_number)
+    columns = [described.column(label) for label in dict.fromkeys(labels)]
+    report = described.report([described.label(k, top) for k in columns])
+    if plot is not None:
+        draw(described.model, described.origin, described.names, plot)
     show(report, as_json, print_report)
 
 

@@ -5,7 +5,7 @@ are not trusted: they are escaped, and the policy of the page allows nothing but
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,7 @@ from mpu_cli.review.page import asset, digest
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 from mpu_cli.runtime.report import as_json
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.version import __version__
 
@@ -83,33 +83,6 @@ class MissingLabelsReport:
             yield "label", label, name, annotations, *numbers(of.missing, of.low, of.high, estimated=estimated)
 
 
-def report(
-    sources: Sources, target: str | Path, *, table: str | Path | None = None, top: int = 50, run: Run = DEFAULT_RUN
-) -> MissingLabelsReport:
-    """Estimate what is missing as `suggest.suggest` does, and write a page about it.
-
-    `target`: the page, which is HTML.
-    `table`: where to write `MissingLabelsReport.rows` as CSV.
-    `top`: how many suggestions the page lists.
-    Raises InputError (a file cannot be read), MpuError (the data cannot be learned from, or an output cannot be
-    written).
-    """
-    inputs = sources.by_option()
-    refuse_overlaps(inputs, {"--output": target, "--csv": table})
-    refuse_unwritable(target, table)
-    missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run=run)
-    assert missing.frequency is not None  # the options have none
-    made = MissingLabelsReport(frequency=missing.frequency, missing=missing, suggestions=list(_suggestions(missing)))
-    with ExitStack() as stack:
-        out, *more = (stack.enter_context(open_output(file)) for file in (target, table) if file is not None)
-        out.write(page(str(sources.file), as_json(made), list(made.rows()), made.warnings))
-        for of_table in more:
-            text = StringIO()
-            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *made.rows()])
-            of_table.write(text.getvalue().encode(errors="replace"))
-    return made
-
-
 def _suggestions(missing: suggest.SuggestionReport) -> Iterator[Suggestion]:
     ids, names, cells = missing.record_ids, missing.names, missing.cells
     for row, label, probability in zip(
@@ -127,10 +100,11 @@ def _suggestions(missing: suggest.SuggestionReport) -> Iterator[Suggestion]:
 _MOST_LABELS = 50
 
 
-def page(source: str, report: dict[str, Any], rows: Sequence[tuple[Any, ...]], warnings: Iterable[str]) -> bytes:
-    """Return the page on some data, of a report as JSON values with its rows: ``review/assets/report.html``."""
+def page(source: str, made: MissingLabelsReport) -> bytes:
+    """Return the page on some data: ``review/assets/report.html``."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # which nothing else needs
 
+    report, rows = as_json(made), list(made.rows())
     groups = sorted((row for row in rows if row[0] == "group"), key=lambda row: -row[4] / max(row[3] + row[4], 1))
     estimated = (row for row in rows if row[0] == "label" and row[4] != "")
     labels = sorted(estimated, key=lambda row: -row[3])[:_MOST_LABELS]
@@ -147,7 +121,7 @@ def page(source: str, report: dict[str, Any], rows: Sequence[tuple[Any, ...]], w
         digest=digest(style),
         c=c,
         total=rows[0],
-        warnings=warnings,
+        warnings=made.warnings,
         groups=groups,
         labels=labels,
         suggestions=report["suggestions"],
@@ -197,7 +171,18 @@ def command(sources: Sources, output: Path, table: Path | None, top: int, run: R
     """
     if "-" in (str(output), str(table)):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --csv, a file.")
-    made = report(sources, output, table=table, top=top, run=run)
+    refuse_overlaps(sources.by_option(), {"--output": output, "--csv": table})
+    refuse_unwritable(output, table)
+    missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run=run)
+    assert missing.frequency is not None  # the options have none
+    made = MissingLabelsReport(frequency=missing.frequency, missing=missing, suggestions=list(_suggestions(missing)))
+    with ExitStack() as stack:
+        out, *more = (stack.enter_context(open_output(file)) for file in (output, table) if file is not None)
+        out.write(page(str(sources.file), made))
+        for of_table in more:
+            text = StringIO()
+            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *made.rows()])
+            of_table.write(text.getvalue().encode(errors="replace"))
     give(made, as_json, partial(_say, output))
 
 
