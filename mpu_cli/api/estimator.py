@@ -311,7 +311,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         chosen = parameters.of_estimator(self, named.of_columns)
         if named.one_each:
             chosen["c"] = 1.0
-        model = learning.learn(chosen, arrays.as_csr(X), annotations, ids)
+        model = learning.learn(chosen, arrays.as_csr(X), annotations, ids, getattr(self, "feature_names_in_", None))
         is_sparse = arrays.are_label_sets(y) or issparse(y)
         return self._become(model, columns, named, is_sparse)
 

@@ -1,7 +1,7 @@
 """Training, prediction and estimates for the estimator and the functions on arrays: all calls of core."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -36,14 +36,21 @@ from mpu_cli.runtime.run import Run
 _PROBABILITIES = 1 << 20
 
 
-def learn(chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, ids: np.ndarray) -> TrainedModel:
+def learn(
+    chosen: Mapping[str, Any],
+    matrix: csr_array,
+    annotations: Annotations,
+    ids: np.ndarray,
+    feature_names: Sequence[str] | None = None,
+) -> TrainedModel:
     """Train a model as `mpu train` does.
 
     Every parameter is from `parameters.checked`; features are float32, n x D; `ids` are the numbers of labels in files,
     ascending.
     """
     asked, run = options(chosen, annotations), run_of(chosen)
-    data = TrainingData(features=matrix, labels=annotations.labels, ids=ids, **vars(annotations.label_information))
+    known = vars(annotations.label_information) | {"feature_names": feature_names}
+    data = TrainingData(features=matrix, labels=annotations.labels, ids=ids, **known)
     fitted = data.fit(asked, run)
     for warning in fitted.warnings:
         warnings.warn(warning, MpuWarning, stacklevel=3)

@@ -160,8 +160,13 @@ def estimate(
     pooled, single = estimated.pooled, estimated.single
     automatic = None if pooled is None else pooled.c
     reviewed = data.reviewed_frequency(automatic, scored)
-    repeated = drawn.population.share_repeated
-    estimates = Estimates(estimate=pooled, reviewed=reviewed, groups=estimated.groups, repeated=repeated)
+    estimates = Estimates(
+        estimate=pooled,
+        reviewed=reviewed,
+        groups=estimated.groups,
+        repeated=drawn.population.share_repeated,
+        dominating=drawn.population.dominating if data.scores is None else None,
+    )
     report, c = report_of(estimates, data, method), estimates.overall.c
     q = len(data.ids)
     if reviewed is not None:
@@ -298,7 +303,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
     else:
         found["c_if_one_label_each"] = basis.c
     cautions = [] if data.review is None else data.review.cautions(data.names)
-    cautions += data.left_out_of(estimates)
+    cautions += data.named_cautions(estimates)
     return FrequencyReport(
         labels=len(data.ids),
         instances=len(data),

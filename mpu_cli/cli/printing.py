@@ -8,6 +8,7 @@ import click
 
 from mpu_cli.cli import messages
 from mpu_cli.cli.options import FILE, option
+from mpu_cli.core.options import STANDARDISED
 from mpu_cli.errors import counted, for_terminal
 from mpu_cli.runtime.report import as_json
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
@@ -133,6 +134,9 @@ def print_report(report: "TrainingReport") -> None:
         lines["levels"], by_level = str(rest.pop("levels")), rest["expected_micro_f1_by_level"]
         if len(by_level) > 1:
             lines["levels"] += "; expected micro-F1 of one and of two: " + " and ".join(f"{f1:.3f}" for f1 in by_level)
+    if "scaling" in rest:
+        by = "deviation" if rest.pop("scaling") == STANDARDISED else "largest value"
+        lines["features"] = f"each divided by its {by}, as some were far larger than others"
     if "rbf_gamma" in rest:
         gamma, landmarks = rest.pop("rbf_gamma"), rest.pop("rbf_landmarks")
         lines["features"] = f"of an RBF kernel by {counted(landmarks, 'landmark')}, gamma {gamma:.3g}"

@@ -370,7 +370,7 @@ def suggest(
         if data.scores is not None:
             evidence = Evidence.of_scores(data.scores, problem, asked, run)
             warnings += [] if data.review is None else data.review.cautions(data.names)
-            warnings += data.left_out_of(evidence.estimates)
+            warnings += data.named_cautions(evidence.estimates)
         else:
             fitted = data.fit(asked, run, hold_out_all=True)
             evidence = fitted.evidence(problem)

@@ -56,6 +56,7 @@ class Evidence:
             with run.step("estimate c"):
                 sample = Sample(population, options.sample, folds, run, drawn)
                 estimates = estimate_frequency(population, sample, run, scores=scores)
+                estimates = replace(estimates, dominating=None)  # scores do not come from these features
         groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
         estimated = estimates
         c = with_estimates(options.c, lambda: estimated.rates(q))

@@ -12,6 +12,7 @@ from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency,
 from mpu_cli.core.predictions import count_positives
 from mpu_cli.core.problem import Answers, Problem, Rows
 from mpu_cli.core.repeated import kin_of, share_repeated
+from mpu_cli.core.scaling import Dominating, Evenness
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,7 @@ class Instances(Rows):
     """All instances of a training."""
 
     occurring: Columns  # the features that occur, of all that there are; only these have columns if they are few
+    evenness: Evenness  # of the features as they are in the data
     # `label_features`, `sampled`, `second`, `answers`: as in `Problem`
     label_features: csr_array | None = None
     sampled: np.ndarray | None = None
@@ -29,13 +31,15 @@ class Instances(Rows):
     def of(cls, problem: Problem) -> "Instances":
         """Return the instances of a problem."""
         narrow, occurring = problem.narrowed()
+        features = Features.of(narrow.features)
         return cls(
-            features=Features.of(narrow.features),
+            features=features,
             labels=problem.labels,
             verified=problem.verified,
             groups=problem.groups,
             kin=kin_of(problem.features) if problem.kin is None else problem.kin,
             occurring=occurring,
+            evenness=Evenness.of(features),
             label_features=narrow.label_features,
             sampled=problem.sampled,
             second=problem.second,
@@ -51,6 +55,12 @@ class Instances(Rows):
     def share_repeated(self) -> float:
         """Return the share of the instances that have the features of an earlier one."""
         return share_repeated(self.kin)
+
+    @property
+    def dominating(self) -> Dominating | None:
+        """Return the feature, by its number, that has nearly all of the squared length of the instances."""
+        found, columns = self.evenness.dominating, self.columns
+        return found if found is None or columns is None else found._replace(column=int(columns.indices[found.column]))
 
     @property
     def columns(self) -> Columns | None:

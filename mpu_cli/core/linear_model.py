@@ -13,8 +13,10 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.limits import largest, refuse_overflow
 from mpu_cli.core.predictions import Block, Predictions, Top
+from mpu_cli.core.scaling import Scaling
 from mpu_cli.core.weights import WeightRows, joined
 from mpu_cli.core.work import USUAL, Work
+from mpu_cli.errors import OverflowingError
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,27 @@ class LinearModel:
         bias = np.empty(sum(map(len, labels)), np.float32)
         bias[np.concatenate(labels)] = np.concatenate([model.bias for model in models])
         return cls(joined([model.weights for model in models], labels), bias)
+
+    def unscaled(self, scaling: Scaling, of_predictions: float) -> "LinearModel":
+        """Return the model of the features as in the data from one of scaled ones.
+
+        `of_predictions`: what weights of predictions of levels below, which follow the features, are multiplied by.
+        Raises OverflowingError where a weight is beyond float32.
+        """
+        width = len(scaling.factor)
+        factors = np.full(self.weights.shape[0], of_predictions)
+        factors[:width] = scaling.factor
+        bias = self.bias - (scaling.shift * scaling.factor) @ self.weights[:width]
+        with np.errstate(over="ignore"):
+            if isinstance(self.weights, np.ndarray):
+                values = weights = (self.weights * factors[:, None]).astype(np.float32)
+            else:
+                values = (self.weights.data * np.repeat(factors, np.diff(self.weights.indptr))).astype(np.float32)
+                weights = csr_array((values, self.weights.indices, self.weights.indptr), shape=self.weights.shape)
+            bias = bias.astype(np.float32)
+        if not (np.isfinite(values).all() and np.isfinite(bias).all()):
+            raise OverflowingError
+        return LinearModel(weights, bias)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LinearModel, (self.weights, self.bias)  # without what is derived from them

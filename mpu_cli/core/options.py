@@ -24,8 +24,9 @@ from mpu_cli.runtime.options import (
 if TYPE_CHECKING:
     import numpy as np
 
-# What instances are learned by (`core.choose_features`): their own features, or features of an RBF kernel.
-LINEAR, RBF = FEATURES = ("linear", "rbf")
+# What instances are learned by (`core.choose_features`): their own features, perhaps scaled (`core.scaling`), or
+# features of an RBF kernel.
+LINEAR, STANDARDISED, LARGEST, RBF = FEATURES = ("linear", "standardised", "largest", "rbf")
 # By what thresholds are chosen (`core.thresholds`): one for all labels, or, by the last two, one for each.
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 
@@ -52,9 +53,11 @@ class FrequencyOptions(Validation):
     features: str | None = option(
         WordOr((AUTO,), Words(FEATURES)),
         None,
-        "Features that are learned from. linear: of the data. rbf: of an RBF kernel, approximated "
-        "by Nyström's method, of standardised features. auto: rbf if its expected F1 is higher, which is estimated for "
-        "dense data of up to 500 features and at least 500 instances, if C is chosen, and on all of them; else linear.",
+        "Features that are learned from. linear: of the data. standardised, largest: each divided by its deviation, or "
+        "by its largest absolute value. rbf: of an RBF kernel, approximated by Nyström's method, of standardised "
+        "features. auto: what has the highest expected F1, of at least 100 instances and if C is chosen; a scaling is "
+        "tried where some features are far larger than others, rbf for dense data of up to 500 features, if C is "
+        "chosen on all instances.",
     )
 
 

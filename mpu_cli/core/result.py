@@ -27,6 +27,7 @@ class TrainingResult:
     # where each label gets a threshold of its own, or where all were asked for
     held_out: HeldOut
     seconds: dict[str, float]  # wall time of each step
+    scaling: str | None = None  # of the features that it was learned from, one of `SCALINGS`; None: as in the data
 
     @classmethod
     def of(

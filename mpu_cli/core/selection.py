@@ -24,6 +24,7 @@ from mpu_cli.core.options import PU_F1, Options
 from mpu_cli.core.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.repeated import caution as repeated_caution
 from mpu_cli.core.sample import Sample, draw_labels, usual_folds
+from mpu_cli.core.scaling import Dominating
 from mpu_cli.core.sgd import Settings, default_epochs, default_settings, dual_settings
 from mpu_cli.core.trials import PRUNING_SIZE, SELECTION_SIZE, Choice, Trial, choose_pruning, choose_settings
 from mpu_cli.core.validation import leading, out_of_fold, source_models
@@ -42,6 +43,7 @@ class Estimates:
     # Of groups of instances, where there are some; `estimate` is of all of them then
     groups: GroupFrequencies | None = None
     repeated: float = 0.0  # share of the instances that have the features of an earlier one
+    dominating: Dominating | None = None  # the feature that has nearly all of the squared length of the instances
     # Of an earlier command, which wrote it to the file that the user gives
     earlier: EarlierEstimate | None = None
 
@@ -150,7 +152,12 @@ def choose_hyper_parameters(
             with run.step("estimate c", sample.m) as tick:
                 estimates = estimate_frequency(population, sample, run, tick)
         sample = sample.with_group_rates(estimates.group_rates)
-    estimates = estimates or Estimates(earlier=earlier_estimate(options.c), repeated=population.share_repeated)
+    if estimates is None:
+        estimates = Estimates(
+            earlier=earlier_estimate(options.c),
+            repeated=population.share_repeated,
+            dominating=population.dominating,
+        )
     estimated = estimates
     rates = LabelFrequency.of(with_estimates(options.c, lambda: estimated.rates(q)), (n, q)).rates
 
@@ -187,6 +194,12 @@ def choose_hyper_parameters(
         held_out=held_out,
         f1=f1,
     )
+
+
+def estimates_of(population: Instances, options: Options, run: Work) -> Estimates:
+    """Estimate c as `choose_hyper_parameters` does, and choose nothing."""
+    folds = options.folds or usual_folds(len(population), len(population.annotations))
+    return estimate_frequency(population, _sample(population, options.sample, folds, run), run)
 
 
 def _sample(population: Instances, size: int, folds: int | None, run: Work) -> Sample:
@@ -256,8 +269,13 @@ def estimate_frequency(
             estimated = groups.combined(estimated, population.group_annotations())
     if reviewed is None:
         reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)
-    repeated = population.share_repeated
-    return Estimates(estimate=estimated, reviewed=reviewed, groups=groups, repeated=repeated)
+    return Estimates(
+        estimate=estimated,
+        reviewed=reviewed,
+        groups=groups,
+        repeated=population.share_repeated,
+        dominating=population.dominating,
+    )
 
 
 def _choose(

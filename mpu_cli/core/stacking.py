@@ -40,6 +40,7 @@ from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, HeldOut, P
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.rbf_features import RbfFeatures
 from mpu_cli.core.result import TrainingResult
+from mpu_cli.core.scaling import Scaling
 from mpu_cli.core.selection import choose_hyper_parameters
 from mpu_cli.core.thresholds import ComparedCells, Decision, best_threshold, decide
 from mpu_cli.core.validation import Chain, Plan, deal, default_folds
@@ -109,7 +110,10 @@ def train(
     with run.step("thresholds"):
         decision = stack.decide(options.threshold, calibrated)
     model = replace(stack.model(decision, scale, top, instances.columns), kernel=own.rbf)
-    return model, TrainingResult.of(chosen, stack.level_f1, stack.held_out, decision, seconds)
+    result = TrainingResult.of(chosen, stack.level_f1, stack.held_out, decision, seconds)
+    if own.scaling is None:
+        return model, result
+    return model.unscaled(own.scaling), replace(result, scaling=own.scaling.name)
 
 
 def scale_of_predictions(mean_squared_norm: float) -> float:
@@ -324,6 +328,12 @@ class StackedModel:
         if most is None or isinstance(predictions, np.ndarray) or not self._is_in_strata:
             return predictions
         return Top(most, LEAST).of_sparse(predictions)
+
+    def unscaled(self, scaling: Scaling) -> "StackedModel":
+        """Return the model of the features as in the data from one of scaled ones."""
+        scale = scale_of_predictions(scaling.mean_squared_norm)
+        levels = tuple(level.unscaled(scaling, self.scale / scale) for level in self.levels)
+        return replace(self, levels=levels, scale=scale)
 
     @property
     def _is_in_strata(self) -> bool:

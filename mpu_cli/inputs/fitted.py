@@ -47,6 +47,8 @@ class Fitted:
             "expected_micro_f1_interval": list(result.f1_interval),
             "expected_micro_f1_by_level": result.level_f1,
         }
+        if result.scaling is not None:
+            findings["scaling"] = result.scaling
         if model.kernel is not None:
             findings |= {"rbf_gamma": model.kernel.gamma, "rbf_landmarks": len(model.kernel)}
         if options.levels is None:

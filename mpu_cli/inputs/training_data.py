@@ -134,6 +134,7 @@ class AnnotatedData(LabelInformation, ABC):
     names: LabelNames | None = None  # the names of labels, also of labels that do not occur
     sidecars: Sidecars | None = None  # of the data file, which have the ids of its records
     stored_vectorizer: Stored | None = None  # the vectoriser that made the data of texts
+    feature_names: Sequence[str] | None = None  # of each column, from 0; None: features have numbers
     source: provenance.Source | None = None  # the data file; None: they come from arrays
     review: ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
@@ -170,12 +171,22 @@ class AnnotatedData(LabelInformation, ABC):
         """Train a model; its warnings include warnings about the review."""
         fitted = self._fit(options, run, hold_out_all)
         cautions = [] if self.review is None else self.review.cautions(self.names)
-        cautions += self.left_out_of(fitted.estimates)
+        cautions += self.named_cautions(fitted.estimates)
         return replace(fitted, warnings=(*cautions, *fitted.warnings))
 
-    def left_out_of(self, estimates: Estimates) -> list[str]:
-        """Name the labels that are left out of an estimate of c."""
-        return [] if estimates.estimate is None else estimates.estimate.cautions(self._shown)
+    def named_cautions(self, estimates: Estimates) -> list[str]:
+        """Name the labels that are left out of an estimate of c, and the feature that dominates all others."""
+        cautions = [] if estimates.estimate is None else estimates.estimate.cautions(self._shown)
+        if estimates.dominating is not None:
+            cautions.append(estimates.dominating.caution(self._shown_feature(estimates.dominating.column)))
+        said = () if estimates.earlier is None else estimates.earlier.warnings
+        return [text for text in cautions if text not in said]
+
+    def _shown_feature(self, number: int) -> str:
+        if self.feature_names is not None:
+            return self.feature_names[number]
+        names = None if self.stored_vectorizer is None else self.stored_vectorizer.features
+        return str(number) if names is None else names[number - 1]
 
     def _shown(self, column: int) -> str:
         label = int(self.ids[column])
