@@ -133,9 +133,9 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 @option(
     "--methods",
     Parsed("method[:option=value...],...", methods_of),
-    "Methods, separated by commas: mpu, br, elkan08, m3l-linear, m3l-rbf, well; or your own: the class Method of "
-    "a file.py, or module:Class, also a classifier of scikit-learn. Options follow after colons: mpu:levels=1:c=auto, "
-    "sklearn.ensemble:RandomForestClassifier:n_estimators=400.",
+    "Methods, separated by commas: mpu, mpu-paper, br, elkan08, m3l-linear, m3l-rbf, well; or your own: the class "
+    "Method of a file.py, or module:Class, also a classifier of scikit-learn. Options follow after colons: "
+    "mpu:levels=1:c=auto, sklearn.ensemble:RandomForestClassifier:n_estimators=400.",
     default="mpu,br",
 )
 @option(
@@ -218,8 +218,8 @@ def command(
         info(f"{out}: figures {', '.join(path.name for path in report.figures)}")
     if report.c is not None:
         warn(
-            f"about {report.c:.0%} of the true labels are annotated in these data, before any are removed: metrics on "
-            "them are too low; those corrected for it are next to them"
+            f"by estimate, {report.c:.0%} of the true labels are annotated in these data, before any are removed: "
+            "metrics on them are too low; those corrected for it are next to them"
         )
     if report.failed == report.cells:
         why = next(row.error for row in report.rows if row.error)

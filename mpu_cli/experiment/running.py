@@ -137,7 +137,7 @@ def experiment(
                 tick()
         place = {cell: i for i, cell in enumerate(cells)}
         rows.sort(key=lambda row: place[row.cell])
-        summary = markdown(rows, c)
+        summary = markdown(rows, c, design.folds)
         results.write(folder / SUMMARY, summary.encode())
         figures = None
         if find_spec("matplotlib") is not None:

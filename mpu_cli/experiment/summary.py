@@ -108,22 +108,24 @@ def fit_seconds(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
     return {method: {n: mean(values) for n, values in sorted(sizes.items())} for method, sizes in seconds.items()}
 
 
-def markdown(rows: Sequence[Row], c: float | None = None) -> str:
+def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> str:
     """Write the summary of at least one row.
 
-    c is the label frequency of the data, if they are incomplete before any labels are removed.
+    c is the label frequency of the data, if they are incomplete before any labels are removed. A test set has one of
+    so many folds of the instances.
     """
     parts = [f"# {rows[0].dataset}\n\nMean ± standard deviation over folds; the best of a column in bold.\n"]
     if c is not None:
         parts.append(
-            f"About {c:.0%} of the true labels are annotated in these data, before any are removed: the test labels "
-            "are incomplete too. Metrics on them are too low; those corrected for c are estimates on complete labels.\n"
+            f"By estimate, {c:.0%} of the true labels are annotated in these data, before any are removed: the "
+            "test labels are incomplete too. Metrics on them are too low; those corrected for c are estimates on "
+            "complete labels.\n"
         )
     for panel in panels(rows):
         for metric, name in panel.metrics.items():
             parts.append(f"## {name}, {RULES[panel.rule]}, {panel.instances:,} instances\n\n{_scores(panel, metric)}")
             if len(panel.methods) > 1:
-                parts.append(_against_first(panel, metric))
+                parts.append(_against_first(panel, metric, folds))
     parts.append(f"## Time of a cell, means\n\n{_costs(rows)}")
     if exponents := _exponents(rows):
         parts.append(f"## Training time as a power of the number of instances\n\n{exponents}")
@@ -150,7 +152,7 @@ def _scores(panel: Panel, metric: str) -> str:
     return _table(["method, by share of the labels missing", *(f"{rate:.0%}" for rate in panel.rates)], table)
 
 
-def _against_first(panel: Panel, metric: str) -> str:
+def _against_first(panel: Panel, metric: str, folds: int) -> str:
     """Compare the first method with each other, on the folds that both have."""
     first, *others = panel.methods
     table = []
@@ -159,18 +161,22 @@ def _against_first(panel: Panel, metric: str) -> str:
         for rate in panel.rates:
             one, two = (panel.scores(metric, method, rate) for method in (first, other))
             differences = [one[fold] - two[fold] for fold in one.keys() & two.keys()]
-            interval = _interval(differences)
+            interval = _interval(differences, folds)
             cells.append((f"{mean(differences):+.4f}" + f" ({interval})" * bool(interval)) if differences else "")
         table.append(cells)
     return _table([f"{first} ahead of, with 95 % interval", *(f"{rate:.0%}" for rate in panel.rates)], table)
 
 
-def _interval(differences: list[float]) -> str:
-    """Write the interval of the mean by Student's t over folds; empty for fewer than two."""
+def _interval(differences: list[float], folds: int) -> str:
+    """Write the interval of the mean by Student's t over folds; empty for fewer than two.
+
+    Training sets overlap, which adds the size of a test set over that of a training set to 1/m (Nadeau and Bengio,
+    "Inference for the generalization error", Machine Learning 52, 2003).
+    """
     if isnan(spread := deviation(differences)):
         return ""
     m = len(differences)
-    half = float(student.ppf(0.975, m - 1)) * spread / m**0.5
+    half = float(student.ppf(0.975, m - 1)) * spread * (1 / m + 1 / (folds - 1)) ** 0.5
     return f"{mean(differences) - half:+.4f} to {mean(differences) + half:+.4f}"
 
 

@@ -20,6 +20,7 @@ from tests.core.simulated import as_features, hide, linear_problem
 # Settings that take no time.
 QUICK = {
     "mpu": "mpu:cost=10:epochs=3",
+    "mpu-paper": "mpu-paper:cost=10:epochs=3",
     "br": "br:cost=10:epochs=3",
     "elkan08": "elkan08:cost=10:epochs=3",
     "m3l-linear": "m3l-linear:cost=10",
@@ -50,6 +51,12 @@ def problem() -> tuple[csr_array, csr_array, csr_array]:
     """Training instances, their labels of which some are missing, and other instances."""
     X, Y = linear_problem(260, 6, 5)
     return as_features(X[:200]), hide(Y[:200], 0.3), as_features(X[200:])
+
+
+def test_mpu_paper_has_one_c_by_e1_and_decides_at_half(problem):
+    method = fit(problem, QUICK["mpu-paper"])
+    assert len(np.unique(method.c)) == 1 and np.unique(method.c)[0] < 0.95
+    np.testing.assert_array_equal(method.threshold, 0.5)
 
 
 def fit(problem, label):
