@@ -197,4 +197,4 @@ def test_steps_are_listed():
 
 
 def test_steps_that_share_a_name_add_up():
-    assert by_name({"train": 1.0, "level 0": 4.0, "ascend": 2.0}) == {"learning": 3.0, "learning level 1": 4.0}
+    assert by_name({"train": 1.0, "level 0": 4.0, "ascend": 2.0}) == {"learning": 3.0, "learning level 0": 4.0}

@@ -573,7 +573,7 @@ def _expected(rest: dict[str, Any], estimated: bool) -> str:
     f1, interval, by_level = (rest.pop(name, None) for name in names)
     if f1 is None:
         return _NOT_RECORDED
-    levels = ", ".join(f"level {i} {value:.3f}" for i, value in enumerate(by_level or (), 1))
+    levels = ", ".join(f"level {i} {value:.3f}" for i, value in enumerate(by_level or ()))
     best = f"; at the best threshold of each level: {levels}" * bool(levels)
     return expected(f1, interval, estimated) + best
 

@@ -23,8 +23,7 @@ _drawing = threading.Lock()  # one bar at a time: the outer one of two
 def name_of(step: str) -> str:
     """Return the name of a step in messages."""
     if level := _LEVEL.fullmatch(step):
-        number = int(level[1]) + 1
-        return f"predicting level {number} out of fold" if level[2] else f"learning level {number}"
+        return f"predicting level {level[1]} out of fold" if level[2] else f"learning level {level[1]}"
     return _STEPS[step].doing if step in _STEPS else step
 
 

@@ -24,7 +24,7 @@ class Step(StrEnum):
     CHOOSE_PRIOR = "choose prior", "choosing the weight of label features", "setting"
     CHOOSE_WEIGHTS_TO_DROP = "choose weights to drop", "choosing which weights to drop"
     SHORTLIST = "shortlist", "finding instances for each label"
-    WITHOUT_TWO_FOLDS = "level 0, without two folds", "predicting level 1 without two folds"
+    WITHOUT_TWO_FOLDS = "level 0, without two folds", "predicting level 0 without two folds"
     OUT_OF_FOLD = "out of fold", "predicting out of fold"
     OUT_OF_FOLD_WITH_WEIGHTS = "out of fold, with weights", "predicting out of fold with weights"
     THRESHOLDS = "thresholds", "choosing thresholds"

@@ -143,4 +143,4 @@ def test_verbose_says_each_step(halved, capsys):
     MPUClassifier(**QUICK).fit(X, S)
     assert capsys.readouterr().out == ""
     MPUClassifier(**QUICK, verbose=1).fit(X, S)
-    assert re.search(r"^\[mpu\] learning level 1: \d+\.\d s$|^\[mpu\] .*: \d+\.\d s$", capsys.readouterr().out, re.M)
+    assert re.search(r"^\[mpu\] learning level 0: \d+\.\d s$|^\[mpu\] .*: \d+\.\d s$", capsys.readouterr().out, re.M)

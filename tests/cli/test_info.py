@@ -92,7 +92,7 @@ def test_a_readable_report(run, news):
     assert lines["data"] == "40 instances, 4 features, 3 labels"
     assert lines["c"] == "0.500, set by the user: 50.0% of the true labels are missing"
     assert lines["C"].startswith("30 (set), step ") and lines["C"].endswith(", 5 epochs (set)")
-    assert lines["expected"].endswith("; at the best threshold of each level: level 1 1.000, level 2 1.000")
+    assert lines["expected"].endswith("; at the best threshold of each level: level 0 1.000, level 1 1.000")
     assert lines["set"] == "c 0.5, epochs 5, cost 30"
     assert lines["names"] == "of 3 labels"
     assert lines["by"].startswith(f"mpu {__version__}, Python 3.")

@@ -37,7 +37,7 @@ def test_steps_have_their_ticks_and_seconds(run, tiny):
     lines = objects(run("train", tiny, *QUICK, "--folds", 2, "--log-format", "json").stderr)
     assert lines.pop()["report"]["labels"] == 3
     steps = {line["step"]: line["ticks"] for line in lines}
-    out_of_fold = {"learning level 1": 1, "predicting level 1 out of fold": 2}
+    out_of_fold = {"learning level 0": 1, "predicting level 0 out of fold": 2}
     assert steps == {"reading data": 0, **out_of_fold, "choosing thresholds": 0, "writing the model": 0}
 
 

@@ -70,7 +70,7 @@ def test_the_report_has_what_was_found(report, corrupted):
     assert 0 < report["threshold"] < 1
     assert "thresholds" not in report
     assert 10_000_000 < report["peak_bytes"] < 100_000_000_000
-    steps = {"reading data", "estimating c", "choosing settings", "learning level 1", "learning level 2"}
+    steps = {"reading data", "estimating c", "choosing settings", "learning level 0", "learning level 1"}
     assert steps | {"choosing thresholds", "writing the model"} <= report["seconds"].keys()
 
 
@@ -135,8 +135,8 @@ def test_messages_go_to_standard_error(run, tiny):
     json.loads(result.stdout)
     assert [line.partition(":")[0] for line in result.stderr.splitlines()[:-1]] == [
         "reading data",
-        "learning level 1",
-        "predicting level 1 out of fold",
+        "learning level 0",
+        "predicting level 0 out of fold",
         "choosing thresholds",
         "writing the model",
     ]
