@@ -2,6 +2,7 @@
 
 import gc
 import signal
+import sys
 
 # New objects after which garbage is looked for. Imports make half a million and leave none; at Python's default of 700,
 # looking took a sixth of the start.
@@ -14,7 +15,12 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # until there is one who waits for them
     from mpu_cli.runtime import signals
 
-    signals.watch()
+    try:
+        signals.watch()
+    except RuntimeError as error:
+        if str(error) != signals.NO_THREAD:
+            raise
+        sys.exit(f"error: {signals.LIMIT_OF_THREADS}")
     gc.set_threshold(_OBJECTS)
     from mpu_cli.cli import messages, mpu
 

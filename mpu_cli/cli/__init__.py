@@ -117,12 +117,11 @@ def _reported_failures(args: list[str]) -> Iterator[None]:
     except MemoryError as error:
         fail(f"out of memory: {error}" if str(error) else "out of memory")
     except RuntimeError as error:
-        if str(error) != _NO_THREAD:
+        if str(error) != signals.NO_THREAD:
             raise
-        fail("the system starts no more threads: its limit of processes is reached (ulimit -u); use fewer --jobs")
+        fail(signals.LIMIT_OF_THREADS)
 
 
-_NO_THREAD = "can't start new thread"  # as Python says it
 # Variables of the environment that are whole numbers, and the least and the largest value of each.
 _NUMBERS = {"SOURCE_DATE_EPOCH": (0, 253_402_300_799), "NUMBA_NUM_THREADS": (1, 100_000)}
 
