@@ -27,7 +27,6 @@ from mpu_cli.cli.options import (
     suggestible_options,
     training_files,
 )
-from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import give, report_file, report_options
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.explanation import named_reasons
@@ -330,7 +329,6 @@ class Outputs:
     target: str | Path | None = None
     fill: bool = False
     suspects: str | Path | None = None
-    out_of_fold: Path | None = None
     model: Path | None = None
     by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
@@ -378,8 +376,6 @@ def suggest(
         if outputs.suspects is not None:
             suspects = found.suspects(choice.top)
             write_cells(outputs.suspects, suspects, found, checksum, sources.file, names, data.record_ids)
-        if outputs.out_of_fold is not None and fitted is not None:
-            write_out_of_fold(outputs.out_of_fold, fitted, data.ids, data.instances_of_file)
         if save is not None and fitted is not None:
             files = provenance.of_files(data.described(), sources.others())
             save(data.assembled(fitted, options, run, files))
@@ -425,11 +421,10 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
         "the list beside --output": listed,
         "the rules beside --output": rules,
         "--suspects": outputs.suspects,
-        "--oof": outputs.out_of_fold,
         "--model": outputs.model,
     }
     refuse_overlaps(inputs, written, ("--model",))
-    refuse_unwritable(outputs.target, outputs.suspects, outputs.out_of_fold)
+    refuse_unwritable(outputs.target, outputs.suspects)
     if outputs.fill:
         refuse_stream(sources.file)
     if listed is not None and listed.absolute() == filled_file(str(sources.file)).absolute():
@@ -521,12 +516,6 @@ def _why(fitted: Fitted, features: csr_array, listed: Cells, data: TrainingData,
     FILE,
     "List annotated labels that are probably false, the least probable first, in a file of their own.",
 )
-@option(
-    "--oof FILE",
-    PATH,
-    "Also write the out-of-fold predictions, from features alone, to FILE, as `mpu train --oof` does.",
-    name="out_of_fold",
-)
 @option("--model MODEL", PATH, "Save the model that was trained, a directory.")
 @suggestible_options
 @numbers_option
@@ -579,8 +568,8 @@ def command(
       mpu suggest news.svm --scores forest-oof.txt -o missing.tsv
     """
     outputs = Outputs(fill=form == "svm", **of_outputs)
-    output, oof, model, why = outputs.target, outputs.out_of_fold, outputs.model, outputs.why
-    written = {"--output": output, "--report": report_file(), "--suspects": outputs.suspects, "--oof": oof}
+    output, model, why = outputs.target, outputs.model, outputs.why
+    written = {"--output": output, "--report": report_file(), "--suspects": outputs.suspects}
     refuse_overlaps(sources.by_option(), written)
     if fill_implied and form != "svm":
         raise click.UsageError("--fill-implied needs --format svm.")
@@ -592,13 +581,11 @@ def command(
                 "--why lists features of the data, and a model with --features rbf has no weights of these."
             )
         options = replace(options, features=LINEAR)
-    if str(oof) == "-":
-        raise click.UsageError("Standard output takes the list or the report: give --oof a file.")
     if as_json and "-" in (output, outputs.suspects):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --suspects, a file.")
     if questions is not None:
         others: dict[str, object] = {"--format": form != "list", "--top": top, "--min-probability": min_probability}
-        others |= {"--per-instance": per_instance, "--suspects": outputs.suspects, "--oof": oof}
+        others |= {"--per-instance": per_instance, "--suspects": outputs.suspects}
         others |= {"--model": model, "--why": why, "--label-features": sources.label_features}
         others |= outputs.suggestible.by_option()
         if unused := [name for name, value in others.items() if value]:
@@ -609,7 +596,7 @@ def command(
         give(asked, as_json, _say_questions)
         return
     if sources.scores is not None:
-        others = {"--oof": oof, "--model": model, "--why": why, "--label-features": sources.label_features}
+        others = {"--model": model, "--why": why, "--label-features": sources.label_features}
         others["options of training"] = options != Options(c=options.c, folds=options.folds, sample=options.sample)
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--scores stands in place of a training: leave out {unused[0]}.")

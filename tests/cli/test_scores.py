@@ -165,7 +165,6 @@ def test_other_files_of_scores(run, problem, tmp_path, command, text, problem_):
     ("command", "options", "status", "message"),
     [
         ("suggest", ("--model", "m.mpu"), 2, "--scores stands in place of a training: leave out --model"),
-        ("suggest", ("--oof", "o"), 2, "leave out --oof"),
         ("suggest", ("--levels", "1"), 2, "leave out options of training"),
         (
             "suggest",

@@ -103,7 +103,6 @@ def test_suspects_are_another_list(run, incomplete, tmp_path):
         (["--min-probability", "1.5"], 2, "--min-probability"),
         (["-o", "nowhere/out.tsv"], 1, "nowhere/out.tsv: cannot be written"),
         (["--suspects", "nowhere/out.tsv"], 1, "nowhere/out.tsv: cannot be written"),
-        (["--oof", "nowhere/out.txt"], 1, "nowhere/out.txt: cannot be written"),
     ],
 )
 def test_errors(run, incomplete, args, status, words):
@@ -198,25 +197,15 @@ def test_a_probability_of_0_lists_all_that_is_possible(run, tmp_path):
     assert len(rows(tmp_path / "out")) == 20
 
 
-def test_out_of_fold_predictions_are_those_of_a_training(run, incomplete, tmp_path):
+def test_probabilities_are_the_out_of_fold_predictions_of_a_training(run, incomplete, tmp_path):
     source, _ = incomplete
     options = ("--c", 0.7, "--cost", 10, "--epochs", 3, "--levels", 1, "-q")
     oof = tmp_path / "oof.txt"
-    assert run("suggest", source, *options, "-o", tmp_path / "missing.tsv", "--oof", oof).exit_code == 0
-    assert run("train", source, *options, "-o", tmp_path / "d.mpu", "--oof", tmp_path / "same.txt").exit_code == 0
-    assert oof.read_bytes() == (tmp_path / "same.txt").read_bytes()
+    assert run("suggest", source, *options, "-o", tmp_path / "missing.tsv").exit_code == 0
+    assert run("train", source, *options, "-o", tmp_path / "d.mpu", "--oof", oof).exit_code == 0
     by_features = read(oof, Reading(scores=True)).features.toarray()
     labels = read(source).labels
     given = given_other_labels(by_features, labels, LabelFrequency.of(0.7, labels.shape))
     for row in rows(tmp_path / "missing.tsv"):
         calibrated = given[int(row["instance"]) - 1, int(row["label"])]
         assert float(row["probability"]) == pytest.approx(0.3 * calibrated / (1 - 0.7 * calibrated), abs=1e-3)
-
-
-def test_out_of_fold_predictions_go_to_a_file_that_is_not_read(run, tiny):
-    before = tiny.read_bytes()
-    for oof, said in (("-", "give --oof a file"), (tiny, "--oof")):
-        result = run("suggest", tiny, "--oof", oof)
-        assert result.exit_code == 2
-        assert said in " ".join(result.stderr.split())
-    assert tiny.read_bytes() == before

@@ -59,6 +59,7 @@ def test_the_model_is_the_same_with_and_without(run, tiny, tmp_path):
         (("--oof", "-"), 2, "give --oof and --history a file"),
         (("--history", "-"), 2, "give --oof and --history a file"),
         (("--oof", "no-such-directory/o"), 1, "no-such-directory/o: cannot be written"),
+        (("--oof", "tiny.svm"), 2, "--oof and FILE are the same file"),
         (("--oof", "."), 1, "cannot be written: Is a directory"),
         (("--history", "no-such-directory/h"), 1, "cannot be written"),
         (("--history", "."), 1, "is a directory"),
