@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
@@ -23,7 +23,6 @@ from mpu_cli.core.validation import (
     out_of_fold,
     predict,
     predict_top,
-    predict_top_of_folds,
     split,
 )
 from mpu_cli.core.work import USUAL, Work
@@ -173,8 +172,13 @@ def predict_out_of_fold(
     held_out = rows_of(fold_rows, len(task))
     folds = (replace(task, features=features_of(number)).without(rows) for number, rows in enumerate(fold_rows))
     if task.top is not None:
-        arguments = task.frequency, task.settings, task.top, task.prune, task.run, tick
-        return HeldOut(held_out, predict_top_of_folds(folds, *arguments))
+        predictions = []
+        for fold in folds:  # by the sparse weights of all labels together
+            model = sgd.train_linear(fold.training, task.frequency, task.settings, prune=task.prune)
+            predictions.append(predict_top(model, fold.features, fold.rows, task.top, task.run))
+            tick()
+        in_order = np.argsort(np.concatenate(fold_rows))
+        return HeldOut(held_out, csr_array(vstack(predictions, format="csr")[in_order]))
     probabilities = out_of_fold(folds, task.labels.shape, task.frequency, task.settings, task.run, tick)
     return HeldOut(held_out, probabilities if isinstance(held_out, slice) else probabilities[held_out])
 

@@ -148,28 +148,6 @@ def out_of_fold(
     return probabilities
 
 
-def predict_top_of_folds(
-    folds: Iterable[Fold],
-    frequency: LabelFrequency,
-    settings: sgd.Settings,
-    top: Top,
-    prune: float | None,
-    run: Work = USUAL,
-    tick: Callable[[], None] = lambda: None,
-) -> csr_array:
-    """Predict the most probable of many labels as `out_of_fold` does, by the sparse weights of all together.
-
-    Returns: the predictions of the instances that folds hold out, ascending.
-    """
-    rows, predictions = [], []
-    for fold in folds:
-        model = sgd.train_linear(fold.training, frequency, settings, prune=prune)
-        rows.append(fold.rows)
-        predictions.append(predict_top(model, fold.features, fold.rows, top, run))
-        tick()
-    return csr_array(vstack(predictions, format="csr")[np.argsort(np.concatenate(rows))])
-
-
 def predict_top(model: LinearModel, features: Features, rows: np.ndarray, top: Top, run: Work) -> csr_array:
     """Predict the most probable of many labels of some of the instances: float32, shape (r, q)."""
 

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core import negative_sampling
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.linear_learner import LearningTask, learn
+from mpu_cli.core.linear_learner import LearningTask, learn, predict_out_of_fold
 from mpu_cli.core.many_labels import sample_negatives
 from mpu_cli.core.negative_sampling import NegativeSample
 from mpu_cli.core.options import Options
@@ -16,7 +16,7 @@ from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import Chain, predict_top_of_folds, split
+from mpu_cli.core.validation import Chain
 from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.runtime.run import Run
 from tests.core.test_many_labels import Q, as_arrays, micro_f1, problem
@@ -64,10 +64,9 @@ def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
     held_out = np.arange(0, N, 2)
     in_folds, in_passing = [], []
     for negatives in (None, of_all_instances(N)):
-        fold = split(features, labels, held_out, Run(), SideInformation(negatives=negatives))
-        in_folds.append(predict_top_of_folds([fold], frequency, SETTINGS, Top(), 0.1).toarray())
         side, others = SideInformation(negatives=negatives), np.setdiff1d(np.arange(N), held_out)
         task = LearningTask(features, labels, frequency, SETTINGS, Run(), side, Top(), 0.1)
+        in_folds.append(predict_out_of_fold(task, [held_out], lambda _: features, lambda: None).probabilities.toarray())
         in_passing.append(learn(task, [Chain((others, held_out), held_out)])[1].probabilities.toarray())
     np.testing.assert_allclose(*in_folds, atol=1e-6)
     np.testing.assert_allclose(*in_passing, atol=1e-6)
