@@ -23,6 +23,7 @@ from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimat
 from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
+from mpu_cli.core.repeated import joined, kin_of
 from mpu_cli.core.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.selection import Estimates
 from mpu_cli.core.thresholds import chosen_thresholds
@@ -469,7 +470,8 @@ def out_of_fold(
     learning.warn_of(report.warnings(), report.estimates, annotations)
     frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.verified)
     held_out = report.held_out.probabilities
-    given_others = learning.dense(given_other_labels(held_out, annotations.labels, frequency, run))
+    kin = joined(kin_of(matrix), annotations.same_fold)
+    given_others = learning.dense(given_other_labels(held_out, annotations.labels, frequency, run, kin))
     return OutOfFold(
         annotations.widened(learning.dense(held_out)),
         annotations.widened(report.c, np.nan),

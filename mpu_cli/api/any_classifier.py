@@ -126,6 +126,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         ignored: Any = None,
         sampled: Any = None,
         groups: ArrayLike | None = None,
+        same_fold: ArrayLike | None = None,
     ) -> "IncompleteLabelClassifier":
         """Learn from annotated instances.
 
@@ -142,6 +143,10 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         groups : array_like, shape (n,), optional
             The name of the group of each instance: each group has a label frequency of its own, as of
             ``mpu train --groups``.
+        same_fold : array_like, shape (n,), optional
+            The name of the set of each instance, such as a patient or a thread: a set stays in one cross-validation
+            fold, as equal instances do. `folds` may also be a splitter of scikit-learn that holds out each
+            instance once: its sets of held-out instances are these.
 
         Raises
         ------
@@ -160,12 +165,13 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         named = arrays.Named.of(y, pos_label=self.pos_label)
         check_consistent_length(X, named.matrix)
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
-        annotations = arrays.Annotations.of(named, groups=groups, **verified)
+        folds, same_fold = arrays.dealt(self.folds, y, named.matrix.shape[0], same_fold)
+        annotations = arrays.Annotations.of(named, groups=groups, same_fold=same_fold, **verified)
         per_label = isinstance(self.c, str) and self.c == PER_LABEL
         as_mpu = MPUClassifier(
             c=1.0 if named.one_each else AUTO if per_label else self.c,
             threshold=self.threshold,
-            folds=self.folds,
+            folds=folds,
             random_state=self.random_state,
         )
         chosen = parameters.of_estimator(as_mpu, named.of_columns)

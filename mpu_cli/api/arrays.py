@@ -54,7 +54,7 @@ class Annotations(LabelInformation):
         return Problem(matrix, self.labels, **vars(self.label_information))
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913 - the arguments of `fit`
         cls,
         named: "Named",
         numbers: np.ndarray | None = None,
@@ -65,6 +65,7 @@ class Annotations(LabelInformation):
         sampled: Any = None,
         label_features: csr_array | None = None,
         groups: Any = None,
+        same_fold: Any = None,
     ) -> "Annotations":
         """Check arguments of `fit`, and take the labels that are annotated, verified as true, or have features.
 
@@ -107,7 +108,8 @@ class Annotations(LabelInformation):
             sampled=np.flatnonzero(drawn) if drawn.any() else None,
             answers=answers,
             label_features=None if label_features is None else label_features[columns],
-            groups=_groups(groups, n),
+            groups=None if groups is None else _groups(groups, n, "groups"),
+            same_fold=None if same_fold is None else _groups(same_fold, n, "same_fold").of_instances,
         )
 
 
@@ -528,14 +530,30 @@ def _answers(chances: csr_array, verdicts: csr_array) -> Answers | None:
     return Answers(rows, columns, verdict > 0, chance)[decided] if decided.any() else None
 
 
-def _groups(names: Any, n: int) -> InstanceGroups | None:
-    """Return the groups of instances, by their names; None where there are none."""
-    if names is None:
-        return None
+def _groups(names: Any, n: int, argument: str) -> InstanceGroups:
+    """Return the groups of instances, by their names."""
     if np.shape(names) != (n,):
-        raise DataError(f"groups has shape {np.shape(names)}: give the name of a group for each of the {n} instances")
+        raise DataError(
+            f"{argument} has shape {np.shape(names)}: give the name of a group for each of the {n} instances"
+        )
     different, numbers = np.unique(np.asarray(names).astype(str), return_inverse=True)
     return InstanceGroups(numbers, tuple(different.tolist()))
+
+
+def dealt(folds: Any, y: Any, n: int, same_fold: Any) -> tuple[Any, Any]:
+    """Return how many folds there are, and which instances stay in one, of a splitter of scikit-learn too.
+
+    DataError where a splitter does not hold out each instance once.
+    """
+    if not hasattr(folds, "get_n_splits"):
+        return folds, same_fold
+    held_out = [test for _, test in folds.split(np.zeros((n, 1)), y, same_fold)]
+    if not np.array_equal(np.sort(np.concatenate(held_out)), np.arange(n)):
+        raise DataError("folds: give a splitter that holds out each instance once, such as GroupKFold")
+    fold_of = np.empty(n, int)
+    for number, rows in enumerate(held_out):
+        fold_of[rows] = number
+    return len(held_out), fold_of
 
 
 def _mask(values: Any, name: str, n: int) -> np.ndarray:

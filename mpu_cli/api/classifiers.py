@@ -23,7 +23,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
-from mpu_cli.core.repeated import kin_of
+from mpu_cli.core.repeated import joined, kin_of
 from mpu_cli.core.sample import usual_folds
 from mpu_cli.core.thresholds import Decision
 from mpu_cli.core.validation import default_folds, together
@@ -106,7 +106,7 @@ class Folds:
         folds = np.empty(n, int)
         for fold, (_, test) in enumerate(splits):
             folds[test] = fold
-        folds = together(folds, self.kin)
+        folds = together(folds, self.kin, self.n)
         return [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
 
 
@@ -225,7 +225,7 @@ def learn(
     labels, targets = problem.labels, _targets(problem)
     n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
     kin = kin_of_any(X)
-    folds = Folds(n_folds, run.seed % SEEDS, kin)
+    folds = Folds(n_folds, run.seed % SEEDS, joined(kin, problem.same_fold))
     with run.step(Step.OUT_OF_FOLD):
         scored = held_out(estimator, X, targets, folds, parallel=parallel)
     evidence = Evidence.of_scores(scored, replace(problem, kin=kin), options, run)

@@ -232,7 +232,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         self.pos_label = pos_label
         self.verbose = verbose
 
-    def fit(
+    def fit(  # noqa: PLR0913 - what is known of the data
         self,
         X: Any,
         y: Any = None,
@@ -242,6 +242,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         sampled: Any = None,
         label_features: Any = None,
         groups: Any = None,
+        same_fold: Any = None,
     ) -> "MPUClassifier":
         """Learn from annotated instances.
 
@@ -276,6 +277,10 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         groups : array_like, shape (n,), optional
             The name of the group of each instance: each group has a label frequency of its own, as of
             ``mpu train --groups``; ``record_["c_by_group"]`` has them.
+        same_fold : array_like, shape (n,), optional
+            The name of the set of each instance, such as a patient or a thread: a set stays in one cross-validation
+            fold, as equal instances do. `folds` may also be a splitter of scikit-learn that holds out each
+            instance once: its sets of held-out instances are these.
 
         Returns
         -------
@@ -295,20 +300,21 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             Before the model is trusted, such as where the data do not determine c.
         """
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
-        arguments = verified | {"label_features": label_features, "groups": groups}
         validate_data(self, X, y, skip_check_array=True)
         named = arrays.Named.of(y, self.classes, self.pos_label)
         arrays.refuse_broken(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
         check_consistent_length(X, named.matrix)
-        q = named.matrix.shape[1]
+        n, q = named.matrix.shape
+        folds, same_fold = arrays.dealt(self.folds, y, n, same_fold)
+        arguments = verified | {"label_features": label_features, "groups": groups, "same_fold": same_fold}
         numbers = arrays.label_numbers(named.of_columns)
         if label_features is not None:
             arguments["label_features"] = arrays.label_features(label_features, q, X.shape[1])
         annotations = arrays.Annotations.of(named, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
-        chosen = parameters.of_estimator(self, named.of_columns)
+        chosen = parameters.of_estimator(self, named.of_columns, folds=folds)
         if named.one_each:
             chosen["c"] = 1.0
         model = learning.learn(chosen, arrays.as_csr(X), annotations, ids, getattr(self, "feature_names_in_", None))

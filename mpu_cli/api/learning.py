@@ -128,7 +128,7 @@ def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
 def missing_labels(evidence: Evidence, annotations: Annotations, choice: suggestions.Choice) -> suggestions.Cells:
     """List what is probably missing as `mpu suggest` does, by the caller's columns."""
     labels, frequency = annotations.labels, evidence.frequency
-    probabilities = given_other_labels(evidence.probabilities, labels, frequency)
+    probabilities = given_other_labels(evidence.probabilities, labels, frequency, kin=evidence.kin)
     answers = annotations.problem(without_features(labels.shape[0])).answers
     corrections = Corrections.of(probabilities, labels, frequency, answers, evidence.reviewed)
     annotated = frequency.positives(labels).astype(bool)

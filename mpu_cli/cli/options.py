@@ -299,6 +299,12 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
             "whose line k names the group of instance k.",
         ),
         option(
+            "--same-fold FILE",
+            FILE,
+            "Instances that belong together, such as those of one patient or thread, stay in one cross-validation "
+            "fold: a text file whose line k names the set of instance k. Equal instances do so anyway.",
+        ),
+        option(
             "--implied RULES",
             FILE,
             "Labels that imply others: a text file with two columns, a narrower and a broader label. Implied "

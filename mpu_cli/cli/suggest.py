@@ -104,7 +104,7 @@ def find(
     positive = frequency.positives(labels).astype(bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
     with run.step(Step.OTHER_LABELS):
-        probabilities = given_other_labels(evidence.probabilities, labels, frequency, run)
+        probabilities = given_other_labels(evidence.probabilities, labels, frequency, run, evidence.kin)
     reviewed = evidence.reviewed if evidence.reviewed and evidence.reviewed.answers else None
     with run.step(Step.LIST):
         range_of_c = evidence.estimates.range_of_c

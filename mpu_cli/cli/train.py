@@ -32,7 +32,7 @@ from mpu_cli.cli.printing import give, json_option, print_report
 from mpu_cli.cli.progress import by_name
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
-from mpu_cli.core.options import RBF, Options
+from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.errors import STANDARD_STREAM, OverlapError, RejectedError, without_secrets
 from mpu_cli.inputs.cluster_data import cluster_data
 from mpu_cli.inputs.fitted import Fitted
@@ -274,7 +274,7 @@ def _first_words(text: str) -> str:
 
 _COMMON = "output c levels labels reviewed accept_on jobs quiet json help"
 _GROUPS = {
-    "Learning": "loss features levels cost eta0 epochs folds threshold seed",
+    "Learning": "loss features levels cost eta0 epochs folds same_fold threshold seed",
     "Knowledge of the labels": "c groups reviewed reviewed_wins fully_labelled implied labels zero_based "
     "label_features prior",
     "Replacing the model": "accept_on accept_margin accept_metric keep",
@@ -375,12 +375,13 @@ def command(
 def _refuse_on_cluster(sources: Sources, oof: Path | None, options: Options) -> None:
     """Raise UsageError where an option is not for a cluster."""
     others = {
-        "--features": options.features == RBF,
+        "--features": options.features not in (None, LINEAR),
         "--loss": options.loss not in (None, DEFAULT_LOSS),
         "--reviewed": sources.reviewed,
         "--fully-labelled": sources.fully_labelled,
         "--implied": sources.implied,
         "--groups": sources.groups,
+        "--same-fold": sources.same_fold,
         "--label-features": sources.label_features,
         "--oof": oof,
     }

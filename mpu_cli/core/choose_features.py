@@ -138,7 +138,8 @@ def _best_kernel(problem: Problem, options: Options, run: Work, linear: Chosen, 
     def candidate(gamma: float, m: float) -> Chosen:
         rbf = RbfFeatures.learned(problem.features, gamma, int(m), run.seed)
         instances = Instances.of(replace(problem, features=rbf.of(problem.features, run)))
-        instances = replace(instances, evenness=linear.instances.evenness)
+        data = linear.instances
+        instances = replace(instances, evenness=data.evenness, share_repeated=data.share_repeated)
         tick()
         return Chosen(instances, choose_hyper_parameters(instances, same_loss, silent, estimates=chosen.estimates), rbf)
 

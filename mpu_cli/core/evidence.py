@@ -32,6 +32,7 @@ class Evidence:
     calibration_blocks: int  # blocks of the isotonic calibration: predictions in one get about one probability
     estimates: Estimates = field(default_factory=Estimates)  # where the frequency comes from
     warnings: tuple[str, ...] = ()
+    kin: np.ndarray | None = None  # int, shape (n,): instances with equal numbers stay in one fold; None: all differ
     # What made probabilities of scores; None where a model predicts probabilities
     calibration: Calibration | None = None
 
@@ -68,6 +69,7 @@ class Evidence:
             calibration_blocks=len(calibration.actual),
             estimates=estimates,
             warnings=tuple(estimates.warnings()),
+            kin=population.kin,
             calibration=calibration,
         )
 

@@ -11,7 +11,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.predictions import count_positives
 from mpu_cli.core.problem import Answers, Problem, Rows
-from mpu_cli.core.repeated import kin_of, share_repeated
+from mpu_cli.core.repeated import joined, kin_of, share_repeated
 from mpu_cli.core.scaling import Dominating, Evenness
 
 
@@ -21,6 +21,7 @@ class Instances(Rows):
 
     occurring: Columns  # the features that occur, of all that there are; only these have columns if they are few
     evenness: Evenness  # of the features as they are in the data
+    share_repeated: float  # of the instances, that have the features of an earlier one
     # `label_features`, `sampled`, `second`, `answers`: as in `Problem`
     label_features: csr_array | None = None
     sampled: np.ndarray | None = None
@@ -32,14 +33,16 @@ class Instances(Rows):
         """Return the instances of a problem."""
         narrow, occurring = problem.narrowed()
         features = Features.of(narrow.features)
+        equal = kin_of(problem.features) if problem.kin is None else problem.kin
         return cls(
             features=features,
             labels=problem.labels,
             verified=problem.verified,
             groups=problem.groups,
-            kin=kin_of(problem.features) if problem.kin is None else problem.kin,
+            kin=joined(equal, problem.same_fold),
             occurring=occurring,
             evenness=Evenness.of(features),
+            share_repeated=share_repeated(equal),
             label_features=narrow.label_features,
             sampled=problem.sampled,
             second=problem.second,
@@ -50,11 +53,6 @@ class Instances(Rows):
     def width(self) -> int:
         """Number of features."""
         return self.features.width
-
-    @property
-    def share_repeated(self) -> float:
-        """Return the share of the instances that have the features of an earlier one."""
-        return share_repeated(self.kin)
 
     @property
     def dominating(self) -> Dominating | None:

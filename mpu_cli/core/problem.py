@@ -83,6 +83,8 @@ class LabelInformation:
     answers: Answers | None = None
     origins: csr_array | None = None  # int8, shape (n, q): the `Origin` of cells in `verified`
     groups: InstanceGroups | None = None  # groups of instances that have a label frequency of their own
+    # int, shape (n,): Instances with equal numbers stay in one fold, as equal instances do (`core.repeated`)
+    same_fold: np.ndarray | None = None
     # float32, shape (q, any): A vector for each label, zero where there is none: the direction of the mean of the
     # prior of its weights (`core.side_information`)
     label_features: csr_array | None = None
@@ -102,7 +104,11 @@ class LabelInformation:
     def with_second(self, n: int, m: int, q: int) -> Self:
         """Return the same with m more instances, after n, whose label sets are complete."""
         first, second = self.verified or VerifiedLabels.of((n, q)), VerifiedLabels.of((m, q), complete=np.arange(m))
-        return replace(self, verified=first.followed_by(second), second=np.arange(n, n + m))
+        same_fold = self.same_fold
+        if same_fold is not None:
+            same_fold = np.concatenate([same_fold, same_fold.max(initial=0) + 1 + np.arange(m)])
+        verified = first.followed_by(second)
+        return replace(self, verified=verified, second=np.arange(n, n + m), same_fold=same_fold)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,9 @@ belong together (`core.validation.deal`).
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from mpu_cli.errors import DataError
 
 # Where features have few values, most instances repeat others by chance: fewer different ones are not kept together.
 _FEWEST = 50
@@ -54,6 +57,23 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
     mixed = (mixed ^ (mixed >> np.uint64(30))) * _ODD[1]
     mixed = (mixed ^ (mixed >> np.uint64(27))) * _ODD[2]
     return mixed ^ (mixed >> np.uint64(31))
+
+
+def joined(kin: np.ndarray | None, same_fold: np.ndarray | None) -> np.ndarray | None:
+    """Return which instances stay in one fold: equal ones, as of `kin_of`, and what the user puts together.
+
+    Where equal instances would join nearly all that the user keeps apart, the user's alone. DataError where all
+    instances are to be in one fold.
+    """
+    if same_fold is not None and len(same_fold) > 1 and (same_fold == same_fold[0]).all():
+        raise DataError("all instances are to be in the same fold, so that nothing is left to learn from")
+    if same_fold is None or kin is None:
+        return kin if same_fold is None else same_fold
+    n, m = len(kin), int(same_fold.max()) + 1
+    links = csr_array((np.ones(n, bool), (same_fold, m + kin)), shape=(m + n, m + n))
+    _, numbers = connected_components(links, directed=False)
+    together: np.ndarray = numbers[same_fold]
+    return together if len(np.unique(together)) >= _FEWEST else same_fold
 
 
 def share_repeated(kin: np.ndarray | None) -> float:

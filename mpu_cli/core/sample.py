@@ -21,7 +21,7 @@ from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.options import Validation
 from mpu_cli.core.predictions import FEW_LABELS, values_at
 from mpu_cli.core.problem import Answers, Problem, Rows
-from mpu_cli.core.repeated import kin_of
+from mpu_cli.core.repeated import joined, kin_of
 from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
 from mpu_cli.core.work import USUAL, Work
@@ -241,7 +241,7 @@ def draw_questions(
     refuse_too_large(problem.features.shape[1], q, levels=1)
     labels = draw_labels(count_annotations(problem.labels), run.seed)
     refuse_large_sample(min(len(problem), validation.sample), q if labels is None else len(labels.columns))
-    kin = kin_of(problem.features)
+    kin = joined(kin_of(problem.features), problem.same_fold)
     rows = Rows(Features.of(problem.features), problem.labels, verified=problem.verified, kin=kin)
     sample = Sample(rows, validation.sample, validation.folds or usual_folds(len(problem), q), run, labels)
     if not tells(sample.labels, sample.verified):

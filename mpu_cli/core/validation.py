@@ -33,6 +33,8 @@ from mpu_cli.runtime import parallel
 
 _ROWS = 1 << 14
 _TOP_ROWS = 1 << 11
+# Sets of instances that stay together, for each fold, from which on chance makes folds of about one size.
+_FEW_SETS = 10
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,24 @@ def deal(n: int, m: int, seed: int, kin: np.ndarray | None = None) -> list[np.nd
         return [np.sort(order[f::m]) for f in range(m)]
     folds = np.empty(n, int)
     folds[order] = np.arange(n) % m
-    folds = together(folds, kin)
+    folds = together(folds, kin, m)
     return [rows for rows in (np.flatnonzero(folds == f) for f in range(m)) if len(rows)]
 
 
-def together(folds: np.ndarray, kin: np.ndarray) -> np.ndarray:
-    """Return the folds of instances where those with equal numbers in `kin` are in the fold of the first of them."""
-    _, first, of_rows = np.unique(kin, return_index=True, return_inverse=True)
-    moved: np.ndarray = folds[first][of_rows]
+def together(folds: np.ndarray, kin: np.ndarray, m: int) -> np.ndarray:
+    """Return the folds, of m, where instances with equal numbers in `kin` are in the fold of the first of them.
+
+    Where there are few different numbers, chance would leave folds of very different sizes: the largest set of
+    instances comes first, and each goes into the smallest fold.
+    """
+    _, first, of_rows, sizes = np.unique(kin, return_index=True, return_inverse=True, return_counts=True)
+    of_sets = folds[first]
+    if len(sizes) < _FEW_SETS * m:
+        filled = np.zeros(m, int)
+        for k in np.argsort(-sizes, kind="stable"):
+            of_sets[k] = filled.argmin()
+            filled[of_sets[k]] += sizes[k]
+    moved: np.ndarray = of_sets[of_rows]
     return moved
 
 

@@ -11,6 +11,7 @@ from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.problem import InstanceGroups, Problem
+from mpu_cli.core.repeated import joined, kin_of
 from mpu_cli.core.result import TrainingResult
 from mpu_cli.core.selection import Estimates
 from mpu_cli.core.stacking import StackedModel, train
@@ -74,6 +75,7 @@ class Fitted:
             calibration_blocks=blocks,
             estimates=self.estimates,
             warnings=self.warnings,
+            kin=joined(kin_of(problem.features), problem.same_fold),
         )
 
 

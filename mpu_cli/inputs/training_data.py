@@ -51,6 +51,7 @@ class Sources:
     reading: Reading = DEFAULT_READING
     label_features: str | Path | None = None
     groups: str | Path | None = None
+    same_fold: str | Path | None = None
     scores: str | None = None
     implied: str | Path | None = None
 
@@ -72,6 +73,7 @@ class Sources:
             **reviews,
             "--fully-labelled": self.fully_labelled,
             "--groups": self.groups,
+            "--same-fold": self.same_fold,
             "--implied": self.implied,
             **of_labels,
         }
@@ -357,6 +359,8 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     if filled is not None:
         known = data.verified or VerifiedLabels.of(filled.shape)
         data = replace(data, verified=known.with_filled_in(filled))
+    if sources.same_fold is not None:
+        data = replace(data, same_fold=read_groups(sources.same_fold, len(data)).of_instances)
     if sources.groups is not None:
         if sources.fully_labelled is not None:
             raise MpuError(

@@ -50,12 +50,17 @@ class _Parameters:
 
 
 def given_other_labels(
-    probabilities: Predictions, annotated: csr_array, frequency: LabelFrequency, run: Work = USUAL
+    probabilities: Predictions,
+    annotated: csr_array,
+    frequency: LabelFrequency,
+    run: Work = USUAL,
+    kin: np.ndarray | None = None,
 ) -> Predictions:
     """Return Pr(y_k=1 | x, annotations of the labels other than k) of all cells.
 
     `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
     `run`: its seed deals the folds.
+    `kin`: int, shape (n,): instances with equal numbers stay in one fold. None: all differ.
     Returns: ndarray or csr_array of float32, shape (n, q): calibrated. The given ones where these are sparse, since
     labels are many, where no instance has two labels, and where the annotations of the other labels do not make those
     of a label more probable, out of fold.
@@ -92,7 +97,7 @@ def given_other_labels(
             p = probabilities[rows[block]]
             corrected[rows[block]] = expit(parameters.log_odds(_log_odds(p), _evidence(p, positive[rows[block]])))
 
-    for _ in parallel.run(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed)), run.jobs):
+    for _ in parallel.run(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed, kin)), run.jobs):
         pass
     calibration = calibrate(corrected, annotated, frequency)
     if calibration is not None:

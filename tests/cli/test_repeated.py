@@ -45,6 +45,38 @@ def test_the_estimate_of_c(run, once_and_twice):
     assert twice.get("c") == pytest.approx(once["c"], rel=0.3)
 
 
+@pytest.fixture
+def nearly_twice(drawn):
+    """Each instance twice, the second time with other numbers in the last digits; which it is."""
+    X, S = drawn
+    return np.vstack([X, X + 1e-5]), np.vstack([S, S]), np.tile(np.arange(len(X)), 2)
+
+
+@pytest.mark.parametrize("by", ["same_fold", "splitter"])
+def test_instances_that_belong_together_stay_in_one_fold(nearly_twice, by):
+    from sklearn.model_selection import GroupKFold
+    from sklearn.neighbors import KNeighborsClassifier
+
+    X, S, of = nearly_twice
+    nearest = mpu_cli.IncompleteLabelClassifier(KNeighborsClassifier(1), c=0.5)
+    apart = nearest.fit(X, S).expected_f1_
+    if by == "splitter":
+        nearest.set_params(folds=GroupKFold(5))
+    assert nearest.fit(X, S, same_fold=of).expected_f1_ < 0.75 < apart
+
+
+def test_sets_in_a_file(run, nearly_twice, tmp_path):
+    X, S, of = nearly_twice
+    (tmp_path / "twice.svm").write_text("".join(lines(X, S, form=".9g")))
+    (tmp_path / "sets.txt").write_text("".join(f"book {k % 250}\n" for k in of))
+    arguments = "train", tmp_path / "twice.svm", "--features", "linear", "--levels", 1, "--json"
+    apart, joined = (
+        json.loads(run(*arguments, *more).stdout)["expected_micro_f1"]
+        for more in ((), ("--same-fold", tmp_path / "sets.txt"))
+    )
+    assert joined < apart
+
+
 @pytest.mark.parametrize("kind", ["numbers", "texts"])
 def test_any_classifier(drawn, kind):
     from sklearn.feature_extraction.text import TfidfVectorizer

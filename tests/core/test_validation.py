@@ -89,3 +89,12 @@ def test_a_single_instance_is_learned_from_itself():
 @pytest.mark.parametrize(("size", "m"), [(1, 1), (3, 1), (4, 2), (6, 2), (7, 3), (8, 3), (100, 3)])
 def test_leading_folds_hold_out_at_least_so_many(size, m):
     assert leading(deal(8, 3, 0), size) == m
+
+
+def test_few_sets_make_folds_of_about_one_size():
+    kin = np.repeat(np.arange(6), [50, 40, 30, 20, 10, 10])
+    folds = deal(160, 3, 0, kin)
+    assert sorted(map(len, folds)) == [50, 50, 60]
+    assert all(len(np.intersect1d(kin[rows], kin[np.setdiff1d(np.arange(160), rows)])) == 0 for rows in folds)
+    one_each = deal(160, 6, 0, kin)
+    assert sorted(np.unique(kin[rows]).tolist() for rows in one_each) == [[k] for k in range(6)]
