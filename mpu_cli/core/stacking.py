@@ -56,12 +56,7 @@ _ENOUGH_ANNOTATIONS = 5_000
 
 
 def train(
-    problem: Problem,
-    options: Options,
-    run: Work = USUAL,
-    *,
-    hold_out_all: bool = False,
-    calibrated: bool = True,
+    problem: Problem, options: Options, run: Work = USUAL, *, hold_out_all: bool = False, calibrated: bool = True
 ) -> tuple["StackedModel", TrainingResult]:
     """Learn a stacked model of all labels, on one machine.
 
@@ -138,11 +133,7 @@ def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -
 
 
 def _learn(
-    task: LearningTask,
-    plan: Plan,
-    name: str,
-    features_of: Callable[[int], Features] | None,
-    predicted: HeldOut | None,
+    task: LearningTask, plan: Plan, name: str, features_of: Callable[[int], Features] | None, predicted: HeldOut | None
 ) -> tuple[LinearModel, ComparedCells]:
     """Learn a level from all instances, and predict them, or some, by models that have not seen them.
 
