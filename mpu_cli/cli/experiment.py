@@ -1,18 +1,14 @@
 """``mpu experiment``, and its options that are lists: methods with options, missing rates, numbers of instances."""
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mpu_cli.cli.messages import detail, info, is_quiet, verbosity_options, warn
+from mpu_cli.cli.messages import info, is_quiet, verbosity_options, warn
 from mpu_cli.cli.options import FILE, Parsed, option, reading_options, run_options
-from mpu_cli.cli.progress import counting
 from mpu_cli.errors import CONTROL, MpuError, counted
 from mpu_cli.experiment.removal import SCHEMES
 from mpu_cli.runtime.options import Whole
@@ -209,9 +205,9 @@ def command(
     design = Design(**of_design, seed=run.seed)
     if design.run_folds is not None and design.run_folds > design.folds:
         raise click.UsageError(f"--run-folds {design.run_folds} is more than --folds {design.folds}.")
-    report = running.experiment(
-        sources, out, design, formats=formats, reading=reading, run=run, observe=partial(_cell_progress, out)
-    )
+    report = running.experiment(sources, out, design, formats=formats, reading=reading, run=run)
+    if report.done:
+        info(f"{out}: {report.done} of {counted(report.cells, 'cell')} done already")
     if report.figures is None:
         warn("no figures: matplotlib is not installed; install it with: pip install matplotlib")
     elif report.figures:
@@ -228,20 +224,3 @@ def command(
         warn(f"{report.failed} of {counted(report.cells, 'cell')} failed; the summary says why")
     if not is_quiet():
         click.echo(report.summary, nl=False)
-
-
-@contextmanager
-def _cell_progress(out: Path, done: int, left: int) -> Iterator[Callable[[], None]]:
-    """Show the progress of the cells; `done` and `left` as for `CellObserver`."""
-    if done:
-        info(f"{out}: {done} of {counted(done + left, 'cell')} done already")
-    finished = 0
-
-    def tick() -> None:
-        nonlocal finished
-        finished += 1
-        count(1)
-        detail(f"{finished} of {counted(left, 'cell')} finished")
-
-    with counting(f"training and testing {counted(left, 'cell')}", left) as count:
-        yield tick

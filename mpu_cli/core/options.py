@@ -62,29 +62,7 @@ class FrequencyOptions(Validation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Regularised(Validation):
-    """A linear or kernel model with a penalty."""
-
-    cost: float | None = option(
-        WordOr((AUTO,), POSITIVE),
-        None,
-        "C, the inverse strength of regularisation. auto chooses it, and the step size, by cross-validation.",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Descent(Regularised):
-    """A linear model learned by stochastic gradient descent."""
-
-    epochs: int | None = option(
-        WordOr((AUTO,), Whole(1, MOST_EPOCHS)),
-        None,
-        "Passes over the data. auto: by the number of instances and their similarity.",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Descent, FrequencyOptions):
+class Options(FrequencyOptions):
     """What a user chooses of a training by `core.stacking.train`; the data are a `core.problem.Problem`."""
 
     loss: str | None = option(
@@ -125,6 +103,16 @@ class Options(Descent, FrequencyOptions):
         None,
         "Weight of the features of labels, such as the words of their names: the length of the mean of the prior of a "
         "label's weights. auto chooses it by cross-validation, if there are such features. none does not use them.",
+    )
+    epochs: int | None = option(
+        WordOr((AUTO,), Whole(1, MOST_EPOCHS)),
+        None,
+        "Passes over the data. auto: by the number of instances and their similarity.",
+    )
+    cost: float | None = option(
+        WordOr((AUTO,), POSITIVE),
+        None,
+        "C, the inverse strength of regularisation. auto chooses it, and the step size, by cross-validation.",
     )
 
     @property

@@ -109,8 +109,10 @@ def _time_figure(seconds: dict[str, dict[int, float]], dataset: str) -> Figure:
         style: dict[str, Any] = {"color": colour, "markerfacecolor": colour if i % 2 == 0 else "white"}
         if len(sizes) > 1:
             law = fit_power_law(sizes, times)
-            axes.plot(sizes, law(np.asarray(sizes)), color=colour, linestyle=line)
-            axes.plot([], [], marker, linestyle=line, label=f"{literal(names[method])}: n^{law.exponent:.2f}", **style)
+            axes.plot(
+                sizes, np.exp(law.intercept) * np.asarray(sizes, float) ** law.slope, color=colour, linestyle=line
+            )
+            axes.plot([], [], marker, linestyle=line, label=f"{literal(names[method])}: n^{law.slope:.2f}", **style)
             axes.plot(sizes, times, marker, **style)
         else:
             axes.plot(sizes, times, marker, label=literal(names[method]), **style)

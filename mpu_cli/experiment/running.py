@@ -3,8 +3,8 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -82,22 +82,13 @@ class ExperimentReport:
     """The result of an experiment."""
 
     rows: list[Row]  # the results of all cells, in the order of the design
-    # `cells`, `failed`: number of cells, and of failed cells
+    # `cells`, `done`, `failed`: numbers of cells, of those that earlier runs have finished, and of failed ones
     cells: int
+    done: int
     failed: int
     summary: str  # content of the file ``summary.md``
     figures: list[Path] | None  # the files of the figures; None without matplotlib
     c: float | None = None  # label frequency of the data, if their labels are clearly incomplete before any are removed
-
-
-# Called with the numbers of cells that earlier runs have finished, and that are left. Returns a context for running
-# these; its value is a function to call after each of them.
-CellObserver = Callable[[int, int], AbstractContextManager[Callable[[], object]]]
-
-
-def no_cell_observer(_done: int, _left: int) -> AbstractContextManager[Callable[[], object]]:
-    """Show nothing."""
-    return nullcontext(lambda: None)
 
 
 def experiment(
@@ -108,7 +99,6 @@ def experiment(
     formats: Sequence[str] = ("png", "svg"),
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
-    observe: CellObserver = no_cell_observer,
 ) -> ExperimentReport:
     """Compare methods by cross-validation on files, pooled.
 
@@ -130,7 +120,7 @@ def experiment(
         rows = results.resume(folder / RESULTS, cells, design.rules)
         left = [cell for cell in cells if cell not in {row.cell for row in rows}]
         c = incompleteness(data, run)
-        with observe(len(cells) - len(left), len(left)) as tick:
+        with run.step(Step.CELLS, len(left)) as tick:
             for new in _run_cells(left, design, data, dataset, run, c):
                 results.append(folder / RESULTS, new)
                 rows += new
@@ -144,7 +134,8 @@ def experiment(
             from mpu_cli.experiment import plots
 
             figures = plots.draw(rows, folder, formats)
-    return ExperimentReport(rows, len(cells), len({row.cell for row in rows if row.error}), summary, figures, c)
+    failed = len({row.cell for row in rows if row.error})
+    return ExperimentReport(rows, len(cells), len(cells) - len(left), failed, summary, figures, c)
 
 
 @contextmanager

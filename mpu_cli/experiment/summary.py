@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from math import isnan
+from typing import Any
 
 import numpy as np
 from scipy.stats import linregress
@@ -14,23 +15,9 @@ from mpu_cli.experiment.design import OWN
 from mpu_cli.experiment.results import Row
 
 
-@dataclass(frozen=True)
-class PowerLaw:
-    """seconds = factor * n ** exponent."""
-
-    exponent: float
-    factor: float
-    standard_error: float  # standard error of the exponent; 0 with two sizes
-
-    def __call__(self, n: np.ndarray) -> np.ndarray:
-        """Return the seconds at sizes n."""
-        return self.factor * np.asarray(n, float) ** self.exponent
-
-
-def fit_power_law(sizes: Sequence[float], seconds: Sequence[float]) -> PowerLaw:
-    """Fit a power law by least squares on the logarithms of positive numbers, with at least two different sizes."""
-    line = linregress(np.log(sizes), np.log(seconds))
-    return PowerLaw(float(line.slope), float(np.exp(line.intercept)), float(line.stderr))
+def fit_power_law(sizes: Sequence[float], seconds: Sequence[float]) -> Any:
+    """Fit ``seconds = exp(intercept) * n ** slope`` by least squares on the logarithms, of at least two sizes."""
+    return linregress(np.log(sizes), np.log(seconds))
 
 
 METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
@@ -197,7 +184,7 @@ def _exponents(rows: Sequence[Row]) -> str:
         if len(seconds) > 1:
             law = fit_power_law(list(seconds), list(seconds.values()))
             span = f"{min(seconds):,} to {max(seconds):,}"
-            table.append([method, f"{law.exponent:.2f} ± {law.standard_error:.2f}", span])
+            table.append([method, f"{law.slope:.2f} ± {law.stderr:.2f}", span])
     return _table(["method", "exponent ± standard error", "instances"], table) if table else ""
 
 
