@@ -101,7 +101,7 @@ def test_data_that_are_incomplete_themselves(run, tmp_path):
     kept = rng.random(2000) < 0.5
     source.write_text("".join(f"{k if there else ''} {k + 1}:1\n" for k, there in zip(cluster, kept, strict=True)))
     result = run("experiment", source, "--out", out, "--methods", METHODS, "--folds", 2, "--missing-rates", "0")
-    assert "warning: about 5" in result.stderr
+    assert "warning: by estimate, 5" in result.stderr
     assert "% of the true labels are annotated in these data, before any are removed" in result.stderr
     assert "## Micro-F1 corrected for c, each method's own decision rule" in result.stdout
     for row in rows(out):
