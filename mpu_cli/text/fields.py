@@ -58,14 +58,14 @@ def with_value(line: str, name: str, value: str) -> str:
     >>> with_value('{ "n":1 }', "n", "2")
     '{ "n":2 }'
     """
-    if name.count(".") > MOST_LEVELS:
-        raise ValueError(f"the path {name[:40]!r}... leads through more than {MOST_LEVELS} objects")
     after = _with_value(line, name, value)
     json_value(after)
     return after
 
 
-def _with_value(line: str, name: str, value: str) -> str:
+def _with_value(line: str, name: str, value: str, level: int = 0) -> str:
+    if level > MOST_LEVELS:
+        raise ValueError(f"the path is too deep: it leads through more than {MOST_LEVELS} objects")
     places = {field: (start, end) for field, start, end in _values(line)}
     outer, _, inner = name.partition(".")
     if name in places or not inner:
@@ -74,7 +74,7 @@ def _with_value(line: str, name: str, value: str) -> str:
     within = line[start:end] if end and line[start:end] != "null" else "{}"
     if not within.startswith("{"):
         raise ValueError(f"the field {outer!r} is no object, so {name!r} cannot be set")
-    return _with_own(line, places, outer, _with_value(within, inner, value))
+    return _with_own(line, places, outer, _with_value(within, inner, value, level + 1))
 
 
 def _with_own(line: str, places: dict[str, tuple[int, int]], name: str, value: str) -> str:

@@ -147,7 +147,7 @@ class Concept:
         names = [TextIn.of(clean(self.names[code]), code) for code in spoken if code in self.names]
         for code in dict.fromkeys((*spoken, "")):
             names += [TextIn.of(clean(other), code) for other in self.others.get(code, ())]
-        return (*dict.fromkeys(filter(None, names)), self.uri)
+        return tuple(dict.fromkeys((*filter(None, names), self.uri)))
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ def test_what_is_set_is_got(fields, name):
         ('{"meta": {"tags": []}, "n": 1e400}', "meta.tags", '{"meta": {"tags": 1}, "n": 1e400}'),
         ('{"meta.tags": 2, "meta": {}}', "meta.tags", '{"meta.tags": 1, "meta": {}}'),
         ('{"meta": null}', "meta.tags", '{"meta": {"tags": 1}}'),
+        (json.dumps({"." * 200: 0}), "." * 200, json.dumps({"." * 200: 1})),
         ("{}", "a.b.c", '{"a": {"b": {"c": 1}}}'),
         ('{"a": 1, "a": {"b": 0}}', "a.b", '{"a": 1, "a": {"b": 1}}'),
     ],

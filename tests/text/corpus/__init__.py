@@ -13,6 +13,7 @@ from mpu_cli.cli.vectorize import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.names.lines import as_a_file
+from mpu_cli.names.name_files import uris_last
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.reader import read
@@ -145,7 +146,7 @@ def replay_thesaurus(data: bytes, folder: Path) -> None:
         kept = folder / "news.text" / "labels"
         kept.parent.mkdir(exist_ok=True)
         kept.write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
-        assert read_labels(kept).names == labels.names
+        assert read_labels(kept).names == [tuple(uris_last(names)) for names in labels.names]
 
 
 def replay_path(data: bytes, folder: Path) -> None:
