@@ -20,6 +20,7 @@ from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.options import Validation
 from mpu_cli.core.problem import Rows
+from mpu_cli.core.repeated import kin_of
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
@@ -72,9 +73,11 @@ def tune(label: str, training: Dataset, run: Run) -> tuple[float, float]:
     MpuError as from `fit_and_predict`.
     """
     labels, _ = training.occurring_labels()
-    sample = Sample(Rows(Features.of(training.features), labels), Validation.sample, Validation.folds, run)
+    kin = kin_of(training.features)
+    rows = Rows(Features.of(training.features), labels, kin=kin)
+    sample = Sample(rows, Validation.sample, Validation.folds, run)
     c = estimate(sample.naive_probabilities(), sample.labels, folds=sample.fold_of_instances).c
-    held_out = deal(len(training), _PARTS, run.seed)[0]
+    held_out = deal(len(training), _PARTS, run.seed, kin)[0]
     rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)
     predictions = fit_and_predict(label, training[rest], training[held_out], run)
     annotated = training.labels[held_out]

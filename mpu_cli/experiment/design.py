@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mpu_cli.core.repeated import kin_of
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.removal import remove_labels
@@ -75,7 +76,7 @@ class Design:
         the removal too. Nothing depends on the method. A larger sample contains a smaller one.
         """
         drawn = np.sort(np.random.default_rng(self.seed).permutation(len(data))[: cell.instances])
-        held_out = deal(len(drawn), self.folds, self.seed)[cell.fold]
+        held_out = deal(len(drawn), self.folds, self.seed, kin_of(data.features[drawn]))[cell.fold]
         rows = np.delete(drawn, held_out)
         seed = (self.seed, cell.fold, *([cell.removal] if cell.removal else []))
         left = remove_labels(data.labels[rows], cell.missing_rate, seed, self.scheme)

@@ -2,9 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from mpu_cli.experiment.design import Cell
 from mpu_cli.experiment.removal import SCHEMES
+from mpu_cli.svmlight.dataset import Dataset
 from tests.experiment.small import DESIGN, dense, problem
 
 
@@ -72,3 +74,13 @@ def test_removals_differ_in_the_labels_and_schemes_in_their_rates():
         for scheme in SCHEMES
     }
     assert np.ptp(rates["uniform"]) < 0.15 < np.ptp(rates["label"])
+
+
+def test_equal_instances_are_in_one_fold():
+    rng = np.random.default_rng(0)
+    features = csr_array(np.tile(rng.random((100, 4)), (2, 1)).astype(np.float32))
+    data = Dataset(csr_array(np.ones((200, 1), bool)), features)
+    for fold in range(3):
+        training, test, _ = DESIGN.split(data, Cell("br", 0.0, fold, 0, 200))
+        rows = ({tuple(row) for row in dense(of.features).tolist()} for of in (training, test))
+        assert not set.intersection(*rows)
