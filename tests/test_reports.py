@@ -61,6 +61,7 @@ def printed(run, tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
             asked("train", "notes.svm", *QUICK, "--groups", "sources", "--labels", "names", "--threshold", "per-label"),
             asked("train", "one.svm", *QUICK),
             asked("train", "dense.svm", *QUICK, "--features", "rbf"),
+            asked("train", "dense.svm", *QUICK, "--features", "largest"),
         ]
         lines = Path("history.jsonl").read_text().splitlines()
         found["history"] = [json.loads(line) for line in lines[::-1]]
