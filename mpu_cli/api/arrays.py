@@ -266,7 +266,7 @@ def _without_unknown(y: Any, pos_label: Any = None) -> tuple[Any, csr_array | No
         if matrix.ndim != 2 or (matrix.dtype.kind not in "fO" and matrix is y and pos_label is None):
             return y, None
         with np.errstate(invalid="ignore"):  # Python 3.13 sets the flag where NaN is compared
-            holes = _IS_UNKNOWN(matrix).astype(bool) if matrix.dtype == object else matrix != matrix
+            holes = _ARE_UNKNOWN(matrix).astype(bool) if matrix.dtype == object else matrix != matrix
         unknown = csr_array(holes | np.ma.getmaskarray(y))
     if pos_label is not None:
         return matrix == pos_label, unknown.astype(np.int8) if unknown.nnz else None
@@ -277,7 +277,14 @@ def _without_unknown(y: Any, pos_label: Any = None) -> tuple[Any, csr_array | No
     return filled if filled.dtype != object else filled.astype(float), unknown.astype(np.int8)
 
 
-_IS_UNKNOWN = np.frompyfunc(lambda value: value is None or type(value).__name__ == "NAType" or value != value, 1, 1)
+def _is_unknown(value: Any) -> bool:
+    """Whether a value is None, NaN or pd.NA."""
+    if isinstance(value, Collection):
+        return False
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+_ARE_UNKNOWN = np.frompyfunc(_is_unknown, 1, 1)
 
 
 def scores(values: Any, shape: tuple[int, ...], name: str = "scores") -> np.ndarray:
@@ -366,7 +373,7 @@ def are_label_sets(y: Any) -> bool:
     if issparse(y) or hasattr(y, "columns") or not isinstance(y, Iterable) or getattr(y, "ndim", 1) != 1:
         return False
     rows = list(y)
-    sets = [row for row in rows if not _is_missing(row)]
+    sets = [row for row in rows if not _is_unknown(row)]
     if not sets or not all(isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping) for row in sets):
         return False
     if len(sets) < len(rows) or len({len(row) for row in sets}) > 1:
@@ -374,16 +381,9 @@ def are_label_sets(y: Any) -> bool:
     return any(isinstance(row, set | frozenset) or any(isinstance(name, str) for name in row) for row in sets)
 
 
-def _is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or pd.NA."""
-    return value is None or (
-        np.ndim(value) == 0 and not isinstance(value, str | Collection) and bool(_IS_UNKNOWN(value))
-    )
-
-
 def label_sets(y: Any, name: str = "y") -> list[list[Any]]:
     """Return the different labels of each instance, all texts or all whole numbers; DataError where they are not."""
-    rows = [[] if _is_missing(row) else list(dict.fromkeys(row)) for row in y]
+    rows = [[] if _is_unknown(row) else list(dict.fromkeys(row)) for row in y]
     kinds = {str if isinstance(label, str) else int for row in rows for label in row}
     for i, row in enumerate(rows):
         for label in row:
