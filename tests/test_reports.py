@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mpu_cli.cli.progress import by_name
 from mpu_cli.runtime.steps import Step
 from tests.conftest import ROOT
 from tests.serve.conftest import serving
@@ -195,7 +194,3 @@ def test_steps_are_listed():
         "learning level N",
         "predicting level N out of fold",
     ]
-
-
-def test_steps_that_share_a_name_add_up():
-    assert by_name({"train": 1.0, "level 0": 4.0, "ascend": 2.0}) == {"learning": 3.0, "learning level 0": 4.0}

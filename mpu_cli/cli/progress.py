@@ -4,7 +4,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from mpu_cli.cli import messages
@@ -25,14 +25,6 @@ def name_of(step: str) -> str:
     if level := _LEVEL.fullmatch(step):
         return f"predicting level {level[1]} out of fold" if level[2] else f"learning level {level[1]}"
     return _STEPS[step].doing if step in _STEPS else step
-
-
-def by_name(seconds: Mapping[str, float]) -> dict[str, float]:
-    """Return the time of each step of the library by its name in messages; two steps may share one."""
-    named: dict[str, float] = {}
-    for step, time_of_step in seconds.items():
-        named[name_of(step)] = named.get(name_of(step), 0.0) + time_of_step
-    return named
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from mpu_cli.cli.options import (
 )
 from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import give, json_option, print_report
-from mpu_cli.cli.progress import by_name
+from mpu_cli.cli.progress import name_of
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, Options
@@ -364,7 +364,7 @@ def command(
     if on is not None:
         _refuse_on_cluster(sources, oof, learning)
     done = train(sources, output, learning, on=on, oof=oof, history=history, acceptance=acceptance, run=run)
-    seconds = by_name(done.seconds)
+    seconds = {name_of(step): value for step, value in done.seconds.items()}
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
     give(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)
     if done.acceptance is not None and not done.acceptance.accepted:
