@@ -59,7 +59,7 @@ def with_value(line: str, name: str, value: str) -> str:
     '{ "n":2 }'
     """
     after = _with_value(line, name, value)
-    json_value(after)
+    json_value(after.removeprefix("\ufeff"))  # the mark of a byte order may stand before the first record
     return after
 
 
