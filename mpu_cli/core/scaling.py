@@ -27,7 +27,7 @@ _ROWS = 1 << 14
 
 
 class Dominating(NamedTuple):
-    """A column that has nearly all of the squared length of the instances."""
+    """A column that has nearly all of the squared length of the instances, by values far larger than others."""
 
     column: int
     share: float
@@ -64,7 +64,10 @@ class Evenness:
         share = float(squares[column] / squares.sum())
         filled = squares[(counts >= _FILLED * len(some)) & (squares > 0)]
         differ = len(filled) > 1 and bool(filled.max() >= _FACTOR * np.quantile(filled, 0.1))
-        dominating = Dominating(column, share) if share >= _DOMINATING and width > 1 else None
+        sizes = np.divide(squares, counts, out=np.zeros_like(squares), where=counts > 0)  # of values, squared
+        others = np.delete(sizes, column)[np.delete(counts, column) > 0]
+        is_large = len(others) > 0 and bool(sizes[column] >= _FACTOR * np.median(others))
+        dominating = Dominating(column, share) if share >= _DOMINATING and is_large else None
         return cls(differ or share >= min(max(_SHARE, _TIMES / width), _DOMINATING), dominating)
 
 

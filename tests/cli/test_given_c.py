@@ -48,7 +48,7 @@ def report(result) -> dict:
 
 def test_a_file_of_an_estimate_keeps_its_interval_and_its_warnings(run, noise, tmp_path):
     c = tmp_path / "c.txt"
-    estimated = report(run("estimate-c", noise, "-o", c, "--json"))
+    estimated = report(run("estimate-c", noise, "-o", c, "--features", "linear", "--json"))  # as QUICK
     assert len(estimated["warnings"]) == 1
     result = run("train", noise, "--c", c, *QUICK, "--json")
     trained = report(result)

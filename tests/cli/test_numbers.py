@@ -66,6 +66,6 @@ def test_values_beyond_32_bits_are_an_error_of_their_line(run, tmp_path, command
 
 def test_many_labels_and_a_large_index_take_little(run, tmp_path):
     labels = ",".join(map(str, range(10_000)))
-    (tmp_path / "x.svm").write_text(f"{labels} 5000000:1\n 1:1\n")
+    (tmp_path / "x.svm").write_text(f"{labels} 5000000:1\n{labels} 1:1\n")
     assert run("train", tmp_path / "x.svm", *QUICK, "--levels", 2, "-q").exit_code == 0
     assert sum(file.stat().st_size for file in (tmp_path / "x.mpu").iterdir()) < 1_000_000
