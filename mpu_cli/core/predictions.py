@@ -82,8 +82,6 @@ STACKED_FROM = 0.01
 _FEWEST_KEPT, _ROOM = 20, 2
 # How many times as many predictions are asked for where too few were kept.
 _MORE = 4
-# Predictions of an instance, on average, that wait to be compared with those that are kept.
-_WAITING = 30
 
 Predictions: TypeAlias = np.ndarray | csr_array
 # Labels that are learned together: a range of them, or their numbers.
