@@ -167,6 +167,8 @@ class Named:
         _refuse_lists(classes)
         if len(classes) < 2:
             raise DataError("y has one class only, so there is nothing to learn")
+        if len(classes) > 2 and pos_label is not None:
+            raise DataError(f"pos_label is {pos_label!r}, and y has {len(classes)} classes: leave it out")
         if len(classes) == 2 and classes[0] == _positive(classes, pos_label):
             classes, numbers = classes[::-1], 1 - numbers
         columns = [1] if len(classes) == 2 else range(len(classes))
@@ -248,7 +250,9 @@ def _positive(classes: np.ndarray, pos_label: Any) -> Any:
 
 
 # Names of a class whose label is not annotated.
-_NOT_ANNOTATED = re.compile(r"u|un.*|no|none|(no|not|non)\W.*|neg.*|missing|absent")
+_NOT_ANNOTATED = re.compile(
+    r"u|unl|un(known|labell?ed|annotated|assigned|tagged)|no|none|(no|not|non)\W.*|neg(ative)?|missing|absent"
+)
 
 
 def _without_unknown(y: Any, pos_label: Any = None) -> tuple[Any, csr_array | None]:

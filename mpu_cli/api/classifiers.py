@@ -1,6 +1,6 @@
 """Classifiers in the conventions of scikit-learn learn labels: all at once where they can, else one by one.
 
-On incomplete labels, their outlabels, their out-of-fold scores say c, probabilities and thresholds.
+On incomplete labels, c, probabilities and thresholds come from their out-of-fold scores.
 """
 
 from collections.abc import Callable

@@ -35,6 +35,7 @@ class _Manner:
     as_json: bool = False
     warnings: list[str] = field(default_factory=list)
     context: click.Context | None = None  # of the command, once its options are read
+    with_time: bool = False  # whether lines of text begin with the time, as those of JSON have it
 
 
 _manner = _Manner()
@@ -82,6 +83,11 @@ def verbosity_options(function: Callable[..., Any]) -> Callable[..., Any]:
     quiet = flag("-q", "--quiet", _QUIET, "Print only errors and warnings, which ask for something to be done.")
     verbose = flag("-v", "--verbose", _VERBOSE, "Print more messages on standard error.")
     return quiet(verbose(log_format_option(function)))
+
+
+def show_times() -> None:
+    """Begin each line of text with the time from now on."""
+    _manner.with_time = True
 
 
 def is_quiet() -> bool:
@@ -150,8 +156,11 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
 def _say(level: str, text: str, **fields: str | float | dict[str, Any]) -> None:
     if "message" in fields:  # of people and packages, who may quote a URL
         fields["message"] = without_secrets(str(fields["message"]))
+    begin = f"{_now('seconds')} " if _manner.with_time else ""
     with _without_bars():
-        click.echo(_json_line(level, fields) if _manner.as_json else for_terminal(without_secrets(text)), err=True)
+        click.echo(
+            _json_line(level, fields) if _manner.as_json else begin + for_terminal(without_secrets(text)), err=True
+        )
 
 
 def _without_bars() -> AbstractContextManager[object]:
@@ -161,8 +170,11 @@ def _without_bars() -> AbstractContextManager[object]:
 
 
 def _json_line(level: str, fields: dict[str, Any]) -> str:
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    return json.dumps({"time": now, "level": level, "pid": os.getpid(), **_subject(), **fields})
+    return json.dumps({"time": _now("milliseconds"), "level": level, "pid": os.getpid(), **_subject(), **fields})
+
+
+def _now(precision: str) -> str:
+    return datetime.now(UTC).isoformat(timespec=precision)
 
 
 def _subject() -> dict[str, str]:

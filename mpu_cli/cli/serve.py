@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mpu_cli.cli.messages import info, verbosity_options
+from mpu_cli.cli.messages import info, show_times, verbosity_options
 from mpu_cli.cli.options import PATH, option, options_as_one, run_options
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.options import Whole
@@ -94,6 +94,7 @@ def command(
             where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
             if ip_address(address.partition("%")[0]).is_loopback:
                 hosts = {"localhost", "127.0.0.1", "::1", *map(str.lower, (host, *allowed_host))}
+        show_times()
         info(f"{model}: version {current.loaded.version} answers at {where}")
         serve(Service(current, options, hosts).application(), listening)
     info(f"{model}: ended")

@@ -52,7 +52,7 @@ class Chosen:
 
 
 def choose_features(problem: Problem, options: Options, run: Work) -> Chosen:
-    """Choose features, with gamma and the number of landmarks, and with them C; parameters as for `algorithm.train`.
+    """Choose features, with gamma and the number of landmarks, and with them C; parameters as for `stacking.train`.
 
     DataError where the options ask for a kernel of data that it is not for, TooLargeError where its features would not
     fit in memory.

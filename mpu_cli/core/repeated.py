@@ -6,7 +6,6 @@ belong together (`core.validation.deal`).
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from mpu_cli.errors import DataError
 
@@ -69,6 +68,8 @@ def joined(kin: np.ndarray | None, same_fold: np.ndarray | None) -> np.ndarray |
         raise DataError("all instances are to be in the same fold, so that nothing is left to learn from")
     if same_fold is None or kin is None:
         return kin if same_fold is None else same_fold
+    from scipy.sparse.csgraph import connected_components  # which few trainings need
+
     n, m = len(kin), int(same_fold.max()) + 1
     links = csr_array((np.ones(n, bool), (same_fold, m + kin)), shape=(m + n, m + n))
     _, numbers = connected_components(links, directed=False)

@@ -256,7 +256,11 @@ class PerLabel:
     number: Real
     some: bool = False  # whether NaN is allowed where the number of a label is not known
     metavar = "number|file"
-    documented = "float or array_like of shape (q,)"
+
+    @property
+    def documented(self) -> str:
+        others = "dict by the name of the label (NaN or absent: estimated)"
+        return "float, array_like of shape (q,)" + (f" or {others}" if self.some else "")
 
     def parse(self, text: str) -> float | Path:
         """Return the number, or the path of the file. One that is not there is refused before any data are read."""

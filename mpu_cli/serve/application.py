@@ -90,8 +90,7 @@ class Metrics:
         if (reason := scope.get(_REASON)) is not None:
             values["reason"] = reason
         line = f"{who} {scope['method']} {scope['path']} {status} {1000 * seconds:.1f} ms {reason or ''}".rstrip()
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        _log.info("%s %s", now, line, extra={"counts": values | {"seconds": round(seconds, 6)}})
+        _log.info("%s", line, extra={"counts": values | {"seconds": round(seconds, 6)}})
 
 
 # Where a request has the reason why it was refused.

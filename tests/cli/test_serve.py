@@ -47,6 +47,15 @@ def answered(where: str, body: str = BODY) -> tuple[int, dict]:
     return found
 
 
+def test_lines_of_text_begin_with_the_time(serving):
+    process, where = serving()
+    assert answered(where, "{}")[0] == 400
+    process.send_signal(signal.SIGTERM)
+    lines = process.communicate(timeout=30)[1].splitlines()
+    assert len(lines) == 2
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00 ", line) for line in lines)
+
+
 def test_each_request_is_a_line_of_the_log_and_a_signal_ends_it(serving):
     process, where = serving("--log-format", "json")
     assert answered(where)[0] == 200

@@ -310,14 +310,14 @@ def test_a_model_that_could_not_be_read_is_not_read_again_at_each_look_but_is_la
     assert (current.problem, current.loaded.labels) == (None, ["3", "4"])
 
 
-def test_the_log_says_when_and_why_a_request_is_refused(service, caplog):
+def test_the_log_says_why_a_request_is_refused(service, caplog):
     asked = service("one")
     logging.getLogger("mpu_cli").propagate = True
     with caplog.at_level(logging.INFO, "mpu_cli"):
         _, found = asked.ask("/predict", b"{")
         asked.ask("/health")  # after what is logged of the first
     record = next(record for record in caplog.records if hasattr(record, "counts"))
-    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S+ 127.0.0.1 POST /predict 400 ", record.getMessage())
+    assert record.getMessage().startswith("127.0.0.1 POST /predict 400 ")
     assert record.getMessage().endswith(found["error"])
     assert record.counts["reason"] == found["error"]
 
