@@ -59,8 +59,7 @@ class Evidence:
                 estimates = estimate_frequency(population, sample, run, scores=scores)
                 estimates = replace(estimates, dominating=None)  # scores do not come from these features
         groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
-        estimated = estimates
-        c = with_estimates(options.c, lambda: estimated.rates(q))
+        c = with_estimates(options.c, estimates.rates, q)
         frequency = LabelFrequency.of(c, (n, q), problem.verified, groups)
         calibration = calibrated_by(scores, problem.labels, frequency)
         return cls(

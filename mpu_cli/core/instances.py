@@ -21,7 +21,7 @@ class Instances(Rows):
 
     occurring: Columns  # the features that occur, of all that there are; only these have columns if they are few
     evenness: Evenness  # of the features as they are in the data
-    share_repeated: float  # of the instances, that have the features of an earlier one
+    share_repeated: float  # of the instances, that are kept together with an earlier one of the same features
     # `label_features`, `sampled`, `second`, `answers`: as in `Problem`
     label_features: csr_array | None = None
     sampled: np.ndarray | None = None
@@ -34,15 +34,16 @@ class Instances(Rows):
         narrow, occurring = problem.narrowed()
         features = Features.of(narrow.features)
         equal = kin_of(problem.features) if problem.kin is None else problem.kin
+        kin = joined(equal, problem.same_fold)
         return cls(
             features=features,
             labels=problem.labels,
             verified=problem.verified,
             groups=problem.groups,
-            kin=joined(equal, problem.same_fold),
+            kin=kin,
             occurring=occurring,
             evenness=Evenness.of(features),
-            share_repeated=share_repeated(equal),
+            share_repeated=0.0 if kin is problem.same_fold else share_repeated(equal),
             label_features=narrow.label_features,
             sampled=problem.sampled,
             second=problem.second,

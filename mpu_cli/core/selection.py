@@ -158,8 +158,7 @@ def choose_hyper_parameters(
             repeated=population.share_repeated,
             dominating=population.dominating,
         )
-    estimated = estimates
-    rates = LabelFrequency.of(with_estimates(options.c, lambda: estimated.rates(q)), (n, q)).rates
+    rates = LabelFrequency.of(with_estimates(options.c, estimates.rates, q), (n, q)).rates
 
     usual_epochs = default_epochs(n, population.features.coherence, many)
 

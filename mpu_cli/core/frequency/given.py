@@ -45,11 +45,14 @@ def is_estimated(c: Any) -> bool:
     return c is None or bool(np.isnan(c).any())
 
 
-def with_estimates(c: Any, estimated: Callable[[], np.ndarray]) -> Any:
-    """Return a label frequency that is given; that of labels of which it is not given is estimated."""
+def with_estimates(c: Any, rates: Callable[[int], np.ndarray], q: int) -> Any:
+    """Return a label frequency that is given; that of labels of which it is not given is estimated.
+
+    `rates`: returns the estimates of q labels.
+    """
     if not is_estimated(c):
         return c
-    return estimated() if c is None else np.where(np.isnan(c), estimated(), c)
+    return rates(q) if c is None else np.where(np.isnan(c), rates(q), c)
 
 
 def annotated_and_counted(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, np.ndarray]:
