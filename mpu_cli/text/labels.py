@@ -1,6 +1,7 @@
 """Labels that are texts, and their numbers: from a file of names, or a thesaurus in SKOS or as a table of Annif."""
 
 import codecs
+import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from mpu_cli.names.lines import NOT_UTF8, open_side
 from mpu_cli.names.name_files import read_names, refuse_html, uri_of, without_brackets
 from mpu_cli.names.naming import is_kept
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import is_compressed
+from mpu_cli.svmlight.streams import ReadableLines, is_compressed
 from mpu_cli.text.languages import TextIn
 from mpu_cli.text.records import Bad, clean, no_field, read_rows
 
@@ -315,12 +316,55 @@ def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:
     name, form = RDF_FORMATS[suffix_of(source)]
     try:
         with open_side(source) as stream:
+            data = _without_long_entities(stream, str(source)) if form == "RDF/XML" else stream
             # Lenient: URIs with blanks in them are common.
-            for statement in pyoxigraph.parse(cast(Any, stream), getattr(pyoxigraph.RdfFormat, name), lenient=True):
+            for statement in pyoxigraph.parse(cast(Any, data), getattr(pyoxigraph.RdfFormat, name), lenient=True):
                 yield statement.subject, statement.predicate, statement.object
     except SyntaxError as error:
         with open_side(source) as stream:
             raise _unreadable(error, stream.read(MAX_LINE_BYTES), form, str(source)) from None
+
+
+class _AfterHead:
+    """A stream whose first bytes have been read already."""
+
+    def __init__(self, head: bytes, stream: ReadableLines) -> None:
+        self._head, self._stream = io.BytesIO(head), stream
+
+    def read(self, n_bytes: int = -1, /) -> bytes:  # no more than that: pyoxigraph would abort
+        return self._head.read(n_bytes) or self._stream.read(n_bytes)
+
+
+def _without_long_entities(stream: ReadableLines, source: str) -> _AfterHead:
+    """Return the stream of an XML file; InputError where its entities are long, or made of others.
+
+    These make gigabytes of a kilobyte. Beginnings of addresses, which RDF/XML has entities for, are neither.
+    """
+    head, has_begun = b"", False
+    parser = expat.ParserCreate()
+
+    def begin(*_element: Any) -> None:
+        nonlocal has_begun
+        has_begun = True
+
+    def declare(_name: str, _is_parameter: bool, value: str | None, *_others: Any) -> None:
+        if value is not None and (len(value) > _LONGEST_ENTITY or "&" in value):
+            problem = "is an entity that is long, or made of others; write out in the file what it stands for"
+            raise InputError(source, parser.CurrentLineNumber, problem)
+
+    parser.StartElementHandler, parser.EntityDeclHandler = begin, declare
+    try:
+        while not has_begun and len(head) < MAX_LINE_BYTES and (data := stream.read(_HEAD)):
+            head += data
+            parser.Parse(data)
+    except expat.ExpatError as error:
+        if b"<!ENTITY" in head:
+            raise InputError(source, error.lineno, f"is not RDF/XML: {expat.ErrorString(error.code)}") from None
+    return _AfterHead(head, stream)
+
+
+_HEAD = 1 << 16
+_LONGEST_ENTITY = 300
 
 
 def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> InputError:
