@@ -231,7 +231,7 @@ def _features(instances: list[dict[str, Any]]) -> csr_array:
 _SECONDS_BETWEEN_LOOKS = 0.5
 _LEFT = 499  # as nginx has it: nobody receives it
 _SECONDS_OF_BODY = 30.0
-_MOST_BYTES_AT_A_TIME = 1 << 28  # of the bodies of all requests that are being received, beside the largest one
+_MOST_BYTES_AT_A_TIME = 1 << 26  # of the bodies of all requests that are being received, beside the largest one
 
 
 class Service:

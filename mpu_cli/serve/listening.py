@@ -136,7 +136,10 @@ _SOCKETS = Path("/proc/net/unix")
 def _is_in_use(path: Path) -> bool:
     """Whether a process has a socket file, of any kind, listening or not."""
     with suppress(OSError):
-        if any(line.endswith(f" {path}") for line in _SOCKETS.read_text(errors="replace").splitlines()):
+        lines = _SOCKETS.read_text(errors="replace").splitlines()[1:]
+        names = [Path(name) for line in lines for name in line.split(maxsplit=7)[7:]]
+        # A name that a process has bound from its own directory does not say where that is.
+        if any(name == path or (not name.is_absolute() and name.name == path.name) for name in names):
             return True
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)

@@ -166,10 +166,12 @@ def at_socket():
     return at_socket
 
 
+@pytest.mark.parametrize("name", ["s", "{}/s"])
 @pytest.mark.parametrize("kind", [socket.SOCK_DGRAM, socket.SOCK_STREAM])
-def test_a_socket_that_a_process_has_is_not_removed(at_socket, tmp_path, kind):
+def test_a_socket_that_a_process_has_is_not_removed(at_socket, tmp_path, monkeypatch, kind, name):
+    monkeypatch.chdir(tmp_path)
     with socket.socket(socket.AF_UNIX, kind) as other:
-        other.bind(str(tmp_path / "s"))  # of streams: not listening yet
+        other.bind(name.format(tmp_path))  # of streams: not listening yet
         with refused(MpuError), at_socket(tmp_path / "s"):
             pass
         assert (tmp_path / "s").is_socket()
