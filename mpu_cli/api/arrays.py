@@ -251,7 +251,7 @@ def _positive(classes: np.ndarray, pos_label: Any) -> Any:
 
 # Names of a class whose label is not annotated.
 _NOT_ANNOTATED = re.compile(
-    r"u|unl|un(known|labell?ed|annotated|assigned|tagged)|no|none|(no|not|non)\W.*|neg(ative)?|missing|absent"
+    r"u|unl|un(known|labell?ed|annotated|assigned|tagged)|no|none|(no|not|non)\W.*|neg|negative|missing|absent"
 )
 
 
