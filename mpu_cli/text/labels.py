@@ -357,6 +357,8 @@ def _without_long_entities(stream: ReadableLines, source: str) -> _AfterHead:
         while not has_begun and len(head) < MAX_LINE_BYTES and (data := stream.read(_HEAD)):
             head += data
             parser.Parse(data)
+        if not has_begun:
+            parser.Parse(b"", True)  # what expat 2.6 and later put off
     except expat.ExpatError as error:
         if b"<!ENTITY" in head:
             raise InputError(source, error.lineno, f"is not RDF/XML: {expat.ErrorString(error.code)}") from None
