@@ -14,10 +14,9 @@ from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
-from mpu_cli.core.result import TrainingResult
+from mpu_cli.core.problem import Problem, VerifiedLabels
+from mpu_cli.core.selection import TrainingResult
 from mpu_cli.core.stacking import train
-from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.runtime.run import Run
 
 SIZES = (10, 25, 50, 100, 200, 500)

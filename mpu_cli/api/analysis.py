@@ -12,6 +12,7 @@ from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core import stacking
+from mpu_cli.core.calibration import Calibration
 from mpu_cli.core.choose_features import choose_features
 from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency import estimators
@@ -21,9 +22,8 @@ from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
-from mpu_cli.core.model.calibration import Calibration
 from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
-from mpu_cli.core.repeated import joined, kin_of
+from mpu_cli.core.problem import joined, kin_of
 from mpu_cli.core.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.selection import Estimates
 from mpu_cli.core.thresholds import chosen_thresholds

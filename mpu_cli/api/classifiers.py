@@ -22,8 +22,7 @@ from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
-from mpu_cli.core.repeated import joined, kin_of
+from mpu_cli.core.problem import Problem, joined, kin_of
 from mpu_cli.core.sample import usual_folds
 from mpu_cli.core.thresholds import Decision
 from mpu_cli.core.validation import default_folds, together

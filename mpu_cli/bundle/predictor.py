@@ -12,11 +12,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle.model_files import Layout
-from mpu_cli.core.features import Columns
+from mpu_cli.core.calibration import AnyCalibration, Calibration, StratifiedCalibration
+from mpu_cli.core.features import Columns, RbfFeatures
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.model.calibration import AnyCalibration, Calibration, StratifiedCalibration
 from mpu_cli.core.predictions import Top
-from mpu_cli.core.rbf_features import RbfFeatures
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.runtime.untrusted import expect
 from mpu_cli.svmlight.dataset import checked_csr

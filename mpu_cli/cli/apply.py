@@ -11,7 +11,7 @@ import numpy as np
 from mpu_cli.cli.messages import info, verbosity_options, warn
 from mpu_cli.cli.options import FILE, option, reading_options, reviewed_option
 from mpu_cli.cli.printing import json_option, print_json
-from mpu_cli.core.implications import Implications
+from mpu_cli.core.problem import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames, RecordIds
 from mpu_cli.names.name_files import is_uri

@@ -4,16 +4,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from mpu_cli.core.features import SCALINGS, RbfFeatures, Scaling
 from mpu_cli.core.frequency.given import is_estimated
-from mpu_cli.core.instances import Instances
 from mpu_cli.core.limits import refuse_large_features
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.problem import Problem
-from mpu_cli.core.rbf_features import RbfFeatures
-from mpu_cli.core.scaling import SCALINGS, Scaling
-from mpu_cli.core.selection import HyperParameters, choose_hyper_parameters, estimates_of
-from mpu_cli.core.trials import climb
+from mpu_cli.core.sample import Instances
+from mpu_cli.core.selection import HyperParameters, choose_hyper_parameters, climb, estimates_of
 from mpu_cli.core.work import Work, quiet
 from mpu_cli.errors import DataError, OverflowingError
 

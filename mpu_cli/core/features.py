@@ -1,12 +1,24 @@
-"""The features a level learns from: sparse columns, then dense columns, side by side."""
+"""The features a level learns from: sparse columns, then dense columns, side by side; scaled, or those of a kernel.
+
+A scaling is for data in which one column has far larger numbers than others. A model of scaled features is made one of
+the features themselves (`StackedModel.unscaled`): no prediction scales any.
+
+Features of an RBF kernel take the place of an instance's own, so that a linear model of them is not linear in x: by
+Nyström's method (Williams and Seeger, "Using the Nyström Method to Speed Up Kernel Machines", NIPS 2000), by
+scikit-learn.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
+
+from mpu_cli.core.options import LARGEST, STANDARDISED
+from mpu_cli.core.work import USUAL, Work
+from mpu_cli.runtime import parallel
 
 # From this share of non-zeros on, dense matrix products beat sparse ones.
 _DENSE_FROM = 0.25
@@ -216,3 +228,192 @@ def only_entries(matrix: csr_array, kept: np.ndarray, width: int | None = None) 
     n, q = matrix.shape
     indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
     return csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=(n, q if width is None else width))
+
+
+SCALINGS = STANDARDISED, LARGEST
+# The share of instances that have a value in a column from which on its mean is subtracted: it is dense then anyway.
+_FILLED = 0.5
+# Deviations, by the largest value of the column, that are rounding errors of float32.
+_CONSTANT = 1e-6
+# Instances that tell whether columns are uneven.
+_ENOUGH = 2_000
+# Columns are uneven where one has this share of the squared length of instances, and as many times its part; or where
+# mean squares of filled columns differ by this factor.
+_SHARE, _TIMES, _FACTOR = 0.1, 10.0, 100.0
+_DOMINATING = 0.9
+_ROWS = 1 << 14
+
+
+class Dominating(NamedTuple):
+    """A column that has nearly all of the squared length of the instances, by values far larger than others."""
+
+    column: int
+    share: float
+
+    def caution(self, name: str) -> str:
+        """Say so, by the name of the column."""
+        return (
+            f"feature {name} has {self.share:.1%} of the squared length of the instances: its numbers are far larger "
+            "than those of the others; give all features numbers of one size"
+        )
+
+
+@dataclass(frozen=True)
+class Evenness:
+    """How large the columns of some features are beside each other."""
+
+    uneven: bool  # whether a scaling may help
+    dominating: Dominating | None
+
+    @classmethod
+    def of(cls, features: Features) -> "Evenness":
+        """Compare columns by some of the instances, evenly spaced."""
+        n, width = len(features), features.width
+        some = features[:: -(-n // _ENOUGH) or 1]
+        squares = np.square(some.dense, dtype=np.float64).sum(axis=0)
+        counts: np.ndarray = np.count_nonzero(some.dense, axis=0)
+        if some.sparse.nnz:
+            values, columns = some.sparse.data.astype(np.float64), some.sparse.indices
+            squares = np.concatenate([np.bincount(columns, values**2, some.sparse.shape[1]), squares])
+            counts = np.concatenate([np.bincount(columns, minlength=some.sparse.shape[1]), counts])
+        if not squares.any():
+            return cls(False, None)
+        column = int(squares.argmax())
+        share = float(squares[column] / squares.sum())
+        filled = squares[(counts >= _FILLED * len(some)) & (squares > 0)]
+        differ = len(filled) > 1 and bool(filled.max() >= _FACTOR * np.quantile(filled, 0.1))
+        sizes = np.divide(squares, counts, out=np.zeros_like(squares), where=counts > 0)  # of values, squared
+        others = np.delete(sizes, column)[np.delete(counts, column) > 0]
+        is_large = len(others) > 0 and bool(sizes[column] >= _FACTOR * np.median(others))
+        dominating = Dominating(column, share) if share >= _DOMINATING and is_large else None
+        return cls(differ or share >= min(max(_SHARE, _TIMES / width), _DOMINATING), dominating)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """z = (x - shift) factor, column by column; columns that few instances have are not shifted, and stay sparse."""
+
+    name: str
+    # `shift`, `factor`: float64, shape (D,)
+    shift: np.ndarray
+    factor: np.ndarray
+    mean_squared_norm: float  # of the instances as in the data
+
+    @classmethod
+    def learned(cls, features: Features, name: str) -> "Scaling":
+        """Take the deviation of each column, or its largest absolute value, as 1; a constant column is left out."""
+        if features.dense.shape[1]:
+            dense = features.dense
+            shift = dense.mean(axis=0, dtype=np.float64)
+            squares, largest, peak = np.zeros((3, dense.shape[1]))
+            for start in range(0, len(dense), _ROWS):
+                part = dense[start : start + _ROWS]
+                moved = np.abs(part - shift)
+                squares += np.square(moved).sum(axis=0)
+                largest = np.maximum(largest, moved.max(axis=0))
+                peak = np.maximum(peak, np.abs(part).max(axis=0))
+        else:
+            matrix, width = features.sparse, features.width
+            counts = np.bincount(matrix.indices, minlength=width)
+            sums = np.bincount(matrix.indices, matrix.data, width)
+            shift = np.where(counts >= _FILLED * len(features), sums / len(features), 0.0)
+            values = matrix.data - shift[matrix.indices]
+            without = (len(features) - counts).astype(np.float64)
+            squares = without * np.square(shift)
+            squares += np.bincount(matrix.indices, np.square(values), width)
+            largest, peak = np.where(without, np.abs(shift), 0.0), np.zeros(width)
+            np.maximum.at(largest, matrix.indices, np.abs(values))
+            np.maximum.at(peak, matrix.indices, np.abs(matrix.data).astype(np.float64))
+        deviation = np.sqrt(squares / len(features))
+        unit = deviation if name == STANDARDISED else largest
+        varies = deviation > _CONSTANT * peak
+        factor = np.divide(1.0, unit, out=np.zeros_like(unit), where=varies)
+        return cls(name, shift, factor, features.mean_squared_norm())
+
+    def of(self, features: Features) -> Features:
+        """Return the scaled features."""
+        if features.dense.shape[1]:
+            dense = np.empty_like(features.dense)
+            for start in range(0, len(dense), _ROWS):
+                part = slice(start, start + _ROWS)
+                dense[part] = (features.dense[part] - self.shift) * self.factor
+            return Features(features.sparse, dense)
+        matrix = features.sparse
+        values = (matrix.data - self.shift[matrix.indices]) * self.factor[matrix.indices]
+        scaled = csr_array((values.astype(np.float32), matrix.indices, matrix.indptr), shape=matrix.shape)
+        return Features(csr_array(scaled + self._of_zeros(matrix)), features.dense)
+
+    def _of_zeros(self, matrix: csr_array) -> csr_array:
+        """Return what becomes of the zeros of columns that are shifted."""
+        shifted = np.flatnonzero(self.shift)
+        part = matrix[:, shifted]
+        there = np.zeros(part.shape, bool)
+        there[np.repeat(np.arange(len(there)), np.diff(part.indptr)), part.indices] = True
+        rows, places = np.nonzero(~there)
+        values = (-self.shift * self.factor)[shifted[places]].astype(np.float32)
+        return csr_array((values, (rows, shifted[places])), shape=matrix.shape)
+
+
+# Instances whose kernel values are in memory at a time, for each thread.
+_KERNEL_ROWS = 1 << 10
+
+
+@dataclass(frozen=True)
+class RbfFeatures:
+    """phi(x) = N (K(z, z_1), ..., K(z, z_m)), where z is x with each feature standardised, and z_j are m instances.
+
+    <phi(x), phi(x')> is about K(z, z') = exp(-gamma ||z - z'||^2).
+    """
+
+    # `mean`, `deviation`: float64, shape (D,): z = (x - mean) / deviation, feature by feature
+    mean: np.ndarray
+    deviation: np.ndarray
+    landmarks: np.ndarray  # float32, shape (m, D): z_1, ..., z_m
+    normalization: np.ndarray  # float32, shape (m, m): N, the inverse square root of the kernel of the landmarks
+    gamma: float  # in units of the inverse squared distance of standardised instances
+
+    @classmethod
+    def learned(cls, matrix: csr_array, gamma: float, m: int, seed: int = 0) -> "RbfFeatures":
+        """Draw at most m landmarks among instances.
+
+        `matrix`: float32, shape (n, D).
+        `gamma`: by D: gamma / D is the kernel's, since the mean squared distance of standardised instances is 2 D.
+        """
+        from sklearn.kernel_approximation import Nystroem  # takes half a second, which only kernels need
+
+        dense = matrix.toarray().astype(np.float64)
+        mean, deviation = dense.mean(axis=0), dense.std(axis=0)
+        deviation[deviation <= 1e-9 * np.abs(dense).max(axis=0, initial=0)] = 1  # constant but for rounding
+        gamma /= matrix.shape[1]
+        kernel = Nystroem(gamma=gamma, n_components=min(m, len(dense)), random_state=seed)
+        with parallel.blas_on_one_thread():
+            kernel.fit((dense - mean) / deviation)
+        landmarks, normalization = (array.astype(np.float32) for array in (kernel.components_, kernel.normalization_))
+        return cls(mean, deviation, landmarks, normalization, gamma)
+
+    def __len__(self) -> int:
+        return len(self.landmarks)
+
+    @property
+    def width(self) -> int:
+        """Number of features D of an instance."""
+        return len(self.mean)
+
+    def of(self, matrix: csr_array, run: Work = USUAL) -> csr_array:
+        """Return phi of instances (n x any, float32), all of whose entries are stored: csr_array of float32, (n, m)."""
+        from sklearn.metrics import pairwise
+
+        matrix = with_width(matrix, self.width)
+        n, m = matrix.shape[0], len(self)
+        values = np.empty((n, m), np.float32)
+        landmarks, normalization = (a.astype(np.float64) for a in (self.landmarks, self.normalization))
+
+        def compute(start: int) -> None:
+            part = slice(start, start + _KERNEL_ROWS)
+            standardised = (matrix[part].toarray() - self.mean) / self.deviation
+            values[part] = pairwise.rbf_kernel(standardised, landmarks, gamma=self.gamma) @ normalization.T
+
+        for _ in parallel.run(compute, ((start,) for start in range(0, n, _KERNEL_ROWS)), run.jobs):
+            pass
+        columns = np.tile(np.arange(m, dtype=np.int32), n)
+        return csr_array((values.ravel(), columns, np.arange(0, n * m + 1, m)), shape=(n, m))

@@ -9,11 +9,10 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 from scipy.special import expit
 
-from mpu_cli.core.features import Features
+from mpu_cli.core.features import Features, Scaling
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.limits import largest, refuse_overflow
 from mpu_cli.core.predictions import Block, Predictions, Top
-from mpu_cli.core.scaling import Scaling
 from mpu_cli.core.weights import WeightRows, joined
 from mpu_cli.core.work import USUAL, Work
 from mpu_cli.errors import OverflowingError

@@ -5,7 +5,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features, unit_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.instances import Instances
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.negative_sampling import (
     LabelGroups,
@@ -17,6 +16,7 @@ from mpu_cli.core.negative_sampling import (
     rows_of,
 )
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
+from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation

@@ -19,14 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.choose_features import choose_features
-from mpu_cli.core.features import Columns, Features
-from mpu_cli.core.instances import Instances
-from mpu_cli.core.limits import LARGEST_SUM, refuse_labels_of_one, refuse_too_large
-from mpu_cli.core.linear_learner import FEWEST_FOLDS, LearningTask, learn, pairs_of, predict_nested, predict_out_of_fold
-from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.many_labels import side_information
-from mpu_cli.core.model.calibration import (
+from mpu_cli.core.calibration import (
     AnyCalibration,
     BinnedCells,
     Calibration,
@@ -35,15 +28,29 @@ from mpu_cli.core.model.calibration import (
     calibrate_binned,
     calibrate_strata,
 )
+from mpu_cli.core.choose_features import choose_features
+from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling
+from mpu_cli.core.limits import LARGEST_SUM, refuse_labels_of_one, refuse_too_large
+from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.many_labels import side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, HeldOut, Predictions, SourceModels, Top, at_least
 from mpu_cli.core.problem import Problem
-from mpu_cli.core.rbf_features import RbfFeatures
-from mpu_cli.core.result import TrainingResult
-from mpu_cli.core.scaling import Scaling
-from mpu_cli.core.selection import choose_hyper_parameters
+from mpu_cli.core.sample import Instances
+from mpu_cli.core.selection import TrainingResult, choose_hyper_parameters
 from mpu_cli.core.thresholds import ComparedCells, Decision, best_threshold, decide
-from mpu_cli.core.validation import Chain, Plan, deal, default_folds
+from mpu_cli.core.validation import (
+    FEWEST_FOLDS,
+    Chain,
+    LearningTask,
+    Plan,
+    deal,
+    default_folds,
+    learn,
+    pairs_of,
+    predict_nested,
+    predict_out_of_fold,
+)
 from mpu_cli.core.work import USUAL, Work, measured
 from mpu_cli.errors import OverflowingError
 

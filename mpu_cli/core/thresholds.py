@@ -6,7 +6,7 @@ is at most a constant factor off where c is wrong, but its place hardly moves. I
 cells are in no count (`LabelFrequency.counted`).
 
 A single label, which macro-F1 is about, may have few annotations. So its F is expected of calibrated probabilities
-(`core.model.calibration`, learned from all labels together), and not counted.
+(`core.calibration`, learned from all labels together), and not counted.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.calibration import (
+from mpu_cli.core.calibration import (
     BINS,
     AnyCalibration,
     BinnedCells,
@@ -26,6 +25,7 @@ from mpu_cli.core.model.calibration import (
     calibrate,
     lower_edges,
 )
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
 from mpu_cli.core.predictions import HeldOut, Predictions, f1_score, over, values_at
 

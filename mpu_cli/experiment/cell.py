@@ -19,8 +19,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.options import Validation
-from mpu_cli.core.problem import Rows
-from mpu_cli.core.repeated import kin_of
+from mpu_cli.core.problem import Rows, kin_of
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal

@@ -10,10 +10,8 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
-from mpu_cli.core.problem import InstanceGroups, Problem
-from mpu_cli.core.repeated import joined, kin_of
-from mpu_cli.core.result import TrainingResult
-from mpu_cli.core.selection import Estimates
+from mpu_cli.core.problem import InstanceGroups, Problem, joined, kin_of
+from mpu_cli.core.selection import Estimates, TrainingResult
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run

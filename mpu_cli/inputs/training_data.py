@@ -16,11 +16,9 @@ from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.given import EstimatedRates, refuse_refuted
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
-from mpu_cli.core.implications import Implications
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import LabelInformation, Problem
+from mpu_cli.core.problem import Implications, LabelInformation, Problem, VerifiedLabels, widened
 from mpu_cli.core.selection import Estimates
-from mpu_cli.core.verified_labels import VerifiedLabels, widened
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.inputs.fitted import Fitted, fit
 from mpu_cli.inputs.side_tables import read_frequencies, read_groups, read_scores

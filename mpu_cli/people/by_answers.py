@@ -14,10 +14,10 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
+from mpu_cli.core.calibration import BinnedCells, Calibration, calibrate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import below_ceiling
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
-from mpu_cli.core.model.calibration import BinnedCells, Calibration, calibrate
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.problem import Answers
 from mpu_cli.people.posterior import posterior_at, posterior_blocks

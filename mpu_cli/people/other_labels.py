@@ -12,9 +12,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
+from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient
-from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.validation import deal
 from mpu_cli.core.work import USUAL, Work

@@ -19,8 +19,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
 from mpu_cli.core.predictions import Predictions, f1_score, values_at
-from mpu_cli.core.problem import Answers
-from mpu_cli.core.verified_labels import TRUE_CELLS, Origin, Verdict, VerifiedLabels
+from mpu_cli.core.problem import TRUE_CELLS, Answers, Origin, Verdict, VerifiedLabels
 from mpu_cli.people.posterior import posterior_at, posterior_blocks
 from mpu_cli.runtime.report import HIDDEN
 

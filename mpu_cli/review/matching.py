@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.problem import Answers
-from mpu_cli.core.verified_labels import Origin, VerifiedLabels, widened
+from mpu_cli.core.problem import Answers, Origin, VerifiedLabels, widened
 from mpu_cli.errors import shown
 from mpu_cli.review.decisions import Decisions
 from mpu_cli.review.tables import NOTHING_ELSE, checksum, no_instance, refuse_other_data

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from mpu_cli import bundle
+from mpu_cli.core.features import RbfFeatures
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.rbf_features import RbfFeatures
 from mpu_cli.core.stacking import StackedModel
 from tests.bundle.models import KNOWN, THRESHOLDS, D, Q
 

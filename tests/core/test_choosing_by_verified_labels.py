@@ -7,11 +7,10 @@ from hypothesis import given
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import METHODS, estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.problem import Problem, Rows
+from mpu_cli.core.problem import Problem, Rows, VerifiedLabels
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import estimated_f1, label_thresholds, pooled_threshold
-from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 from tests.core.verified import (

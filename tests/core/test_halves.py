@@ -9,12 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.linear_learner import LearningTask, learn
 from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import LARGER_STEPS, Chain, deal
+from mpu_cli.core.validation import LARGER_STEPS, Chain, LearningTask, deal, learn
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 

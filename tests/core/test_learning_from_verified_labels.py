@@ -10,10 +10,9 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
-from mpu_cli.core.problem import Problem
+from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.stacking import train
-from mpu_cli.core.verified_labels import VerifiedLabels
 from tests import kernels
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 from tests.core.test_training import as_bytes

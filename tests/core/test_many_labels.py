@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.core import selection, stacking, trials
+from mpu_cli.core import selection, stacking
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top, all_reaching, at_least
-from mpu_cli.core.problem import Problem
+from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.sample import draw_labels
 from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import reached
-from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.core.weights import pruned
 from mpu_cli.runtime.run import Run
 
@@ -90,7 +89,7 @@ def test_without_pruning_and_thinning_level_0_is_the_dense_one(monkeypatch):
     monkeypatch.setattr(kernel(Run()), "THINNED_TO_ONE_IN", 1)
     matrix, annotated, _ = problem()
     annotated = annotated[:, np.flatnonzero(np.bincount(annotated.indices, minlength=Q))]
-    monkeypatch.setattr(trials, "CUTS", (0.0,))
+    monkeypatch.setattr(selection, "CUTS", (0.0,))
     options = Options(**QUICK, levels=1)
     sparse, _ = train(Problem(matrix, annotated), options, calibrated=False)
     learn_densely(monkeypatch)

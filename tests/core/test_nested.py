@@ -5,9 +5,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.linear_learner import LearningTask, pairs_of, predict_nested
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.validation import deal, out_of_fold, split
+from mpu_cli.core.validation import LearningTask, deal, out_of_fold, pairs_of, predict_nested, split
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem
 

@@ -7,15 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from mpu_cli.core.calibration import BinnedCells, Calibration, StratifiedCalibration, calibrate, calibrate_strata
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.model.calibration import BinnedCells, Calibration, StratifiedCalibration, calibrate, calibrate_strata
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import SourceModels, Top, strata_of
-from mpu_cli.core.problem import Problem
+from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.validation import deal
-from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.runtime.run import DEFAULT_RUN
 
 N, NOISE, C = 1000, 60, 0.7

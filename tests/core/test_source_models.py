@@ -2,8 +2,8 @@ import numpy as np
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
+from mpu_cli.core.calibration import BinnedCells
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.model.calibration import BinnedCells
 from mpu_cli.core.predictions import HeldOut, SourceModels, strata_of
 
 POSITIVES = csr_array(np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 1]], bool))

@@ -6,19 +6,18 @@ from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
 from mpu_cli.core import limits, selection, sgd
+from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.linear_learner import LearningTask, learn
-from mpu_cli.core.model.calibration import calibrate
 from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Problem, Rows
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.sgd import default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.thresholds import estimated_f1, pooled_threshold
-from mpu_cli.core.validation import Chain, deal
+from mpu_cli.core.validation import Chain, LearningTask, deal, learn
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits

@@ -7,9 +7,9 @@ from numpy.testing import assert_array_equal
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.selection import COSTS, STEPS, Trial, choose_settings
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.thresholds import estimated_macro_f1, pooled_threshold
-from mpu_cli.core.trials import COSTS, STEPS, Trial, choose_settings
 from mpu_cli.core.validation import deal, out_of_fold, split
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem

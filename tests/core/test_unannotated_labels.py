@@ -8,11 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, hstack, vstack
 from scipy.special import expit
 
+from mpu_cli.core.calibration import StratifiedCalibration
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
-from mpu_cli.core.linear_learner import LearningTask, learn
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.model.calibration import StratifiedCalibration
 from mpu_cli.core.negative_sampling import NegativeSample
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top
@@ -20,7 +19,7 @@ from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.side_information import Prior, SideInformation, times_named, unannotated_bias
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import Chain
+from mpu_cli.core.validation import Chain, LearningTask, learn
 
 # Words are names; that of the last label is in no instance. Labels from USED on are never annotated.
 N, WORDS, USED = 400, 700, 300

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mpu_cli.core.options import Options
-from mpu_cli.core.verified_labels import Verdict, VerifiedLabels
+from mpu_cli.core.problem import Verdict, VerifiedLabels
 from tests.core.simulated import hide, linear_problem
 
 UNKNOWN, TRUE, FALSE, IGNORED, IMPLIED, FILLED_IN = Verdict

@@ -5,8 +5,7 @@ from scipy.special import expit, logit
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
-from mpu_cli.core.problem import Answers
-from mpu_cli.core.verified_labels import VerifiedLabels
+from mpu_cli.core.problem import Answers, VerifiedLabels
 from mpu_cli.people.by_answers import ByAnswers, Corrections
 from mpu_cli.people.posterior import posterior_at
 from mpu_cli.people.suggestions import Choice, correction_by_decisions, missing_labels, suggest

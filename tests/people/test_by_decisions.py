@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.verified_labels import Origin, VerifiedLabels
+from mpu_cli.core.problem import Origin, VerifiedLabels
 from mpu_cli.people.suggestions import ByDecisions, correction_by_decisions
 from mpu_cli.svmlight.reader import read
 from tests.slow import slow

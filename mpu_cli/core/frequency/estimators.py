@@ -26,8 +26,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.frequency.best_bins import IMPURITY, share_of_best_bins
-from mpu_cli.core.problem import InstanceGroups
-from mpu_cli.core.verified_labels import Verdict, VerifiedLabels
+from mpu_cli.core.problem import InstanceGroups, Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
 
 # How many standard errors the share of a bin must be certain by: many, since a bin is the best of about n q of them.

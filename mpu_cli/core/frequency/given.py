@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from mpu_cli.core.verified_labels import VerifiedLabels
+from mpu_cli.core.problem import VerifiedLabels
 from mpu_cli.errors import DataError
 
 # A label frequency under which annotations are less probable than this, over the number of labels, is refuted.

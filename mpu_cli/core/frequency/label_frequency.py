@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.problem import InstanceGroups
-from mpu_cli.core.verified_labels import VerifiedLabels
+from mpu_cli.core.problem import InstanceGroups, VerifiedLabels
 from mpu_cli.errors import DataError
 
 # c of a cell by its verdict; NaN: the rate of its label.

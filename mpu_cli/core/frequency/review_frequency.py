@@ -16,8 +16,7 @@ from scipy.special import betaincinv
 from mpu_cli.core.frequency import frequency_posterior as posterior
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
-from mpu_cli.core.problem import Answers
-from mpu_cli.core.verified_labels import Verdict, VerifiedLabels
+from mpu_cli.core.problem import Answers, Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, counted
 
 # Probability that is left out of intervals, and of those that an estimate contradicts the review outside of.

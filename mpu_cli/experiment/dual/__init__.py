@@ -31,9 +31,9 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel as core_kernel
 from mpu_cli.core.limits import largest, refuse_overflow
+from mpu_cli.core.selection import climb
 from mpu_cli.core.sgd import COSTS
 from mpu_cli.core.thresholds import estimated_f1
-from mpu_cli.core.trials import climb
 from mpu_cli.core.validation import deal, default_folds, leading
 from mpu_cli.errors import OverflowingError
 from mpu_cli.experiment.dual import reference

@@ -19,8 +19,8 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
 from mpu_cli.core.problem import Rows
 from mpu_cli.core.sample import Sample
+from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import TrainingSet, default_epochs, default_settings, train_linear
-from mpu_cli.core.trials import Trial, choose_settings
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

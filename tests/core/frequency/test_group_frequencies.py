@@ -9,10 +9,9 @@ from mpu_cli.core.frequency.estimators import FEWEST_OF_GROUP, estimate, estimat
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import InstanceGroups, Problem
+from mpu_cli.core.problem import InstanceGroups, Problem, VerifiedLabels
 from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import label_thresholds, pooled_threshold
-from mpu_cli.core.verified_labels import VerifiedLabels
 from mpu_cli.errors import DataError
 from mpu_cli.people.suggestions import Choice, missing_labels, suggest
 from tests.core.frequency.test_estimators import beside, separable

@@ -9,8 +9,7 @@ from scipy.special import expit, logit
 
 from mpu_cli.core.frequency.questions import ScoredCells, draw, fit
 from mpu_cli.core.frequency.review_frequency import Answered, from_answers, from_people
-from mpu_cli.core.problem import Answers
-from mpu_cli.core.verified_labels import VerifiedLabels
+from mpu_cli.core.problem import Answers, VerifiedLabels
 from tests.core.simulated import as_labels
 from tests.slow import slow
 

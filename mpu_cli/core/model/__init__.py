@@ -1,1 +1,0 @@
-"""The trained model: stacked levels, calibration, thresholds, explanation."""
