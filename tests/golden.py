@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 FILE = Path(__file__).parent / "golden" / "messages.txt"
 # Directories, ports, processes, checksums and measured numbers are not the same in every run.
 _VARYING = (
+    (re.compile(r" \[mpu [^\]]*\](?=\n|$)"), ""),  # the command, which stands at the end of each line of a log
     (re.compile(r"/[^\s'\"]*?/pytest-\d+/(popen-gw\d+/)?[^/\s:'\",;)]+/?"), ""),
     (re.compile(re.escape(f"{ROOT}/")), ""),
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),

@@ -35,6 +35,7 @@ class _Manner:
     as_json: bool = False
     warnings: list[str] = field(default_factory=list)
     context: click.Context | None = None  # of the command, once its options are read
+    accepted: tuple[str, ...] = ()  # words of warnings that the user knows and accepts
     with_time: bool = False  # whether lines of text begin with the time, as those of JSON have it
 
 
@@ -68,7 +69,7 @@ def log_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def verbosity_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``-q``, ``-v`` and ``--log-format``. The command does not get them as parameters."""
+    """``-q``, ``-v``, ``--accept-warning`` and ``--log-format``. The command does not get them as parameters."""
 
     def level(verbosity: int) -> Callable[..., Any]:
         def remember(_ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
@@ -80,9 +81,20 @@ def verbosity_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def flag(short: str, long: str, verbosity: int, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return click.option(short, long, is_flag=True, expose_value=False, callback=level(verbosity), help=text)
 
+    def accept_these(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> None:
+        _manner.accepted = words
+
+    accept = click.option(
+        "--accept-warning",
+        multiple=True,
+        metavar="WORDS",
+        expose_value=False,
+        callback=accept_these,
+        help="Print warnings that contain these words only with -v: you know them. May be repeated.",
+    )
     quiet = flag("-q", "--quiet", _QUIET, "Print only errors and warnings, which ask for something to be done.")
     verbose = flag("-v", "--verbose", _VERBOSE, "Print more messages on standard error.")
-    return quiet(verbose(log_format_option(function)))
+    return quiet(verbose(accept(log_format_option(function))))
 
 
 def show_times() -> None:
@@ -107,10 +119,15 @@ def error(message: str) -> None:
 
 
 def warn(message: str, **counts: int) -> None:
-    """Print a warning, even with ``--quiet``. In JSON, the counts become fields of their own."""
+    """Print a warning, even with ``--quiet``, unless the user accepts it. In a log, it names the command and its files.
+
+    In JSON, the counts become fields of their own.
+    """
     if len(_manner.warnings) < _MOST_WARNINGS:
         _manner.warnings.append(for_terminal(without_secrets(message)))
-    _say("warning", f"warning: {message}", message=message, **counts)
+    if _manner.verbosity >= _VERBOSE or not any(words in message for words in _manner.accepted):
+        by = "" if sys.stderr and sys.stderr.isatty() else " ".join(("", *_subject().values()))
+        _say("warning", f"warning: {message}{f' [mpu{by}]' * bool(by)}", message=message, **counts)
 
 
 def info(message: str, **counts: int) -> None:

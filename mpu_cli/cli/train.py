@@ -281,7 +281,7 @@ _GROUPS = {
     "Large data": "sample jobs kernel",
     "Cluster": "cluster cluster_timeout",
     "Input": "implicit_values max_line_bytes",
-    "Output": "output oof history json log_format quiet verbose help",
+    "Output": "output oof history json log_format quiet verbose accept_warning help",
 }
 _EPILOG = """
 FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as one, in

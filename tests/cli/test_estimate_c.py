@@ -160,7 +160,7 @@ def test_an_estimate_of_1_is_not_called_too_low(run, tmp_path, command):
     assert result.exit_code == 0
     assert result.stderr == (
         "warning: c = 1.000 is unreliable: annotations are too few, labels too frequent, or the features tell too "
-        "little of them; if you know c, give it\n"
+        f"little of them; if you know c, give it [mpu {command[0]} {tmp_path / 'all.svm'}]\n"
     )
 
 

@@ -72,7 +72,7 @@ def test_a_threshold_for_scores_that_nobody_chose_is_warned_of(run, files):
         assert result.exit_code == 0
         assert result.stderr == (
             "warning: labels that score 0.5 or more count as predicted, since these scores carry no threshold of a "
-            "model, as those of `mpu predict` do; give --threshold, or label lists\n"
+            f"model, as those of `mpu predict` do; give --threshold, or label lists [mpu evaluate {truth}]\n"
         )
 
 

@@ -79,9 +79,7 @@ def test_figures_or_a_warning_that_names_the_package(compare, tmp_path, monkeypa
     monkeypatch.setattr("mpu_cli.experiment.running.find_spec", lambda name: None)
     result = compare("--missing-rates", "0,0.5")
     assert result.exit_code == 0
-    assert (
-        "warning: no figures: matplotlib is not installed; install it with: pip install matplotlib\n" in result.stderr
-    )
+    assert "warning: no figures: matplotlib is not installed; install it with: pip install matplotlib" in result.stderr
     assert not list((tmp_path / "out").glob("*_f1.*"))
     assert (tmp_path / "out" / "summary.md").exists()
 

@@ -74,11 +74,18 @@ def test_a_bug_is_not_hidden(group):
 
 @pytest.mark.parametrize(
     ("options", "shown"),
-    [((), "warning: w\ni\n"), (("-q",), "warning: w\n"), (("-v",), "warning: w\ni\nd\n")],
+    [
+        ((), "warning: w 1 [mpu go]\ni\n"),
+        (("-q",), "warning: w 1 [mpu go]\n"),
+        (("-v",), "warning: w 1 [mpu go]\ni\nd\n"),
+        (("-q", "--accept-warning", "w 2", "--accept-warning", "w"), ""),
+        (("-q", "--accept-warning", "w 2"), "warning: w 1 [mpu go]\n"),
+        (("-v", "--accept-warning", "w"), "warning: w 1 [mpu go]\ni\nd\n"),
+    ],
 )
 def test_verbosity(group, options, shown):
     def speak():
-        messages.warn("w")
+        messages.warn("w 1")
         messages.info("i")
         messages.detail("d")
 

@@ -156,8 +156,8 @@ def test_no_instances_in_any_is_a_warning(run, model, parts, tmp_path):
     parts[0].write_text("")
     result = run("predict", model, *parts[:2], "-o", tmp_path / "out")
     assert result.exit_code == 0
-    said = f"warning: {parts[0]} and 1 more file: there are no instances, so nothing was predicted\n"
-    assert result.stderr == said
+    said = f"warning: {parts[0]} and 1 more file: there are no instances, so nothing was predicted ["
+    assert result.stderr.startswith(said) and result.stderr.count("\n") == 1
     assert predicted(tmp_path / "out") == {"part-0.svm": b"", "part 1.svm": b""}
 
 

@@ -120,7 +120,7 @@ def test_a_label_that_only_the_review_has_is_learned(run, problem, tmp_path):
     assert report["labels"] == 4
     assert 77 in bundle.load(Path(report["model"])).label_ids
     assert report["review"]["new_labels"] == [77]
-    assert "warning: the review has 1 new label, annotated nowhere: 77; learned from the review\n" in result.stderr
+    assert "warning: the review has 1 new label, annotated nowhere: 77; learned from the review" in result.stderr
     assert "warning: 1 decision 'no' on a label that is true nowhere" in result.stderr
     (tmp_path / "tags").write_text("\n" * 76 + "Tourism planning\n")
     named = run("train", problem[3], "--reviewed", path, *FAST, "--labels", tmp_path / "tags")

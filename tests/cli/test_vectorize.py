@@ -105,7 +105,7 @@ def test_bad_records_are_listed(run, news, tmp_path):
     lines = result.stderr.splitlines()
     assert lines[0].startswith(f"warning: {news}:81: left out: ")
     assert len(lines) == 21
-    assert lines[-1] == "warning: left out: 31 bad records, the first of them listed"
+    assert lines[-1] == f"warning: left out: 31 bad records, the first of them listed [mpu vectorize {news}]"
 
 
 def test_options_reach_the_vectoriser(run, news, tmp_path):
