@@ -14,8 +14,7 @@ from mpu_cli.api.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.core import thresholds
 from mpu_cli.core.evidence import Evidence
-from mpu_cli.core.frequency.given import refuse_refuted
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.options import Options, Validation

@@ -22,7 +22,7 @@ from mpu_cli.cli.printing import QUESTIONS, WIDE, give, print_groups, print_tabl
 from mpu_cli.core.choose_features import choose_features
 from mpu_cli.core.frequency import estimators, questions
 from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
-from mpu_cli.core.frequency.given import EarlierEstimate
+from mpu_cli.core.frequency.label_frequency import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from mpu_cli.core.features import SCALINGS, RbfFeatures, Scaling
-from mpu_cli.core.frequency.given import is_estimated
+from mpu_cli.core.frequency.label_frequency import is_estimated
 from mpu_cli.core.limits import refuse_large_features
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS

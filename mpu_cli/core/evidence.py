@@ -6,8 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import Calibration, calibrate
-from mpu_cli.core.frequency.given import earlier_estimate, is_estimated, with_estimates
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, earlier_estimate, is_estimated, with_estimates
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import estimate_singly
 from mpu_cli.core.options import Options

@@ -1,26 +1,174 @@
-"""Negative sampling: the instances that each group of labels is learned from (`core.negative_sampling`)."""
+"""Negative sampling with many labels: a label is learned from the instances near it, and from a few of the others.
+
+One-vs-rest learns each of q labels from all n instances, though most have nothing to do with it. So labels that
+belong to similar instances are put into groups, each as large as a block of labels that are learned together. A model
+of the groups, which are annotated where one of their labels is, tells the groups that an instance is nearest to. A
+group is learned from the instances
+
+- that are annotated with one of its labels, or have a verdict on one,
+- that are nearest to it, or most similar to instances of one of its labels: negatives that are hard to tell apart,
+- that the level before predicts to have one of its labels,
+- and from a random share of the others, which keep the scores of instances far away low.
+
+The most frequent labels are a group of their own, learned from all instances. What is left out would have changed
+weights little: the gradient of an instance far away is nearly zero. The model is one of all labels as before.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array, vstack
 
 from mpu_cli.core.features import Features, unit_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.negative_sampling import (
-    LabelGroups,
-    NegativeSample,
-    centroids,
-    is_worthwhile,
-    joined_cells,
-    labels_to_group,
-    rows_of,
-)
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.side_information import Prior, SideInformation
+from mpu_cli.core.side_information import NegativeSample, Prior, SideInformation, joined_cells, rows_of
+from mpu_cli.core.weights import WeightRows
 from mpu_cli.core.work import Work
+
+# How many instances, and features, describe a label at most: more change little.
+_INSTANCES, _FEATURES = 100, 64
+_LABELS = 512  # at a time
+# Rounds of 2-means; it is nearly always at rest before.
+_ROUNDS = 10
+
+
+def cluster(vectors: csr_array, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Put m vectors of unit length into groups by balanced spherical 2-means, again and again.
+
+    `vectors`: float32, shape (m, D).
+    `size`: of each group; one is smaller, unless the number of vectors is a multiple of it.
+    Returns: int32, shape (m,): the number of each one's group, from 0.
+
+    Examples
+    --------
+    >>> vectors = csr_array(np.float32([[1, 0], [0, 1], [0.9, 0.1], [0.1, 0.9]]))
+    >>> groups = cluster(vectors, 2, np.random.default_rng(0))
+    >>> bool(groups[0] == groups[2] != groups[1] == groups[3])
+    True
+    """
+    group_of = np.zeros(vectors.shape[0], np.int32)
+    waiting, done = [np.arange(vectors.shape[0])], 0
+    while waiting:
+        members = waiting.pop()
+        n_groups = -(-len(members) // size)
+        if n_groups > 1:
+            first = _first_half(vectors[members], n_groups // 2 * size, rng)
+            waiting += [members[~first], members[first]]
+        else:
+            group_of[members] = done
+            done += 1
+    return group_of
+
+
+def _first_half(vectors: csr_array, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Split vectors by spherical 2-means into two clusters, the first of this size: return its mask."""
+    m = vectors.shape[0]
+    means = vectors[np.sort(rng.choice(m, 2, replace=False))].toarray()
+    first = np.zeros(m, bool)
+    for _ in range(_ROUNDS):
+        before, first = first, np.zeros(m, bool)
+        first[np.argsort(-(vectors @ (means[0] - means[1])), kind="stable")[:size]] = True
+        if (first == before).all():
+            break
+        means = np.stack([vectors.T @ side.astype(np.float32) for side in (first, ~first)])
+        means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return first
+
+
+def centroids(features: Features, positives: csr_array) -> csr_array:
+    """Return the direction of each label: the mean of its instances, of unit length each, in its largest features.
+
+    `positives`: csr_array, shape (n, q).
+    Returns: float32, shape (q, D): rows of unit length; zero where a label has no instance.
+    """
+    q = positives.shape[1]
+    by_label = csc_array(positives)
+    blocks = (by_label[:, k : k + _LABELS] for k in range(0, q, _LABELS))
+    return csr_array(vstack([_directions_of(_sums_of_instances(features, block)) for block in blocks], format="csr"))
+
+
+def _sums_of_instances(features: Features, positives: csc_array) -> csr_array:
+    """Sum up instances of each label, scaled to unit length, up to a maximum number: float32, shape (q, D)."""
+    X = features.as_sparse()
+    lengths = np.sqrt(features.squared_norms)
+    scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
+    members = csr_array(positives.T)
+    sizes = np.diff(members.indptr)
+    kept = np.minimum(sizes, _INSTANCES)
+    places = _numbers(kept) * np.repeat(sizes, kept) // np.repeat(kept, kept) + np.repeat(members.indptr[:-1], kept)
+    instances = members.indices[places]
+    of_labels = csr_array((scale[instances], instances, np.append(0, np.cumsum(kept))), shape=members.shape)
+    return csr_array(of_labels @ X)
+
+
+def _directions_of(sums: csr_array) -> csr_array:
+    """Keep the largest features of each row, and make it of unit length."""
+    kept = np.zeros(sums.nnz, bool)
+    size = np.abs(sums.data)
+    for first, end in pairwise(sums.indptr):
+        kept[first:end] = True
+        if end - first > _FEATURES:
+            kept[first + np.argpartition(size[first:end], end - first - _FEATURES)[: end - first - _FEATURES]] = False
+    indptr = np.append(0, np.cumsum(kept))[sums.indptr]
+    of_row = np.repeat(np.arange(sums.shape[0]), np.diff(indptr))
+    values = sums.data[kept]
+    lengths = np.sqrt(np.bincount(of_row, np.square(values, dtype=np.float64), sums.shape[0]))[of_row]
+    scaled = np.divide(values, lengths, out=np.zeros_like(values), where=lengths > 0, casting="unsafe")
+    return csr_array((scaled, sums.indices[kept], indptr), shape=sums.shape)
+
+
+def _numbers(sizes: np.ndarray) -> np.ndarray:
+    """Return 0, 1, ... again for each of some runs of these lengths."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+# Labels of a group: as many as are learned together by the compiled kernel.
+SIZE = 64
+# Of fewer instances, each is needed: docs/choices/many-labels.md, "Many labels".
+_FEWEST_INSTANCES = 20_000
+
+
+def is_worthwhile(n: int, q: int) -> bool:
+    """Whether labels and instances are enough for negative sampling."""
+    return q > FEW_LABELS and n >= _FEWEST_INSTANCES
+
+
+@dataclass(frozen=True)
+class LabelGroups:
+    """Labels in groups, and what tells which of them an instance is like."""
+
+    group_of: np.ndarray  # int32, shape (q,): the group of each label; 0 has the most annotated labels.
+    grouped: np.ndarray  # int, shape (m,): the other labels, ascending
+    by_feature: WeightRows  # the directions of these labels
+    rng: np.random.Generator  # has made them, and goes on
+
+    def __len__(self) -> int:
+        return int(self.group_of.max()) + 1
+
+    @classmethod
+    def of(cls, directions: csr_array, grouped: np.ndarray, q: int, seed: int) -> "LabelGroups":
+        """Group labels (m of q) by their directions (m x D)."""
+        rng = np.random.default_rng(seed)
+        group_of = np.zeros(q, np.int32)
+        group_of[grouped] = 1 + cluster(directions, SIZE, rng)
+        return cls(group_of, grouped, WeightRows.of(csr_array(directions.T)), rng)
+
+    def annotated(self, positives: csr_array) -> csr_array:
+        """Return where an instance has a label of a group: csr_array of bool, shape (n, groups)."""
+        shape = positives.shape[0], len(self)
+        return joined_cells(shape, [(rows_of(positives), self.group_of[positives.indices])])
+
+
+def labels_to_group(annotations: np.ndarray) -> np.ndarray:
+    """Return the labels that are put into groups, ascending: all but the most annotated ones, which are a group."""
+    return np.sort(np.argsort(-annotations, kind="stable")[SIZE:])
+
 
 # The share of the groups that an instance is near to, times the square root of the number of instances; and random
 # groups that learn from it, by those.

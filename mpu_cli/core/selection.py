@@ -24,8 +24,13 @@ from mpu_cli.core.frequency.estimators import (
     estimate_groups,
     tells,
 )
-from mpu_cli.core.frequency.given import EarlierEstimate, earlier_estimate, is_estimated, with_estimates
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.label_frequency import (
+    EarlierEstimate,
+    LabelFrequency,
+    earlier_estimate,
+    is_estimated,
+    with_estimates,
+)
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.limits import refuse_large_sample
 from mpu_cli.core.linear_model import LinearModel

@@ -17,7 +17,6 @@ from scipy.sparse import csc_array, csr_array
 from scipy.special import expit, logit
 
 from mpu_cli.core.features import Columns, Features, unit_rows
-from mpu_cli.core.negative_sampling import NegativeSample
 from mpu_cli.core.predictions import STACKED_FROM, Block, Predictions, at_least, count_positives
 
 # Instances that tell how many labels without annotations are to be expected, and bins of their scores.
@@ -96,6 +95,48 @@ class Prior:
         shape = self.instances.shape[1], v.shape[1]
         weighted = csc_array((v.data * np.float32(weight), v.indices, v.indptr), shape=shape)
         return (self.instances @ weighted).tocsr()
+
+
+@dataclass(frozen=True)
+class NegativeSample:
+    """The instances that each group of labels is learned from."""
+
+    group_of: np.ndarray  # int32, shape (q,): the group of each label, from 0
+    instances: csr_array  # bool, shape (groups, n): where a group is learned from an instance
+
+    def groups(self) -> list[np.ndarray]:
+        """Return the labels of each group, ascending."""
+        order = np.argsort(self.group_of, kind="stable")
+        return np.split(order, np.cumsum(np.bincount(self.group_of))[:-1])
+
+    def instances_of(self, labels: Block) -> np.ndarray:
+        """Return the instances that some labels, all of one group, are learned from, ascending."""
+        group = self.group_of[labels][0]
+        return self.instances.indices[self.instances.indptr[group] : self.instances.indptr[group + 1]]
+
+    def widened(self, predictions: csr_array) -> "NegativeSample":
+        """Return the same, where groups also learn from instances with a predicted label of the group.
+
+        `predictions`: float32, shape (n, q): by models that have not seen the instances; those that are features of the
+        next level count.
+        """
+        features = at_least(predictions, STACKED_FROM)
+        cells = [
+            (rows_of(self.instances), self.instances.indices),
+            (self.group_of[features.indices], rows_of(features)),
+        ]
+        return NegativeSample(self.group_of, joined_cells(self.instances.shape, cells))
+
+
+def rows_of(matrix: csr_array) -> np.ndarray:
+    """Return the row of each entry."""
+    return np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
+
+
+def joined_cells(shape: tuple[int, int], cells: list[tuple[np.ndarray, np.ndarray]]) -> csr_array:
+    """Return a matrix that is true in the cells of these lists of rows and columns."""
+    rows, columns = (np.concatenate(part) for part in zip(*cells, strict=True))
+    return csr_array((np.ones(len(rows), bool), (rows, columns)), shape=shape)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.bundle import TrainedModel, provenance
 from mpu_cli.core.features import Columns, with_width
-from mpu_cli.core.frequency.given import EstimatedRates, refuse_refuted
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.frequency.label_frequency import EstimatedRates, LabelFrequency, count_annotations, refuse_refuted
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.options import Options
 from mpu_cli.core.problem import Implications, LabelInformation, Problem, VerifiedLabels, widened

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.core import negative_sampling
+from mpu_cli.core import many_labels
 from mpu_cli.core.features import Features
-from mpu_cli.core.negative_sampling import centroids, cluster
+from mpu_cli.core.many_labels import centroids, cluster
 
 
 def blobs(groups: int, size: int, seed: int = 0) -> tuple[csr_array, np.ndarray]:
@@ -48,8 +48,8 @@ def test_centroids_are_means_of_directions(dense):
 
 
 def test_centroids_keep_the_largest_features_of_some_instances(monkeypatch):
-    monkeypatch.setattr(negative_sampling, "_INSTANCES", 4)
-    monkeypatch.setattr(negative_sampling, "_FEATURES", 2)
+    monkeypatch.setattr(many_labels, "_INSTANCES", 4)
+    monkeypatch.setattr(many_labels, "_FEATURES", 2)
     X = np.float32([[3, -4, 0, 1], [3, -4, 0, 1]] * 8)
     found = centroids(Features.of(csr_array(X), 100), csr_array(np.ones((16, 1), bool)))
     np.testing.assert_allclose(found.toarray()[0, :4], [0.6, -0.8, 0, 0], atol=1e-6)

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.core import negative_sampling
+from mpu_cli.core import many_labels
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.many_labels import sample_negatives
-from mpu_cli.core.negative_sampling import NegativeSample
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
-from mpu_cli.core.side_information import Prior, SideInformation
+from mpu_cli.core.side_information import NegativeSample, Prior, SideInformation
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import Chain, LearningTask, learn, predict_out_of_fold
 from mpu_cli.runtime.run import Run
@@ -32,7 +31,7 @@ def drawn():
 
 @pytest.fixture
 def of_few_instances(monkeypatch):
-    monkeypatch.setattr(negative_sampling, "_FEWEST_INSTANCES", 100)
+    monkeypatch.setattr(many_labels, "_FEWEST_INSTANCES", 100)
 
 
 def of_all_instances(n: int) -> NegativeSample:
@@ -136,7 +135,7 @@ def test_it_is_about_as_good_as_all_instances(monkeypatch):
     test, _, truth = problem(seed=1, n=1000)
     f1 = []
     for fewest in (N + 1, 100):
-        monkeypatch.setattr(negative_sampling, "_FEWEST_INSTANCES", fewest)
+        monkeypatch.setattr(many_labels, "_FEWEST_INSTANCES", fewest)
         model, report = train(Problem(matrix, annotated), Options(**QUICK))
         assert ("shortlist" in report.seconds) == (fewest == 100)
         f1.append(micro_f1(csr_array(model.probabilities(test) >= model.thresholds), truth))

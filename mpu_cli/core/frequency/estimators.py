@@ -16,6 +16,13 @@ instances (`estimate_groups`), is estimated from these alone; groups with too fe
 
 e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008,
 Section 2, which Kong et al. 2014 use (Section 2.1).
+
+The interval of best bin is what annotations allow, which do not show how pure the best bins are. The share annotated of
+any set of instances is at most c, and c where all of them have the label. So the share of the best bins is a lower
+bound, if they were not chosen by the same annotations: bins and labels are chosen on all folds but one, and their share
+is taken on that one. How much larger c is depends on the share of the bins that truly has the label. Nothing shows it;
+in simulations it is rarely less than 1 / `IMPURITY`. docs/choices/label-frequency.md, "The interval of c", has its
+coverage.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,8 +31,8 @@ from typing import TypedDict
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import betaincinv
 
-from mpu_cli.core.frequency.best_bins import IMPURITY, share_of_best_bins
 from mpu_cli.core.problem import InstanceGroups, Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
 
@@ -71,7 +78,7 @@ class FrequencyEstimate:
     c : float
         In (0, 1].
     interval : tuple of two floats, or None
-        90 % interval: of bbe, what annotations allow (`best_bins`); else a bootstrap of the sampling of instances.
+        90 % interval: of bbe, what annotations allow; else a bootstrap of the sampling of instances.
     labels : ndarray of int
         The columns that the estimate rests on.
     predictable : bool
@@ -342,14 +349,13 @@ def _best_bin(cells: Cells) -> _Statistic:
 def _pooled(cells: Cells, bins: list[_Bin]) -> _Statistic:
     """Pool bins, best first, as long as that raises the lower bound of the share of the pool."""
     positives, size = np.transpose([(one.positives, one.size) for one in bins])
-    order = np.argsort(-_wilson_lower(positives, size), kind="stable")
-    bounds = _wilson_lower(np.cumsum(positives[order]), np.cumsum(size[order]))
-    last = int(np.argmax(bounds))
-    best = [bins[i] for i in order[: last + 1]]
+    pool = _best_pool(positives, size)
+    lowest = float(_wilson_lower(positives[pool].sum(), size[pool].sum()))
+    best = [bins[i] for i in pool]
     labels = np.array([one.label for one in best])
     inside = np.stack([one.inside(cells) for one in best], axis=1)
     positive = (inside & cells.annotated[:, labels]).sum(axis=1)
-    return _share(positive, inside.sum(axis=1), np.sort(labels), bounds[last])
+    return _share(positive, inside.sum(axis=1), np.sort(labels), lowest)
 
 
 def _best_by_score(cells: Cells, k: int) -> _Bin:
@@ -502,7 +508,7 @@ def estimate_groups(
 ) -> GroupFrequencies:
     """Estimate a label frequency for each group.
 
-    `probabilities`, `labels`, `replicates`, `seed`, `verified`, `folds`: as for `estimators.estimate`.
+    `probabilities`, `labels`, `replicates`, `seed`, `verified`, `folds`: as for `estimate`.
     `groups`: of these instances.
     `of_all`: of all instances.
     """
@@ -522,3 +528,88 @@ def estimate_groups(
     return GroupFrequencies(
         np.array([one.c for one in estimates]), np.array([one.interval or (one.c, one.c) for one in estimates]), ~large
     )
+
+
+# Instances of bins count for fewer: scores of one fold know annotations of the others.
+_DESIGN = 1.5
+_OUTSIDE = 0.05
+# How many times the share of the best bins c may be.
+IMPURITY = 1.4
+
+
+def share_of_best_bins(
+    probabilities: np.ndarray, annotated: np.ndarray, counted: np.ndarray, folds: np.ndarray
+) -> tuple[float, float]:
+    """Return a 90 % interval of the share annotated in bins that other folds choose.
+
+    `probabilities`: float32, shape (n, q): out-of-fold Pr(s=1 | x).
+    `annotated`, `counted`: bool, shape (n, q): as of `Cells`.
+    `folds`: int, shape (n,): the fold of each instance.
+    """
+    numbers, of_rows = np.unique(folds, return_inverse=True)
+    m = len(numbers)
+    # Of few annotations models differ in how high they score: then a bin has the same share of every fold.
+    scores = probabilities, _shares(probabilities, of_rows, m)
+    return max(_ends(*_held_out(by, annotated, counted, of_rows, m)) for by in scores)
+
+
+def _ends(positives: np.ndarray, size: np.ndarray) -> tuple[float, float]:
+    """Return the ends of a 90 % interval of a share, by the annotated and all cells of each instance in bins."""
+    k, n = float(positives.sum()), float(size.sum())
+    if not n:
+        return 1e-6, 1.0
+    share = k / n
+    variance = float(((positives - share * size) ** 2).sum()) / n
+    design = max(_DESIGN, variance / max(share * (1 - share), 1e-9) if 0 < share < 1 else 1.0)
+    a, b = k / design + 0.5, (n - k) / design + 0.5
+    low, high = betaincinv(a, b, [_OUTSIDE, 1 - _OUTSIDE])
+    return float(low), float(high) if k < n else 1.0
+
+
+def _held_out(
+    probabilities: np.ndarray, annotated: np.ndarray, counted: np.ndarray, folds: np.ndarray, m: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count annotated cells and all cells of each instance in bins chosen on other folds: two arrays, shape (n,)."""
+    n, q = annotated.shape
+    chosen, thresholds = np.zeros((2, m, q)), np.full((m, q), np.inf, np.float32)
+    for k in np.flatnonzero(annotated.any(axis=0)).tolist():
+        rows = np.flatnonzero(counted[:, k])
+        order = rows[np.argsort(-probabilities[rows, k], kind="stable")]
+        ranked, s, fold = probabilities[order, k], annotated[order, k], folds[order]
+        # A best bin ends with an annotated instance, and others of the same score.
+        ends = np.unique(np.searchsorted(-ranked, -ranked[s], side="right")) - 1
+        for f in range(m):
+            others = fold != f
+            size, positives = np.cumsum(others)[ends], np.cumsum(others & s)[ends]
+            enough = positives >= max(min(_FEWEST_POSITIVES, positives[-1]), 1)
+            if enough.any():
+                best = int(np.argmax(np.where(enough, _wilson_lower(positives, np.maximum(size, 1)), -1)))
+                thresholds[f, k], chosen[:, f, k] = ranked[ends[best]], (positives[best], size[best])
+    positives, sizes = np.zeros((2, n))
+    for f in range(m):
+        columns, rows = _best_pool(*chosen[:, f]), np.flatnonzero(folds == f)
+        cells = np.ix_(rows, columns)
+        inside = (probabilities[cells] >= thresholds[f, columns]) & counted[cells]
+        positives[rows], sizes[rows] = (inside & annotated[cells]).sum(axis=1), inside.sum(axis=1)
+    return positives, sizes
+
+
+def _shares(scores: np.ndarray, folds: np.ndarray, m: int) -> np.ndarray:
+    """Return the mean rank of each score among those of its fold for a label, as a share: float32, shape (n, q)."""
+    shares = np.empty(scores.shape, np.float32)
+    for f in range(m):
+        rows = np.flatnonzero(folds == f)
+        for k, ordered in enumerate(np.sort(scores[rows], axis=0).T):
+            below, reached = (np.searchsorted(ordered, scores[rows, k], side) for side in ("left", "right"))
+            shares[rows, k] = (below + reached + 1) / (2 * len(rows))
+    return shares
+
+
+def _best_pool(positives: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return which labels' bins to pool, best first, as long as that raises the lower bound of their share."""
+    there = np.flatnonzero(sizes > 0)
+    if not len(there):
+        return there
+    order = there[np.argsort(-_wilson_lower(positives[there], sizes[there]), kind="stable")]
+    bounds = _wilson_lower(np.cumsum(positives[order]), np.cumsum(sizes[order]))
+    return order[: int(np.argmax(bounds)) + 1]
