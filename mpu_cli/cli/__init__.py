@@ -1,7 +1,6 @@
-"""The command line: a module per subcommand, which is imported when it is asked for.
+"""The command line: of a subcommand, `cli.options.NAME` has the options and the help, and `cli.NAME` does the work.
 
-In each are a function of files and options, which returns a report, and then `command`, which declares the options,
-calls the function and prints the report. `mpu --help` and the completion of names import none of them, and so no NumPy.
+Each is imported when it is asked for, so that no help imports NumPy.
 """
 
 import os
@@ -44,7 +43,7 @@ class _Commands(Mapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in COMMANDS:
             raise KeyError(name)
-        return import_module(f"mpu_cli.cli.{name.replace('-', '_')}").command
+        return import_module(f"mpu_cli.cli.options.{name.replace('-', '_')}").command
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)

@@ -8,9 +8,8 @@ from typing import get_args
 import click
 import numpy as np
 
-from mpu_cli.cli.messages import info, verbosity_options, warn
-from mpu_cli.cli.options import FILE, option, reading_options, reviewed_option
-from mpu_cli.cli.printing import json_option, print_json
+from mpu_cli.cli.messages import info, warn
+from mpu_cli.cli.printing import print_json
 from mpu_cli.core.problem import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames, RecordIds
@@ -21,14 +20,12 @@ from mpu_cli.review.matching import match
 from mpu_cli.review.tables import NOTHING_ELSE, checksum
 from mpu_cli.review.worklist import read_suggestions
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output, stem
 from mpu_cli.text.labels import Labels
 from mpu_cli.text.records import (
     DEFAULT_FIELDS,
-    FORMATS,
     Record,
     form_and_fields,
     is_corpus,
@@ -157,36 +154,6 @@ def _retagged(
     return Retagged(added, frozenset(tag for tag, label in of_label.items() if label in unwanted))
 
 
-@click.command("apply")
-@click.argument("source", metavar="RECORDS", type=FILE)
-@option(
-    "-o, --output NEW", FILE, "Write the records here, in the format of RECORDS; compressed by suffix.", required=True
-)
-@reviewed_option("Add the tags decided yes in this review file.")
-@option(
-    "--suggestions MISSING.tsv",
-    FILE,
-    "Also add tags that `mpu suggest` suggests with at least --min-probability, unless they are decided.",
-)
-@option("--min-probability", PROBABILITY, "Least probability of the suggestions that are added.", name="least")
-@option("--remove-rejected", bool, "Remove the tags that are decided no.", name="remove")
-@option(
-    "--fill-implied",
-    bool,
-    "Add the broader tags that the tags of a record imply, by the thesaurus that `mpu vectorize --labels` has "
-    "read, unless they are decided no.",
-)
-@option(
-    "--data FILE",
-    FILE,
-    "The data file that `mpu vectorize` made of RECORDS, which the decisions number.  [default: the one beside "
-    "RECORDS]",
-)
-@option("--format", FORMATS, "Format of RECORDS.  [default: by its name]", name="form")
-@option("--added FIELD", str, "Field, or column, that lists the tags that are new; '' for none.", default="added")
-@reading_options
-@json_option
-@verbosity_options
 def command(
     source: str,
     output: str,
@@ -201,19 +168,7 @@ def command(
     remove: bool,
     fill_implied: bool,
 ) -> None:
-    """Write accepted tags back into RECORDS.
-
-    RECORDS are the texts with tags that `mpu vectorize` made a data file of. NEW has the same records, in the same
-    order, with the tags that people  All other fields stay as they are, and records that do not change
-    are not touched. Records are matched by their ids or, where they have none, by their order. So RECORDS may have
-    changed in the meantime if they have ids.
-
-    \b
-    Example:
-      mpu apply news.jsonl --reviewed checked.tsv -o news-new.jsonl
-      mpu apply books.csv --reviewed checked.tsv --remove-rejected -o books-new.csv
-      mpu apply news.jsonl --suggestions missing.tsv --min-probability 0.95 -o news-new.jsonl
-    """
+    """Carry out the command, with what `mpu_cli.cli.options.apply` has read."""
     if not reviewed and suggestions is None and not fill_implied:
         raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
     if (suggestions is None) != (least is None):

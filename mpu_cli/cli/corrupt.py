@@ -10,16 +10,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 
-from mpu_cli.cli.messages import info, verbosity_options
-from mpu_cli.cli.options import FILE, option, reading_options, run_options
+from mpu_cli.cli.messages import info
 from mpu_cli.errors import InputError, MpuError, counted
-from mpu_cli.experiment.removal import SCHEMES, LabelDraw, rows_of
+from mpu_cli.experiment.removal import LabelDraw, rows_of
 from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.header import Top
@@ -232,48 +229,10 @@ def _removed_lines(block: bytes, spans: LabelSpans, removed: np.ndarray, first_i
     return b"".join([b"%d\t%s\n" % (instance, block[start:stop]) for instance, start, stop in places])
 
 
-@click.command("corrupt")
-@click.argument("source", metavar="[IN]", default="-")
-@click.argument("target", metavar="[OUT]", default="-")
-@option("--missing-rate", PROBABILITY, "Share of the labels to remove, from 0 to 1.", required=True)
-@option(
-    "--scheme",
-    SCHEMES,
-    "uniform: remove exactly round(missing rate * labels) of all labels. label: each label has a rate of its own, and "
-    "the missing rate is the mean of these.",
-    default="uniform",
-)
-@option("--keep-one", bool, "Keep at least one label of every instance that has labels.")
-@option(
-    "--removed FILE",
-    str,
-    "Write the removed labels to FILE. Each line has an instance number (from 1), a tab and a label.",
-)
-@option(
-    "--kept FILE",
-    FILE,
-    "Write the share of each label that was kept to FILE, in the form of `mpu estimate-c -o`: the true c of each "
-    "label, for `--c`.",
-)
-@run_options("seed", "kernel")
-@reading_options
-@verbosity_options
 def command(
     source: str, target: str, missing_rate: float, scheme: str, removed: str | None, kept: str | None, **how: Any
 ) -> None:
-    """Remove labels at random, to test methods on missing labels.
-
-    Copies the LIBSVM file IN to OUT without a random share of its labels. Every other byte stays the same. The default
-    for IN and OUT is -, which means standard input and standard output. The same file and seed give the same result.
-    Counts are printed on standard error, with the share of the labels that was kept: the true c, overall and of the
-    labels with the lowest and the highest.
-
-    \b
-    Example:
-      mpu corrupt train.svm noisy.svm --missing-rate 0.3 --seed 1 --removed removed.tsv
-      mpu corrupt train.svm noisy.svm --missing-rate 0.5 --scheme label --kept c.txt
-      xzcat train.svm.xz | mpu corrupt --missing-rate 0.3 | gzip > noisy.svm.gz
-    """
+    """Carry out the command, with what `mpu_cli.cli.options.corrupt` has read."""
     refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed, "--kept": kept})
     refuse_unwritable(kept)
     report = corrupt(source, target, missing_rate, scheme=scheme, removed=removed, kept=kept, **how)

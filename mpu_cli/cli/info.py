@@ -15,8 +15,6 @@ from scipy.special import expit
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import Origin, OriginFile, parse_origin
 from mpu_cli.cli import history
-from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import PATH, numbers_option, option
 from mpu_cli.cli.printing import (
     by_people,
     expected,
@@ -26,7 +24,6 @@ from mpu_cli.cli.printing import (
     print_table,
     prior_line,
     report_file,
-    report_options,
     show,
 )
 from mpu_cli.core.explanation import explain, strongest_links
@@ -35,7 +32,6 @@ from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.runtime.figures import image, literal, new_figure
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.options import Whole
 from mpu_cli.runtime.report import NULL
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.text.stored import unpacked
@@ -363,50 +359,9 @@ def _say(axes: Any, text: str) -> None:
     axes.set(xticks=[], yticks=[])
 
 
-_FORMATS = (".png", ".svg", ".pdf")
 _TESTED = ["trained", "accepted", "by", "test", "unknown features", "labels per instance", "expected", "warnings"]
 
 
-def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
-    if value is not None and value.suffix not in _FORMATS:
-        raise click.BadParameter(f"the name of a figure ends in {', '.join(_FORMATS)}, and not in {str(value)!r}")
-    return value
-
-
-@click.command("info")
-@click.argument("model", metavar="[MODEL]", type=PATH, required=False)
-@option(
-    "--history FILE",
-    PATH,
-    "In place of MODEL: list the trainings in FILE, to which `mpu train --history` adds a line each. With --plot, "
-    "draw c, expected F1, counts and time, and what --accept-on measured: quality, unknown features, labels.",
-)
-@option(
-    "--label NAME",
-    str,
-    "Also show this label, by name or number: its label frequency and threshold, how often it was annotated "
-    "and is probably true, the features that speak for and against it, and its links to other labels. Can be "
-    "repeated.",
-    name="labels",
-    multiple=True,
-)
-@option(
-    "--top N",
-    Whole(0),
-    "With --label: list at most N features for it, N against it, and N links in each direction.",
-    default=10,
-)
-@click.option(
-    "--plot",
-    metavar="FILE",
-    type=PATH,
-    callback=_figure,
-    help="Also draw the model in FILE (.png, .svg or .pdf): how often labels were annotated and are probably true, "
-    "label frequencies, calibration, and the strongest links between labels. This needs matplotlib.",
-)
-@numbers_option
-@report_options
-@verbosity_options
 def command(
     model: Path | None,
     history: Path | None,
@@ -416,23 +371,7 @@ def command(
     by_number: bool,
     as_json: bool,
 ) -> None:
-    """Show what MODEL is, and what it has learned of labels.
-
-    The weights of --label add up to log-odds. That of a feature is what one unit of it adds at the first level, which
-    sees the features alone. From the second level on, a link is what a prediction of 1 of the one label adds to the
-    other at the last level: a positive link makes it more probable, a negative one less.
-
-    "not recorded" marks information that the model does not have, such as one that an earlier version of mpu wrote.
-
-    \b
-    Example:
-      mpu info news.mpu
-      mpu info news.mpu --json
-      mpu info news.mpu --label "Digital television" --label Radio
-      mpu info news.mpu --label 3 --numbers --top 20
-      mpu info news.mpu --plot news.svg
-      mpu info --history trainings.jsonl --plot trainings.svg
-    """
+    """Carry out the command, with what `mpu_cli.cli.options.info` has read."""
     read: dict[str, Path | None] = {"MODEL": model, "--history": history}
     refuse_overlaps(read, {"--plot": plot, "--report": report_file()}, ("MODEL",))
     if history is not None:

@@ -16,9 +16,8 @@ from typing import Any
 import click
 
 from mpu_cli.cli import estimate_c, suggest
-from mpu_cli.cli.messages import info, verbosity_options
-from mpu_cli.cli.options import PATH, option, run_options, scores_option, training_files
-from mpu_cli.cli.printing import give, json_option
+from mpu_cli.cli.messages import info
+from mpu_cli.cli.printing import give
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources
@@ -26,7 +25,6 @@ from mpu_cli.names.lines import cell
 from mpu_cli.people.suggestions import Choice
 from mpu_cli.review.page import asset, digest
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 from mpu_cli.runtime.report import as_json
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
@@ -142,33 +140,8 @@ def _basis(c: dict[str, Any]) -> str:
     return f"The share comes from {' and '.join(by)} and assumes that these were drawn at random and are right."
 
 
-@click.command("report")
-@option("-o, --output PAGE.html", PATH, "The page.", required=True)
-@option(
-    "--csv FILE",
-    PATH,
-    "Also write the numbers of the page as a table: of all labels together, of each group, and of every label.",
-    name="table",
-)
-@option("--top N", Whole(1, MOST_INSTANCES), "List the N most probable missing labels.", default=50)
-@run_options("seed", "jobs", "kernel")
-@training_files
-@scores_option
-@json_option
-@verbosity_options
 def command(sources: Sources, output: Path, table: Path | None, top: int, run: Run, as_json: bool) -> None:
-    """Write a page about what is missing from FILE.
-
-    For those who decide what to do about it. One HTML file to read or print, without network or scripts: what share of
-    the labels is missing and how sure that is, by group (--groups) and by the fifty most frequent labels, the most
-    certain suggestions by name and record, what a review has changed (--reviewed), and how all this was computed. The
-    numbers are those of `mpu estimate-c` and `mpu suggest` with default settings.
-
-    \b
-    Example:
-      mpu report news.svm -o report.html
-      mpu report news.svm --groups sources.txt --reviewed checked.tsv -o report.html --csv report.csv
-    """
+    """Carry out the command, with what `mpu_cli.cli.options.report` has read."""
     if "-" in (str(output), str(table)):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --csv, a file.")
     refuse_overlaps(sources.by_option(), {"--output": output, "--csv": table})

@@ -10,17 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
-from mpu_cli.cli.messages import info, verbosity_options
-from mpu_cli.cli.options import (
-    FILE,
-    names_options,
-    numbers_option,
-    option,
-    reading_options,
-    reviewed_option,
-    run_options,
-    suggestible_options,
-)
+from mpu_cli.cli.messages import info
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import LabelNames, Naming, RecordIds, Suggestible
 from mpu_cli.names.lines import text_lines
@@ -31,7 +21,6 @@ from mpu_cli.review.matching import match
 from mpu_cli.review.page import page
 from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import Reading
@@ -145,47 +134,6 @@ def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
             raise InputError(place.file, None, "is not what the data were made of")
 
 
-@click.command("review")
-@click.argument("source", metavar="FILE", type=FILE)
-@option("-o, --output PAGE", FILE, "Write the page here.", required=True)
-@option(
-    "--sample N",
-    Whole(1, MOST_INSTANCES),
-    "Review N instances drawn at random, and mark the decisions so: the label frequency can be estimated from "
-    "them. A larger N keeps the instances of a smaller one.",
-)
-@option(
-    "--suggestions MISSING.tsv",
-    FILE,
-    "Show these labels that may be missing. Without --sample, the instances in this file are reviewed.",
-)
-@reviewed_option(
-    "Open the page with the decisions of this review file, such as one that was exported on another machine, or by "
-    "somebody else. What the page exports then has them too, unless they were changed."
-)
-@option(
-    "--text TEXTS",
-    FILE,
-    "Show the text of each instance: a file with one on each line, or .jsonl, .csv or .tsv with --text-field; "
-    "also compressed. Default: the texts that `mpu vectorize` made FILE of. Without texts, an instance is shown by its "
-    "heaviest features.",
-)
-@option(
-    "--text-field NAME",
-    str,
-    "Field of a .jsonl, or column of a .csv or .tsv, with the text. Of several, the first one is the title.  "
-    "[default: the fields that `mpu vectorize` read]",
-    name="text_fields",
-    multiple=True,
-)
-@option("--link URL", str, "Link each instance to its record: https://... with {id} in place of the record's id.")
-@names_options()
-@suggestible_options
-@numbers_option
-@option("--features NAMES", FILE, "Show features by name: a text file whose line k names feature k.")
-@run_options("seed", "jobs", "kernel")
-@reading_options
-@verbosity_options
 def command(
     source: str,
     output: str,
@@ -202,21 +150,7 @@ def command(
     run: Run,
     reading: Reading,
 ) -> None:
-    """Make a page on which people decide which labels are true.
-
-    The page is one HTML file: open it in any browser, also without a network. It shows one instance of FILE at a time,
-    its labels, and those that may be missing; keys decide. The browser stores the progress. "Export" on the page saves
-    the decisions as a review file, which `mpu train --reviewed` and `mpu estimate-c --reviewed` learn from.
-
-    FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. The instances to
-    review are N drawn at random (--sample), those with suggestions (--suggestions), or all.
-
-    \b
-    Example:
-      mpu review news.svm --sample 200 --text news.txt --labels tags.txt -o review.html
-      mpu review news.svm --suggestions missing.tsv --text news.jsonl --text-field abstract -o review.html
-      mpu review news.svm --suggestions missing.tsv --reviewed checked-Anna.tsv -o review.html
-    """
+    """Carry out the command, with what `mpu_cli.cli.options.review` has read."""
     inputs: dict[str, Any] = {"FILE": source, "--suggestions": suggestions, "--text": text, "--features": features}
     inputs |= suggestible.by_option() | {f"--reviewed {file}": file for file in reviewed}
     if text_fields and text is None and made_with(source) is None:

@@ -1,7 +1,6 @@
 """Train a model on files, here or by a cluster, and report it: ``mpu train``."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,23 +11,12 @@ import numpy as np
 
 from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, provenance
-from mpu_cli.cli.gate import Acceptance, Gate, Outcome
+from mpu_cli.cli.gate import Gate, Outcome
 from mpu_cli.cli.history import append, refuse_unappendable
-from mpu_cli.cli.messages import detail, is_quiet, verbosity_options
-from mpu_cli.cli.options import (
-    FILE,
-    PATH,
-    as_one,
-    click_option,
-    cluster_options,
-    is_set,
-    label_features_option,
-    option,
-    run_options,
-    training_files,
-)
+from mpu_cli.cli.messages import detail, is_quiet
+from mpu_cli.cli.options.train import Acceptance
 from mpu_cli.cli.predict import write_out_of_fold
-from mpu_cli.cli.printing import give, json_option, print_report
+from mpu_cli.cli.printing import give, print_report
 from mpu_cli.cli.progress import name_of
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
@@ -40,7 +28,6 @@ from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, TrainingData, frequency_file
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.memory import peak_bytes
-from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.report import HIDDEN, INLINE, as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -227,107 +214,6 @@ def _line(report: TrainingReport, sources: Sources) -> HistoryLine:
     )
 
 
-def _acceptance(accept_on: str | None, **values: Any) -> Acceptance | None:
-    if accept_on is None:
-        if chosen := [name for name in values if is_set(name)]:
-            raise click.UsageError(f"--{chosen[0].replace('_', '-')} needs --accept-on TEST.svm.")
-        return None
-    if accept_on == STANDARD_STREAM or Path(accept_on).is_fifo():
-        raise click.UsageError("--accept-on is read again for each model: it must be a file.")
-    return Acceptance(test=accept_on, **values)
-
-
-_COMMON_TITLE = "Common options"
-
-
-class GroupedCommand(click.Command):
-    """A command with many options.
-
-    `common`: the options that most need, by their long names with underscores: what they are comes first, in a
-    sentence.
-    `groups`: the options of each group.
-    """
-
-    def __init__(self, *args: Any, common: str, groups: Mapping[str, str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.common = common.split()
-        self.groups = {title: names.split() for title, names in groups.items()}
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the groups."""
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        records = {_long_name(option): option.get_help_record(ctx) or ("", "") for option in options}
-        with formatter.section(_COMMON_TITLE):
-            formatter.write_dl([(records[name][0], _first_words(records[name][1])) for name in self.common])
-        for title, names in self.groups.items():
-            with formatter.section(title):
-                formatter.write_dl([records[name] for name in names])
-
-
-def _long_name(option: click.Option) -> str:
-    return max(option.opts, key=len).strip("-").replace("-", "_")  # of -h and --help, in no order in click 8.2 to 8.4
-
-
-def _first_words(text: str) -> str:
-    return re.split(r"[.:;] ", text, maxsplit=1)[0].removesuffix(".") + "."
-
-
-_COMMON = "output c levels labels reviewed accept_on jobs quiet json help"
-_GROUPS = {
-    "Learning": "loss features levels cost eta0 epochs folds same_fold threshold seed",
-    "Knowledge of the labels": "c groups reviewed reviewed_wins fully_labelled implied labels zero_based "
-    "label_features prior",
-    "Replacing the model": "accept_on accept_margin accept_metric keep",
-    "Large data": "sample jobs kernel",
-    "Cluster": "cluster cluster_timeout",
-    "Input": "implicit_values max_line_bytes",
-    "Output": "output oof history json log_format quiet verbose accept_warning help",
-}
-_EPILOG = """
-FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as one, in
-their order; some of them may be empty. The label frequency c, C, the step size and the thresholds are chosen from the
-incomplete labels. An existing model is replaced only when the new one is complete.
-
---c is a number, or a file with one line `label c` for each label. `mpu estimate-c --help` says how good estimates for
-single labels are.
-
-Training uses the names of labels if their words are features: in data that `mpu vectorize` has made of texts, or with a
-file of --label-features. Labels that have a name there, and are never annotated, belong to the model too.
-"""
-
-
-@click.command("train", cls=GroupedCommand, common=_COMMON, groups=_GROUPS, epilog=_EPILOG)
-@option("-o, --output MODEL", PATH, "The model, a directory. Default: the name of a single FILE with the suffix .mpu.")
-@as_one("learning", Options, *map(click_option, options_of(Options).values()))
-@option(
-    "--oof FILE",
-    PATH,
-    "Also write out-of-fold predictions to FILE, of each instance by a model that has not seen it: labels and "
-    "scores, as `mpu predict --format both` writes them. With more than --sample instances, all are then predicted, "
-    "which takes longer, and the thresholds are chosen on all.",
-)
-@option(
-    "--history FILE",
-    PATH,
-    "Add a line about this training to FILE, a JSON object. `mpu info --history FILE` lists and draws them.",
-)
-@as_one(
-    "acceptance",
-    _acceptance,
-    option(
-        "--accept-on TEST.svm",
-        FILE,
-        "Replace the model only if the new one is not worse on TEST.svm, whose labels are complete and which is "
-        "not trained on. Otherwise the present one stays, and the exit status is 3.",
-    ),
-    *map(click_option, options_of(Acceptance).values()),
-)
-@cluster_options
-@run_options("seed", "jobs", "kernel")
-@training_files
-@label_features_option
-@json_option
-@verbosity_options
 def command(
     sources: Sources,
     output: Path | None,
@@ -339,18 +225,7 @@ def command(
     history: Path | None,
     acceptance: Acceptance | None,
 ) -> None:
-    """Learn a model of FILE, some of whose labels may be missing.
-
-    \b
-    Example:
-      mpu train news.svm                          # writes the model directory news.mpu
-      mpu train news.svm.gz -o tags.mpu --c 0.4   # if you know that 40 % of the true labels are annotated
-      mpu train part-*.svm.gz -o news.mpu         # learns from all of them
-      mpu train part-*.svm.gz -o news.mpu --cluster tcp://scheduler:8786
-      mpu train news.svm --levels 1 --json
-      mpu train news.svm --reviewed checked.tsv   # with labels verified by people; see `mpu review`
-      mpu train news.svm --accept-on test.svm --keep 5     # keeps the present model if the new one is worse
-    """
+    """Carry out the command, with what `mpu_cli.cli.options.train` has read."""
     if output is None:
         if sources.file == "-":
             raise click.UsageError("Standard input has no name to call the model after: give -o MODEL.")

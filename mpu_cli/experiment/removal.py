@@ -5,7 +5,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import only_entries
 
-SCHEMES = ("uniform", "label")
 _SPREAD = 0.8  # how far the rates of labels are from their mean, by the distance of that from 0 or 1
 
 
@@ -43,7 +42,7 @@ class LabelDraw:
 
 
 def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...], scheme: str = "uniform") -> csr_array:
-    """Remove a share of all labels by one of `SCHEMES`.
+    """Remove a share of all labels uniformly, or each label at a rate of its own.
 
     With the same seed, labels removed at one rate are also removed at a higher one. So a curve over rates does not vary
     by the draw. (`mpu corrupt`, which never has all labels in memory, cannot do this.) Labels are csr_array of bool,

@@ -10,7 +10,6 @@ import click
 from mpu_cli.cli.messages import info, is_quiet, verbosity_options, warn
 from mpu_cli.cli.options import FILE, Parsed, option, reading_options, run_options
 from mpu_cli.errors import CONTROL, MpuError, counted
-from mpu_cli.experiment.removal import SCHEMES
 from mpu_cli.runtime.options import Whole
 from mpu_cli.svmlight.grammar import Reading
 
@@ -142,7 +141,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 )
 @option(
     "--scheme",
-    SCHEMES,
+    ("uniform", "label"),
     "How labels are removed, as by `mpu corrupt`. uniform: all alike. label: each label at a rate of its own.",
     default="uniform",
 )
