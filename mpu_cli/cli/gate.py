@@ -1,5 +1,6 @@
 """Compare a new model with the present one and those before it: ``mpu train --accept-on`` accepts or rejects it."""
 
+import json
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -126,6 +127,8 @@ class Gate:
             metrics, differences = compare([new.counts, *(one.counts for one in self.others)], seed=self.run.seed)
         value, *values = (one[metric] for one in metrics)
         accepted, reason, gain = self._decided(value, values, [_reversed(one[metric]) for one in differences])
+        if accepted and self._is_held(model):
+            accepted, reason = False, f"learned from the same data as {self._held.name}"
         predicted = new.counts.predicted
         return Outcome(
             accepted=accepted,
@@ -150,6 +153,17 @@ class Gate:
             if manifest_of(self.target) not in (None, self.present):
                 raise BusyError(f"{self.target}: was replaced during the training, and not compared; train again")
             write(model, self.acceptance.keep)
+
+    @property
+    def _held(self) -> Path:
+        """Where a user has put a model that is not to come back."""
+        return self.target.resolve().with_name(f"{self.target.resolve().name}.held")
+
+    def _is_held(self, model: TrainedModel) -> bool:
+        if not self._held.exists():
+            return False
+        new, held = (_checksums(one.origin) for one in (model, bundle.load(self._held)))
+        return bool(new) and new == held
 
     def _decided(
         self, value: float, values: list[float], gains: list[Difference]
@@ -180,6 +194,13 @@ class Gate:
         counts = _Tallied()
         fitness = collect(counts, model, self.acceptance.test, self.reading, self.run)
         return _Tested(name, counts.tally.counts(), fitness)
+
+
+def _checksums(origin: bytes | None) -> list[str]:
+    """Return the checksums of the data of a training; nothing where one is not known."""
+    record = {} if origin is None else json.loads(origin)
+    sums = [file["sha256"] for file in record.get("files", ())] or [record.get("source_sha256")]
+    return sums if all(sums) else []
 
 
 def _where(part: csr_array, features: csr_array, rows: np.ndarray) -> np.ndarray:

@@ -8,12 +8,15 @@ full disk or a power failure has cut short stays a line of its own, which a read
 import fcntl
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import InputError, MpuError, without_secrets
 from mpu_cli.runtime.figures import image, new_figure
+from mpu_cli.runtime.report import as_json
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.streams import compression_named, open_output
 
@@ -61,6 +64,17 @@ def append(path: Path, entry: dict[str, Any]) -> None:
         raise MpuError(f"{path}: the training is saved, but not in the history: {error.strerror}") from error
 
 
+@contextmanager
+def with_failures(path: Path, names: dict[str, Any]) -> Iterator[None]:
+    """Add a line with the error that ends the context, if any: `names` are its time, model and file."""
+    try:
+        yield
+    except (MpuError, OSError, MemoryError) as error:
+        with suppress(MpuError):  # the first error is told
+            append(path, as_json(names) | {"error": without_secrets(str(error)) or "out of memory"})
+        raise
+
+
 def read(path: Path) -> list[dict[str, Any]]:
     """Return the trainings of a history, in the order of the file.
 
@@ -79,6 +93,11 @@ def read(path: Path) -> list[dict[str, Any]]:
 def tested(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the trainings whose models were compared on test data: `mpu train --accept-on`."""
     return [entry for entry in entries if "test_value" in entry]
+
+
+def failed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the trainings that ended with an error."""
+    return [entry for entry in entries if "error" in entry]
 
 
 def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from mpu_cli.cli.printing import (
     show,
 )
 from mpu_cli.core.explanation import explain, strongest_links
-from mpu_cli.errors import MpuError, counted
+from mpu_cli.errors import MpuError, counted, for_terminal
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.runtime.figures import image, literal, new_figure
@@ -401,12 +401,15 @@ def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
 
 
 def _print_history(entries: list[dict[str, Any]]) -> None:
-    rows = [[entry["time"], *(_number(entry.get(name)) for name in history.NUMBERS)] for entry in entries]
+    done = [entry for entry in entries if "error" not in entry]
+    rows = [[entry["time"], *(_number(entry.get(name)) for name in history.NUMBERS)] for entry in done]
     print_table([["trained", *(name.replace("_", " ") for name in history.NUMBERS)], *rows])
     if tested := history.tested(entries):
         click.echo()
         values = [[_number(entry.get(name)) for name in history.TESTED] for entry in tested]
         print_table([_TESTED, *map(_tested, tested, values)])
+    for entry in history.failed(entries):
+        click.echo(f"\n{entry['time']} failed: {for_terminal(str(entry['error']))}")
 
 
 def _tested(entry: dict[str, Any], values: list[str]) -> list[str]:

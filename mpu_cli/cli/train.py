@@ -1,7 +1,7 @@
 """Train a model on files, here or by a cluster, and report it: ``mpu train``."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, provenance
 from mpu_cli.cli.gate import Gate, Outcome
-from mpu_cli.cli.history import append, refuse_unappendable
+from mpu_cli.cli.history import append, refuse_unappendable, with_failures
 from mpu_cli.cli.messages import detail, is_quiet
 from mpu_cli.cli.options.train import Acceptance
 from mpu_cli.cli.predict import write_out_of_fold
@@ -110,6 +110,22 @@ def train(
     written).
     """
     _refuse_files(sources, target, options, oof, history, acceptance)
+    with nullcontext() if history is None else with_failures(history, _names(target, sources)):
+        report = _trained(sources, target, options, on, oof, acceptance, run)
+    if history is not None:
+        append(history, as_json(_line(report, sources)))
+    return report
+
+
+def _trained(
+    sources: Sources,
+    target: Path,
+    options: Options,
+    on: OnCluster | None,
+    oof: Path | None,
+    acceptance: Acceptance | None,
+    run: Run,
+) -> TrainingReport:
     hold_out_all = oof is not None
     seconds: dict[str, float] = {}
     with ExitStack() as stack:
@@ -144,8 +160,6 @@ def train(
             report = replace(report, warnings=warnings, seconds=spent, peak_bytes=peak_bytes(), acceptance=outcome)
             if outcome.accepted:
                 gate.replace_present(save, model)
-    if history is not None:
-        append(history, as_json(_line(report, sources)))
     return report
 
 
@@ -198,15 +212,18 @@ def _report(
     )
 
 
+def _names(target: Path, sources: Sources) -> dict[str, Any]:
+    return {"time": provenance.now(), "model": target, "file": without_secrets(str(sources.file))}
+
+
 def _line(report: TrainingReport, sources: Sources) -> HistoryLine:
     c = report.findings.get("c")
-    shared = ("model", "instances", "features", "labels", "annotations", "cluster", "acceptance")
+    shared = ("instances", "features", "labels", "annotations", "cluster", "acceptance")
     found = ("c_estimated", "c_interval", "expected_micro_f1", "expected_micro_f1_interval")
     values: dict[str, Any] = {name: getattr(report, name) for name in shared}
     values |= {name: report.findings.get(name) for name in found}
     return HistoryLine(
-        time=provenance.now(),
-        file=without_secrets(str(sources.file)),
+        **_names(report.model, sources),
         c=float(np.mean(c)) if isinstance(c, list) else c,
         seconds=round(sum(report.seconds.values()), 3),
         warnings=list(report.warnings),

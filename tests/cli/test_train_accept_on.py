@@ -13,7 +13,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cli.evaluate import compared_metric_names
-from mpu_cli.cli.gate import KS, METRICS
+from mpu_cli.cli.options.train import KS, METRICS
 from tests.cli.training import ALONE, QUICK, message
 from tests.endurance.commands import PROCESSES, contents, model_files
 from tests.full_disk import fill
@@ -203,6 +203,15 @@ def test_going_back_is_moving(three):
     assert three.train(6, "-q").exit_code == 3
     assert three.train(0, "-q").exit_code == 0
     assert three.kept() == {1: 2, 2: 3}
+
+
+def test_a_model_that_is_held_does_not_come_back_with_the_same_data(three):
+    three.model.rename(three.folder / "news.mpu.held")
+    three.path(1).rename(three.model)
+    again = three.train(1, "-q")
+    assert (again.exit_code, three.wrong()) == (3, 2)
+    assert "learned from the same data as news.mpu.held" in again.stderr
+    assert three.train(0, "-q").exit_code == 0
 
 
 def test_going_back_is_copying(three):

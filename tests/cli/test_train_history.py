@@ -92,10 +92,14 @@ def test_each_training_adds_a_line(run, tiny, history):
     assert second["c"] == 1
 
 
-def test_a_failed_training_adds_nothing(run, tmp_path, history):
+def test_a_failed_training_adds_its_error(run, tmp_path, history):
     (tmp_path / "x.svm").write_text("word 1:1\n")
-    assert run("train", tmp_path / "x.svm", "--history", history).exit_code == 1
-    assert not history.exists()
+    failed = run("train", tmp_path / "x.svm", "--history", history)
+    assert failed.exit_code == 1
+    (entry,) = entries(history)
+    assert entry["file"] == str(tmp_path / "x.svm")
+    assert f"error: {entry['error']}\n" == failed.stderr
+    assert f"failed: {entry['error']}" in run("info", "--history", history).stdout
 
 
 def test_a_line_that_was_cut_short_is_not_continued(run, tiny, history):
