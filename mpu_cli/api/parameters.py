@@ -36,7 +36,7 @@ class _RandomState(Whole):
         """Return a seed, drawn where it is not a number."""
         if value is None or isinstance(value, np.random.RandomState):
             return int(check_random_state(value).randint(_SEEDS))
-        return super().check(value)
+        return int(super().check(value))
 
 
 class _Jobs(Threads):
@@ -48,10 +48,10 @@ class _Jobs(Threads):
         """Return a number from 1: None is one, unless joblib's `parallel_config` says another; -2 all cores but one."""
         if value is None or (isinstance(value, Integral) and value < -1):
             return int(effective_n_jobs(value))
-        return super().check(value)
+        return int(super().check(value))
 
 
-_KINDS: dict[str, Kind] = {"seed": _RandomState(0), "jobs": _Jobs()}
+_KINDS: dict[str, Kind] = {"seed": _RandomState(0), "jobs": _Jobs(-1)}
 
 
 def _in_python(option: Option) -> Option:

@@ -9,10 +9,11 @@ import math
 import numbers
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from inspect import get_annotations
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from mpu_cli.errors import DataError
 
@@ -30,8 +31,6 @@ LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
 MOST_LEVELS = 100
 MOST_EPOCHS = 10**6
 MOST_INSTANCES = 10**12
-# Beyond this a limit is there for the machine, and tells people nothing.
-_MOST_SAID = 10**9
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 
@@ -47,102 +46,92 @@ class NotAllowedError(ValueError):
         super().__init__(f"{value!r}: give {allowed}")
 
 
-class Kind(Protocol):
+class Kind:
     """The values that an option takes."""
 
-    @property
-    def metavar(self) -> str:
-        """Name of a value in the help."""
-
-    @property
-    def documented(self) -> str:
-        """The type of a parameter, as documentation has it."""
+    metavar: str  # name of a value in the help
+    documented: str  # the type of a parameter, as documentation has it
+    words: tuple[str, ...] = ()  # those that shells complete
 
     def parse(self, text: str) -> Any:
         """Return the value that a text stands for; ValueError (see `NotAllowedError`) if it stands for none."""
+        return self.check(text)
 
     def check(self, value: Any) -> Any:
         """Return a value from Python as a plain Python value; ValueError if it is of a wrong type or out of range."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A whole number from `least` to `most`; None: without an upper limit."""
-
-    least: int
-    most: int | None = None
-    metavar = "n"
-    documented = "int"
-
-    def parse(self, text: str) -> int:
-        try:
-            return self.check(int(text))
-        except ValueError:
-            raise NotAllowedError(text, self._allowed) from None
-
-    def check(self, value: Any) -> int:
-        is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-        if not is_whole or not self.least <= int(value) <= (math.inf if self.most is None else self.most):
-            raise NotAllowedError(value, self._allowed)
-        return int(value)
-
-    @property
-    def range(self) -> str:
-        """The range in words: ``from 1 to 100``."""
-        has_most = self.most is not None and self.most <= _MOST_SAID
-        return f"from {self.least:,}" + (f" to {self.most:,}" if has_most else "")
-
-    @property
-    def _allowed(self) -> str:
-        return f"a whole number {self.range}"
-
-
-@dataclass(frozen=True)
-class Real:
-    """A finite number from `least` to `most`, or to below it; None: without an upper limit."""
+class Real(Kind):
+    """A finite number from `least` to `most`; None: without an upper limit."""
 
     least: float
     most: float | None = None
-    below: bool = False
     metavar = "number"
     documented = "float"
+    _type: ClassVar[tuple[type, Callable[[Any], float]]] = numbers.Real, float
 
-    def parse(self, text: str) -> float:
+    def parse(self, text: str) -> Any:
         """Return the number. What is wrong with a percentage is said in a ValueError of its own."""
         if percentage := _PERCENTAGE.fullmatch(text):
             raise ValueError(f"{text!r} is a percentage: write {float(percentage[1]) / 100:g}")
         try:
-            return self.check(float(text))
+            return self.check(self._type[1](text))
         except ValueError:
             raise NotAllowedError(text, self._allowed) from None
 
-    def check(self, value: Any) -> float:
-        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or not self.includes(value):
+    def check(self, value: Any) -> Any:
+        of_type, plain = self._type
+        if not isinstance(value, of_type) or isinstance(value, bool) or not self.includes(value):
             raise NotAllowedError(value, self._allowed)
-        return float(value)
+        return plain(value)
 
     def includes(self, value: Any) -> Any:
-        """Whether a number, or each of an array, is in the range."""
-        most = math.inf if self.most is None else self.most
-        return (self.least <= value) & ((value < most) if self.below else (value <= most))
+        """Whether a number, or each of an array, is finite and in the range."""
+        return (self.least <= value) & ((value < math.inf) if self.most is None else (value <= self.most))
 
     @property
     def range(self) -> str:
-        """The range in words: ``from 0 to below 1``."""
-        if self.most is None:
-            return f"from {_figure(self.least)}"
+        """The range in words: ``from 0 to 1``."""
+        least, most = (f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in (self.least, self.most or 0))
         if self.least == LEAST_FREQUENCY:
-            return f"above 0 and at most {_figure(self.most)}"
-        return f"from {_figure(self.least)} to {'below ' * self.below}{_figure(self.most)}"
+            return f"above 0 and at most {most}"
+        # Beyond some number a limit is there for the machine, and tells people nothing.
+        has_most = self.most is not None and (self.metavar == "number" or self.most <= 10**9)
+        return f"from {least}" + f" to {most}" * has_most
 
     @property
     def _allowed(self) -> str:
         return f"a number {self.range}"
 
 
+class Whole(Real):
+    """A whole number."""
+
+    metavar = "n"
+    documented = "int"
+    _type = numbers.Integral, int
+
+    @property
+    def _allowed(self) -> str:
+        return f"a whole number {self.range}"
+
+
+class Threads(Whole):
+    """A number of threads, at most one per core: more gain nothing, and the system may refuse them; -1 is that many."""
+
+    def parse(self, text: str) -> int:
+        return self.check(Whole(self.least).parse(text))
+
+    def check(self, value: Any) -> int:
+        if not (jobs := super().check(value)):
+            raise ValueError("0: 0 threads can do nothing; -1 is one per core")
+        return min(jobs, os.cpu_count() or 1)
+
+
 @dataclass(frozen=True)
-class Span:
+class Span(Kind):
     """Two whole numbers, the first not above the second, from `least` to `most`; written ``1-2``."""
 
     least: int
@@ -166,91 +155,71 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Words:
-    """One of some words."""
+class Words(Kind):
+    """One of some words; where they are `several`, some of them, each once, with commas between them."""
 
     words: tuple[str, ...]
+    several: bool = False
 
     @property
-    def metavar(self) -> str:
+    def metavar(self) -> str:  # type: ignore[override]
         return "|".join(self.words)
 
     @property
-    def documented(self) -> str:
-        return "{" + ", ".join(f'"{word}"' for word in self.words) + "}"
-
-    def parse(self, text: str) -> str:
-        return self.check(text)
+    def documented(self) -> str:  # type: ignore[override]
+        return "str" if self.several else "{" + ", ".join(f'"{word}"' for word in self.words) + "}"
 
     def check(self, value: Any) -> str:
-        if not isinstance(value, str) or value not in self.words:
-            raise NotAllowedError(value, f"one of {', '.join(self.words)}")
+        given = value.split(",") if isinstance(value, str) and self.several else [value]
+        if not isinstance(value, str) or len({*given}) < len(given) or not {*given} <= {*self.words}:
+            several = ("one or several of ", ", with commas between them") if self.several else ("one of ", "")
+            raise NotAllowedError(value, ", ".join(self.words).join(several))
         return value
 
 
 @dataclass(frozen=True)
-class Several:
-    """One or several of some words, each once, with commas between them."""
-
-    words: tuple[str, ...]
-
-    @property
-    def metavar(self) -> str:
-        return "|".join(self.words)
-
-    @property
-    def documented(self) -> str:
-        return "str"
-
-    def parse(self, text: str) -> str:
-        return self.check(text)
-
-    def check(self, value: Any) -> str:
-        words = value.split(",") if isinstance(value, str) else []
-        if not words or len({*words}) < len(words) or not {*words} <= {*self.words}:
-            raise NotAllowedError(value, f"one or several of {', '.join(self.words)}, with commas between them")
-        return value
-
-
-@dataclass(frozen=True)
-class WordOr:
+class WordOr(Kind):
     """One of some words, or a value of another kind. The word `AUTO` stands for None."""
 
-    words: tuple[str, ...]
+    own: tuple[str, ...]
     other: Kind
 
     @property
-    def metavar(self) -> str:
-        return "|".join((*self.words, self.other.metavar))
+    def words(self) -> tuple[str, ...]:  # type: ignore[override]
+        return () if isinstance(self.other, Words) and self.other.several else self.own + self.other.words
 
     @property
-    def documented(self) -> str:
-        if isinstance(self.other, Words):
-            return Words(self.words + self.other.words).documented
-        return f"{Words(self.words).documented} or {self.other.documented}"
+    def metavar(self) -> str:  # type: ignore[override]
+        return "|".join((*self.own, self.other.metavar))
+
+    @property
+    def documented(self) -> str:  # type: ignore[override]
+        if self.other.words and self.words:
+            return Words(self.words).documented
+        return f"{Words(self.own).documented} or {self.other.documented}"
 
     def parse(self, text: str) -> Any:
-        """Return a word, None for `AUTO`, or the other value."""
-        if text in self.words:
-            return None if text == AUTO else text
-        try:
-            return self.other.parse(text)
-        except NotAllowedError as error:
-            raise NotAllowedError(text, f"{', '.join(self.words)}, or {error.allowed}") from None
+        return self._value(text, self.other.parse)
 
     def check(self, value: Any) -> Any:
+        if isinstance(value, str) and value not in self.own and not isinstance(self.other, Words):
+            raise NotAllowedError(value, f"one of {', '.join(self.own)}")
+        return self._value(value, self.other.check)
+
+    def _value(self, value: Any, otherwise: Callable[[Any], Any]) -> Any:
         """Return a word, None for `AUTO`, or the other value."""
-        if isinstance(value, str) and value in self.words:
+        if isinstance(value, str) and value in self.own:
             return None if value == AUTO else value
-        if isinstance(value, str) and isinstance(self.other, Words):
-            return Words(self.words + self.other.words).check(value)
-        if isinstance(value, str) and not isinstance(self.other, Several):
-            return Words(self.words).check(value)
-        return self.other.check(value)
+        try:
+            return otherwise(value)
+        except NotAllowedError as error:
+            if not isinstance(value, str):
+                raise
+            raise NotAllowedError(value, f"{', '.join(self.own)}, or {error.allowed}") from None
 
 
 @dataclass(frozen=True)
-class PerLabel:
+class PerLabel(Kind):
     """A number, or one for each label: from Python an array, on the command line a file."""
 
     number: Real
@@ -258,7 +227,7 @@ class PerLabel:
     metavar = "number|file"
 
     @property
-    def documented(self) -> str:
+    def documented(self) -> str:  # type: ignore[override]
         others = "dict by the name of the label (NaN or absent: estimated)"
         return "float, array_like of shape (q,)" + (f" or {others}" if self.some else "")
 
@@ -288,27 +257,6 @@ class PerLabel:
         return each
 
 
-@dataclass(frozen=True)
-class Threads:
-    """A number of threads, at most one per core: more gain nothing, and the system may refuse them; -1 is that many."""
-
-    metavar = "n"
-    documented = "int"
-    range = "from -1"
-
-    def parse(self, text: str) -> int:
-        return self.check(Whole(-1).parse(text))
-
-    def check(self, value: Any) -> int:
-        if not (jobs := Whole(-1).check(value)):
-            raise ValueError("0: 0 threads can do nothing; -1 is one per core")
-        return min(jobs, os.cpu_count() or 1)
-
-
-def _figure(number: float) -> str:
-    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
-
-
 def checked(kind: Kind, name: str, value: Any) -> Any:
     """Check a value from Python for a parameter of this name, and return it as a plain Python value.
 
@@ -326,7 +274,7 @@ POSITIVE = Real(LEAST_POSITIVE, LARGEST_POSITIVE)
 WEIGHT = Real(LEAST_WEIGHT, LARGEST_WEIGHT)
 WEIGHT_OR_0 = Real(0, LARGEST_WEIGHT)
 
-# Constants of a model of propensities, `mpu_cli.evaluation.propensities`; no number overflows within these  The
+# Constants of a model of propensities, `mpu_cli.evaluation.propensities`; no number overflows within these. The
 # defaults are those of Jain et al. for all collections but Amazon's (0.6, 2.6) and Wikipedia (0.5, 0.4).
 PROPENSITY_A, PROPENSITY_A_RANGE = 0.55, Real(0, 10)
 PROPENSITY_B, PROPENSITY_B_RANGE = 1.5, Real(0.001, 1e6)
@@ -345,7 +293,7 @@ class Option:
     @property
     def has_auto(self) -> bool:
         """Whether None is written as `AUTO`."""
-        return isinstance(self.kind, WordOr) and AUTO in self.kind.words
+        return isinstance(self.kind, WordOr) and AUTO in self.kind.own
 
     def check(self, value: Any) -> Any:
         """Return a value from Python as a plain Python value, `AUTO` as None; DataError as `checked`."""
@@ -376,7 +324,7 @@ class RunOptions:
     """The options of a run. Only seed and kernel affect the result."""
 
     seed: int = option(Whole(0), 0, "Seed of the random numbers. The same seed gives the same result, byte for byte.")
-    jobs: int = option(Threads(), -1, "Threads; -1 is one per core. The result does not depend on it.", letter="j")
+    jobs: int = option(Threads(-1), -1, "Threads; -1 is one per core. The result does not depend on it.", letter="j")
     kernel: str | None = option(
         WordOr((AUTO,), Words(KERNELS)),
         None,

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from threading import Lock
 from typing import Any, TypeVar
 
-from mpu_cli.runtime.options import AUTO, Several, Span, Whole, WordOr, Words, option
+from mpu_cli.runtime.options import AUTO, Span, Whole, WordOr, Words, option
 from mpu_cli.text.languages import LANGUAGES, language_of
 
 NO_STEMS = "none"
@@ -37,7 +37,7 @@ class TextOptions:
         "characters.",
     )
     stem: str | None = option(
-        WordOr((AUTO, NO_STEMS), Several(LANGUAGES)),
+        WordOr((AUTO, NO_STEMS), Words(LANGUAGES, several=True)),
         None,
         "Reduce words to their stems in this language; of several, such as english,german, each text in its own, by "
         "its function words, and in the first where that is not clear. auto: the languages that a twentieth of the "

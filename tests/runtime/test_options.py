@@ -27,12 +27,11 @@ SAME = [
     (WordOr((AUTO,), Whole(1)), "3", 3),
     (WordOr(("best",), Real(0, 1)), "best", "best"),
     (PerLabel(FREQUENCY), "1", 1),
-    (Threads(), "1", 1),
+    (Threads(-1), "1", 1),
 ]
 NEITHER = [
     (Whole(1, 100), "101", 101),
     (Whole(1), "1.5", 1.5),
-    (Real(0, 1, below=True), "1", 1),
     (Real(0), "inf", float("inf")),
     (Real(0, 1), "nan", float("nan")),
     (FREQUENCY, "0", 0),
@@ -41,8 +40,8 @@ NEITHER = [
     (WordOr((AUTO,), Whole(1)), "0", 0),
     (PerLabel(FREQUENCY), "2", 2),
     (PerLabel(FREQUENCY), "no-such-file", [0.5, 2]),
-    (Threads(), "0", 0),
-    (Threads(), "-2", -2),
+    (Threads(-1), "0", 0),
+    (Threads(-1), "-2", -2),
 ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from mpu_cli.cli.progress import progress
 from mpu_cli.cluster.address import EXPECTED, Address
@@ -19,10 +20,7 @@ from mpu_cli.runtime.options import (
     Option,
     Real,
     RunOptions,
-    Threads,
     Whole,
-    WordOr,
-    Words,
     options_of,
 )
 from mpu_cli.runtime.run import Run
@@ -55,10 +53,10 @@ def option(
 
 
 class Parsed(click.ParamType):
-    """What a function makes of a text; its ValueError says what is wrong with it."""
+    """What a function makes of a text; its ValueError says what is wrong with it. Shells complete the words."""
 
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name, self.parse = name, parse
+    def __init__(self, name: str, parse: Callable[[str], Any], words: tuple[str, ...] = ()) -> None:
+        self.name, self.parse, self.words = name, parse, words
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Parse a text; a default is as it is."""
@@ -67,60 +65,34 @@ class Parsed(click.ParamType):
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """Show words as click shows a choice."""
+        return f"[{self.name}]" if self.words else None
 
-class Value(click.ParamType):
-    """A value of a kind."""
-
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
-        self.name = kind.metavar
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse a text, or check a default."""
-        try:
-            return self.kind.parse(value) if isinstance(value, str) else self.kind.check(value)
-        except ValueError as error:
-            self.fail(f"{error}.", param, ctx)
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Complete the words."""
+        return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
 
 
-class _Number(Value, click.IntRange):
+class _Number(Parsed, click.IntRange):
     """A number; click shows its range in the help."""
 
-    def __init__(self, kind: Whole | Real | Threads) -> None:
+    def __init__(self, kind: Real) -> None:
         click.IntRange.__init__(self)
-        Value.__init__(self, kind)
+        Parsed.__init__(self, kind.metavar, kind.parse)
         self.range = kind.range
 
     def _describe_range(self) -> str:  # click's own has "1<=x<=100"
         return self.range
 
 
-class _Word(click.Choice):
-    """One of some words, which shells complete."""
-
-    def __init__(self, kind: Kind, words: tuple[str, ...]) -> None:
-        super().__init__(words)
-        self.kind = kind
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert as click does, then as the kind does."""
-        return self.kind.check(super().convert(value, param, ctx))
-
-
 def click_type(kind: Any) -> Any:
     """Return the type by which the command line reads values of a kind, or of some words."""
-    match kind:
-        case tuple() | list():
-            return click.Choice(kind)
-        case type() | click.ParamType():
-            return kind
-        case Words(words):
-            return _Word(kind, words)
-        case WordOr(words, Words(others)):
-            return _Word(kind, words + others)
-        case Whole() | Real() | Threads():
-            return _Number(kind)
-    return Value(kind)
+    if isinstance(kind, tuple):
+        return click.Choice(kind)
+    if isinstance(kind, Real):
+        return _Number(kind)
+    return Parsed(kind.metavar, kind.parse, kind.words) if isinstance(kind, Kind) else kind
 
 
 def click_option(declared: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
