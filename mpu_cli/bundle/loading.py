@@ -100,13 +100,15 @@ def load(path: str | os.PathLike[str]) -> TrainedModel:
                 # A training may have replaced the model since its manifest was read.
                 if _is_in_place(file, path):
                     missing = Path(error.filename).name
-                    raise ModelError(f"{path}: {missing} is missing; train the model again") from error
+                    raise ModelError(f"{path}: {missing} is missing; copy or train the model again") from error
 
 
 def _open_manifest(path: Path) -> io.FileIO:
     try:
         return open_regular(path / MANIFEST)
     except (FileNotFoundError, NotADirectoryError):
+        if path.is_file():
+            raise ModelError(f"{path}: is a file, not a model; are MODEL and FILE swapped?") from None
         reason = "is not a model (it has no manifest.json)" if path.exists() else "there is no such model"
         raise ModelError(f"{path}: {reason}; make one with mpu train") from None
     except (OSError, ValueError) as error:
@@ -116,7 +118,9 @@ def _open_manifest(path: Path) -> io.FileIO:
 
 def _text(path: Path, file: io.FileIO) -> bytes:
     if os.fstat(file.fileno()).st_size > MOST_BYTES:
-        raise ModelError(f"{path}: manifest.json is damaged (more than {MOST_BYTES:,} bytes); train the model again")
+        raise ModelError(
+            f"{path}: manifest.json is damaged (more than {MOST_BYTES:,} bytes); copy or train the model again"
+        )
     return file.read()
 
 
@@ -158,7 +162,7 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         implies = None if manifest.implied is None else _implies(path, manifest.implied, q)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
+        raise ModelError(f"{path}: is damaged ({problem}); copy or train the model again") from error
     options = manifest.options | ({"c": c.tolist()} if manifest.options.get("c") == C_OF_LABELS else {})
     return TrainedModel(restored, labels, c, occurring, options, names, vectorizer, implies)
 

@@ -114,7 +114,7 @@ def parse(path: Path, text: bytes) -> Manifest:
         return _manifest(values)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise ModelError(f"{path}: manifest.json is damaged ({problem}); train the model again") from error
+        raise ModelError(f"{path}: manifest.json is damaged ({problem}); copy or train the model again") from error
 
 
 def manifest_of(model: Path) -> bytes | None:

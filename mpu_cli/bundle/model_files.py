@@ -69,7 +69,7 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # a damaged zip archive raises errors of many types
         problem = str(error) if str(error).isprintable() else repr(str(error))  # it may quote bytes of the file
-        raise ModelError(f"{path}: is damaged ({problem}); train the model again") from error
+        raise ModelError(f"{path}: is damaged ({problem}); copy or train the model again") from error
 
 
 class _ShortReads(io.BufferedReader):

@@ -151,7 +151,10 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
             else:
                 raw = stack.enter_context(BufferedReader(ReadFile(source)))
         except OSError as error:
-            raise InputError(str(source), None, f"cannot be read: {error.strerror}") from error
+            problem = f"cannot be read: {error.strerror}"
+            if isinstance(error, IsADirectoryError) and (Path(source) / "manifest.json").is_file():
+                problem = "is a model, not a file of data; give the data here, and a model where MODEL stands"
+            raise InputError(str(source), None, problem) from error
         try:
             yield _decompressed(raw, file_name(source).suffix)
         except _DamagedError as error:

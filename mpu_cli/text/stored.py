@@ -290,4 +290,4 @@ def unpacked(data: bytes, source: str) -> Stored:
             return made(values, idf, None, np.frombuffer(rest[size:], _HASHES).astype(np.int32))
         return made(values, idf, rest[size:])
     except (DataError, KeyError, TypeError, ValueError) as error:
-        raise InputError(source, None, f"the vectoriser is damaged ({error}); train the model again") from error
+        raise InputError(source, None, f"the vectoriser is damaged ({error}); copy or train the model again") from error
