@@ -170,7 +170,7 @@ def test_another_directory(run, source, tmp_path):
 
 def test_a_file_in_place_of_the_model(run, model, source):
     assert f"{source}: is a file, not a model; are MODEL and FILE swapped?" in error(run("predict", source, source))
-    assert f"{model}: is a model, not a file of data" in error(run("predict", model, model))
+    assert f"{model}: is a model, not a file of data" in error(run("evaluate", model, source))
 
 
 def test_a_damaged_model_is_refused_before_the_output_is_touched(run, model, source, tmp_path):
