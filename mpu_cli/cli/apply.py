@@ -96,7 +96,7 @@ def _changes(
     names = sidecars.names_of(BESIDE, np.arange(1, n_labels + 1))
     assert names is not None  # the directory has them
     decided = decisions.read(reviewed, names, ids)
-    match(decided, dataset, data, wins=True)
+    match(decided, dataset, data)
     changes: defaultdict[int, _Changes] = defaultdict(_Changes)
     cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
     seen = set()

@@ -373,7 +373,7 @@ def _reviewed_pair(
         pass  # it says where their lengths differ
     names = sidecars.names_of(metrics.naming, data.occurring_labels()[1])
     decided = decisions.read(metrics.reviewed, names, sidecars.ids(len(data)))
-    matched = match(decided, data, truth, wins=True)
+    matched = match(decided, data, truth)
     if not len(matched.sampled):
         raise MpuError(
             f"{', '.join(metrics.reviewed)}: no instance was drawn at random and completely reviewed, and others would "

@@ -177,7 +177,7 @@ def command(
     decided = None
     if reviewed:
         decided = decisions.read(reviewed, names, ids)
-        match(decided, data, source, wins=True, checksum_of=lambda: of_features)  # refuses those of other data
+        match(decided, data, source, checksum_of=lambda: of_features)  # refuses those of other data
     work = worklist.make(
         data,
         source,

@@ -23,6 +23,7 @@ from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.dask_executor import DaskExecutor
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.options import Real, checked
 from mpu_cli.runtime.parallel import within
 from mpu_cli.runtime.signals import finally_call
 from mpu_cli.runtime.untrusted import json_value
@@ -38,14 +39,16 @@ _LEAVE = 10.0
 
 
 @contextmanager
-def connected(address: Address, timeout: float) -> Iterator[DaskExecutor]:
+def connected(address: Address, timeout: float | None) -> Iterator[DaskExecutor]:
     """Connect to a cluster, or start one on this machine.
 
-    `timeout`: seconds to wait for a scheduler and for a worker, at the start and whenever there is none. Each step of
-    connecting takes as long at most, whatever it is that answers, and so does leaving.
+    `timeout`: seconds to wait for a scheduler and for a worker, at the start and whenever there is none; None: the
+    value ``mpu.timeout`` of Dask's configuration, or 300. Each step of connecting takes as long at most, whatever it is
+    that answers, and so does leaving.
     Raises ClusterError (the cluster does not answer, has no workers, or a worker has other versions of the numerical
     packages).
     """
+    timeout = timeout or checked(Real(0.1), "mpu.timeout in Dask's configuration", config.get("mpu.timeout", 300.0))
     with _quiet(), _unwarned(), ExitStack() as leaving:
         cluster: str | LocalCluster
         if address.is_local:

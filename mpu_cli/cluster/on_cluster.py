@@ -17,7 +17,7 @@ class OnCluster:
     """Options for computing on a cluster."""
 
     address: Address
-    timeout: float = 300.0  # seconds to wait while there is no scheduler or no worker
+    timeout: float | None = None  # seconds to wait while there is no scheduler or worker; None: as Dask is configured
 
     def connected(self) -> "AbstractContextManager[DaskExecutor]":
         """Connect with the cluster, or start it; errors as for `cluster.connection.connected`."""

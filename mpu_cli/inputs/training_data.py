@@ -42,7 +42,6 @@ class Sources:
 
     file: Source  # annotated instances; of several files, numbered through all of them
     reviewed: Sequence[str | Path] = ()
-    reviewed_wins: bool = False
     fully_labelled: str | Path | None = None  # more instances, whose label sets are complete
     naming: Naming = BESIDE
     reading: Reading = DEFAULT_READING
@@ -383,7 +382,12 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
     """
     decided = decisions.read(sources.reviewed, data.names, data.record_ids)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
-    reviewed = matching.match(decided, file, sources.file, sources.reviewed_wins, named)
+    reviewed = matching.match(decided, file, sources.file, named)
+    if reviewed.refuted and not all(decided.checksums):
+        _log.warning(
+            f"{', '.join(decided.files)}: no to {counted(reviewed.refuted, 'label')} that {shown(sources.file)} has, "
+            "and the answer counts; is this a review of another file?"
+        )
     every = np.union1d(data.ids, reviewed.ids)
     verified = LabelInformation(
         verified=reviewed.verified,

@@ -7,7 +7,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.problem import Answers, Origin, VerifiedLabels, widened
-from mpu_cli.errors import shown
 from mpu_cli.review.decisions import Decisions
 from mpu_cli.review.tables import NOTHING_ELSE, checksum, no_instance, refuse_other_data
 from mpu_cli.svmlight.dataset import Dataset
@@ -62,7 +61,6 @@ def match(
     decisions: Decisions,
     data: Dataset,
     source: Source,
-    wins: bool = False,
     also: Sequence[int] = (),
     checksum_of: Callable[[], str] | None = None,
 ) -> Reviewed:
@@ -74,8 +72,6 @@ def match(
     data : Dataset
     source : str, Path or Files
         The file of the data, as the user named it.
-    wins : bool
-        Whether ``no`` overrides an annotation; otherwise this is an error.
     also : sequence of int
         Labels to which decisions apply even if they are never true.
     checksum_of : callable, optional
@@ -84,8 +80,7 @@ def match(
     Raises
     ------
     InputError
-        A review file has the checksum of other data, an instance that the data do not have, or ``no`` on a label that
-        is annotated.
+        A review file has the checksum of other data, or an instance that the data do not have.
 
     Examples
     --------
@@ -113,8 +108,6 @@ def match(
     is_annotated = np.zeros(len(decisions), bool)
     is_annotated[has_column] = stored(labels, decisions.instance[has_column], column[has_column])
     refuted = is_annotated & ~decisions.verdict
-    if refuted.any() and not wins:
-        _refuse(decisions, np.flatnonzero(refuted), source)
     cells = {
         name: (decisions.instance[kind], column[kind])
         for name, kind in (("true", decisions.verdict), ("false", has_column & ~decisions.verdict))
@@ -166,16 +159,3 @@ def stored(labels: csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarr
     part = labels[those]
     keys = np.repeat(np.arange(len(those)) * part.shape[1], np.diff(part.indptr)) + part.indices
     return np.isin(place * part.shape[1] + columns, keys)
-
-
-def _refuse(decisions: Decisions, refuted: np.ndarray, source: Source) -> None:
-    i = refuted[0]
-    of = np.count_nonzero(~decisions.verdict & (decisions.label != NOTHING_ELSE))
-    others = f" ({len(refuted)} of {of} decisions no are on labels that are annotated)" if len(refuted) > 1 else ""
-    instance = decisions.instance[i] + 1
-    raise decisions.error(
-        i,
-        f"label {decisions.label_text(i)} of instance {instance} is no here, but {shown(source)} has it on its "
-        f"instance {instance}{others}; is this a review of another file? Correct one of them, or take the review's "
-        "word by --reviewed-wins",
-    )

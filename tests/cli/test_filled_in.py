@@ -89,7 +89,7 @@ def test_a_review_outweighs_what_was_filled_in(run, tmp_path, news):
     right, wrong = sorted(listed(tmp_path / "first.filled"))[:2]
     rows = [f"{i}\t{k}\t{verdict}\tsuggestion\n" for (i, k), verdict in ((right, "yes"), (wrong, "no"))]
     (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\tsource\n" + "".join(rows))
-    args = "--reviewed", tmp_path / "checked.tsv", "--reviewed-wins", "--top", 1
+    args = "--reviewed", tmp_path / "checked.tsv", "--top", 1
     assert fill_in(run, tmp_path / "first.svm", tmp_path / "second.svm", *args) == 1
     assert wrong not in cells(tmp_path / "second.svm") | listed(tmp_path / "second.filled")
     assert right in cells(tmp_path / "second.svm") & listed(tmp_path / "second.filled")

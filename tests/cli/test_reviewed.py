@@ -1,4 +1,4 @@
-"""`--reviewed`, `--reviewed-wins` and `--fully-labelled`: a training learns from what people know."""
+"""`--reviewed` and `--fully-labelled`: a training learns from what people know."""
 
 import json
 from pathlib import Path
@@ -127,16 +127,13 @@ def test_a_label_that_only_the_review_has_is_learned(run, problem, tmp_path):
     assert "annotated nowhere: Tourism planning; learned" in named.stderr
 
 
-def test_a_contradiction_names_both_places(run, problem, tmp_path):
+def test_no_on_an_annotated_label_counts_with_a_warning(run, problem, tmp_path):
     _, _, S, data = problem
-    i = int(np.flatnonzero(S[:, 0])[0])
     path = tmp_path / "checked.tsv"
-    path.write_text(f"instance\tlabel\tverdict\n{i + 1}\t1\tno\n")
-    text = message(run("train", data, "--reviewed", path, *FAST))
-    assert text.startswith(f"error: {path}:2: label 1 of instance {i + 1} is no here, but {data} has it")
-    assert not data.with_suffix(".mpu").exists()
-    report = json.loads(run("train", data, "--reviewed", path, "--reviewed-wins", *FAST, "--json").stdout)
-    assert report["review"]["refuted"] == 1
+    path.write_text(f"instance\tlabel\tverdict\n{np.flatnonzero(S[:, 0])[0] + 1}\t1\tno\n")
+    done = run("train", data, "--reviewed", path, *FAST, "--json")
+    assert json.loads(done.stdout)["review"]["refuted"] == 1
+    assert f"{path}: no to 1 label that {data} has, and the answer counts; is this a review of another" in done.stderr
 
 
 def test_estimate_c_by_a_review(run, problem, checked, tmp_path):
@@ -218,12 +215,6 @@ def test_a_second_file_with_complete_sets_is_not_lost_in_silence(run, problem):
     result = run("train", problem[3], "--fully-labelled", problem[3], "--fully-labelled", problem[3])
     assert result.exit_code == 2
     assert "--fully-labelled takes one file" in result.stderr
-
-
-def test_reviewed_wins_needs_a_review(run, problem):
-    result = run("train", problem[3], "--reviewed-wins")
-    assert result.exit_code == 2
-    assert "--reviewed-wins needs --reviewed" in result.stderr
 
 
 def test_nothing_is_annotated_to_plan_a_review_by(run, tmp_path):

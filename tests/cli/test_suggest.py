@@ -157,7 +157,7 @@ def test_what_people_said_outweighs_the_file_and_what_is_implied(run, tmp_path):
     data.write_text("1,2 1:1\n2 2:1\n2 1:1 2:1\n3 3:1 # text\n" * 10)
     rules.write_text("2 9\n")
     checked.write_text("instance\tlabel\tverdict\tsource\n1\t1\tno\tsuggestion\n2\t*\tno\tsuggestion\n")
-    args = ("suggest", data, "--reviewed", checked, "--reviewed-wins", "--format", "svm", "--c", 0.999, "--cost", 1)
+    args = ("suggest", data, "--reviewed", checked, "--format", "svm", "--c", 0.999, "--cost", 1)
     assert run(*args, "--implied", rules, "--fill-implied", "-o", out).exit_code == 0
     lines = out.read_text().splitlines()
     assert lines[0].startswith("2,9") and lines[0].endswith(" 1:1")

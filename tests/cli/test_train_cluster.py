@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from dask import config
 
 from tests.cluster.conftest import write_parts
 from tests.cluster.processes import Processes, wait
@@ -55,8 +56,6 @@ def test_a_cluster_on_this_machine(files, tmp_path):
         (("--cluster", "local", "--label-features", "l"), "--label-features and --cluster exclude each other"),
         (("--cluster", "local", "--loss", "squared-hinge"), "--loss and --cluster exclude each other"),
         (("--cluster", "local", "--oof", "oof"), "--oof and --cluster exclude each other"),
-        (("--cluster", "local", "--cluster-timeout", "0"), "--cluster-timeout"),
-        (("--cluster-timeout", "2"), "--cluster-timeout needs --cluster"),
     ],
 )
 def test_wrong_usage(run, files, tmp_path, given, said):
@@ -76,7 +75,8 @@ def test_wrong_usage(run, files, tmp_path, given, said):
 )
 def test_no_cluster_answers(run, files, tmp_path, monkeypatch, address, said):
     monkeypatch.chdir(tmp_path)
-    done = run("train", *files, "-o", "news.mpu", "--cluster", address, "--cluster-timeout", "1", "--quiet")
+    with config.set({"mpu.timeout": 1}):
+        done = run("train", *files, "-o", "news.mpu", "--cluster", address, "--quiet")
     assert done.exit_code == 1
     assert done.stderr.startswith(f"error: {said}")
     assert done.stderr.count("\n") == 1
@@ -85,8 +85,8 @@ def test_no_cluster_answers(run, files, tmp_path, monkeypatch, address, said):
 @pytest.mark.parametrize("content", ["{", "[]", '{"address": 5}'])
 def test_a_file_that_no_scheduler_has_written(run, files, tmp_path, content):
     (tmp_path / "a.json").write_text(content)
-    given = ("--cluster", tmp_path / "a.json", "--cluster-timeout", 1, "--quiet")
-    done = run("train", *files, "-o", tmp_path / "news.mpu", *given)
+    with config.set({"mpu.timeout": 1}):
+        done = run("train", *files, "-o", tmp_path / "news.mpu", "--cluster", tmp_path / "a.json", "--quiet")
     assert done.exit_code == 1
     assert done.stderr.startswith(f"error: {tmp_path / 'a.json'}: is not a file that a scheduler of Dask has written")
     assert done.stderr.count("\n") == 1
@@ -143,8 +143,9 @@ def test_a_scheduler_that_is_gone_is_told_in_one_line(tmp_path):
     started = Processes(tmp_path)
     try:
         command = [sys.executable, "-m", "mpu_cli", "train", *files, "-o", str(tmp_path / "news.mpu"), "--quiet"]
-        command += ["--cluster", started.address, "--cluster-timeout", "2", "--folds", "2", "--sample", "100"]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        command += ["--cluster", started.address, "--folds", "2", "--sample", "100"]
+        environment = {**os.environ, "DASK_MPU__TIMEOUT": "2"}
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         wait(started.tasks)
         started.kill_scheduler()
         said = process.communicate(timeout=60)[1]

@@ -1,5 +1,6 @@
 """No room on the disks of workers: an error that names the file, or the same bytes as always; never half a file."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -21,7 +22,8 @@ ROOM = 2048
 LARGE = ("--epochs", "1", "--folds", "2", "--sample", "100", "--levels", "2")
 # Everything that is computed is put aside at once.
 SPILLING = {"MEMORY__TARGET": "1e-9", "MEMORY__SPILL": "False", "MEMORY__PAUSE": "False"}
-NUMPY = ("--kernel", "numpy", "--cluster-timeout", "30")
+NUMPY = ("--kernel", "numpy")
+ENVIRONMENT = {**os.environ, "DASK_MPU__TIMEOUT": "30"}
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def model(run, files, tmp_path) -> Path:
 
 def failed(processes, reason, *arguments) -> None:
     command = [sys.executable, "-m", "mpu_cli", *map(str, arguments), "--cluster", processes.address, *NUMPY, "-q"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1

@@ -86,7 +86,7 @@ def test_reviews_and_complete_instances_keep_their_labels(data, tmp_path):
     more.write_text("3,5 1:1\n")
     review = tmp_path / "checked.tsv"
     review.write_text("instance\tlabel\tverdict\n1\t2\tyes\n1\t5\tno\n")
-    given = {"reviewed": [review], "reviewed_wins": True, "fully_labelled": more}
+    given = {"reviewed": [review], "fully_labelled": more}
     before = read_training_data(Sources(data, **given), Run())
     after = widened(data, **given, label_features=features_of(tmp_path, "1 1:1\n5 3:1\n4 3:1\n"))
     assert_array_equal(after.ids, [1, 2, 3, 4, 5])

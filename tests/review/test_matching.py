@@ -13,7 +13,6 @@ from mpu_cli.review.matching import match
 from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight import reader
-from tests.golden import refused
 from tests.kernels import NUMBA
 
 NEWS = "3 1:1 7:0.25\n1,3 2:-1e-3\n\n7 1:2\n"
@@ -75,17 +74,8 @@ def test_a_label_that_is_annotated_nowhere_is_new_where_it_is_true(review):
     assert reviewed.unused == 1
 
 
-def test_no_on_an_annotated_label_names_both_places(review, news):
-    with pytest.raises(InputError) as caught:
-        review("4\t7\tyes\t", "2\t3\tno\t", "4\t1\tno\t", "1\t3\tno\t")
-    message = str(caught.value)
-    assert "checked.tsv:5: label 3 of instance 1 is no here" in message  # the first by instance
-    assert f"{news} has it on its instance 1 (2 of 3 decisions no" in message
-    assert "--reviewed-wins" in message
-
-
-def test_no_on_an_annotated_label_where_the_review_wins(review):
-    reviewed = review("2\t3\tno\t", wins=True)
+def test_no_on_an_annotated_label_counts(review):
+    reviewed = review("2\t3\tno\t")
     assert reviewed.verified.verdicts()[1].tolist() == [0, 2, 0]
     assert reviewed.refuted == 1
     assert reviewed.labels.nnz == 4
@@ -127,8 +117,3 @@ def test_the_checksum_does_not_depend_on_the_width_of_integers():
     wide = csr_array(matrix)
     wide.indices, wide.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
     assert checksum(wide) == checksum(matrix)
-
-
-def test_errors_name_labels_as_the_review_does(review):
-    with refused(InputError):
-        review("1\tsports news\tno\t", names=LabelNames.of({3: ["sports news"]}))

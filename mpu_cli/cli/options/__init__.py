@@ -146,26 +146,15 @@ def run_options(*names: str, **helps: str) -> Callable[..., Any]:
     return as_one("run", partial(Run, observe=progress), *(click_option(options[name]) for name in names))
 
 
-def _on_cluster(cluster: Address | None, cluster_timeout: float | None) -> OnCluster | None:
-    if cluster is None and cluster_timeout is not None:
-        raise click.UsageError("--cluster-timeout needs --cluster.")
-    return None if cluster is None else OnCluster(cluster, cluster_timeout or OnCluster.timeout)
-
-
 # The command gets `on`.
 cluster_options = as_one(
     "on",
-    _on_cluster,
+    lambda cluster: None if cluster is None else OnCluster(cluster),
     option(
         "--cluster ADDRESS",
         Parsed("cluster", Address.parse),
         f"Compute on the workers of a Dask cluster: {EXPECTED}. local starts as many workers in this process, "
         "by default one per core. Needs the extra `cluster`.",
-    ),
-    option(
-        "--cluster-timeout SECONDS",
-        Real(0.1),
-        f"How long the cluster may be without a scheduler or a worker. Default: {OnCluster.timeout:g}.",
     ),
 )
 
@@ -242,8 +231,6 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
         from mpu_cli.inputs.training_data import Sources  # NumPy and SciPy, which other commands need not wait for
 
         refuse_repeated("FILE", file)
-        if kwargs["reviewed_wins"] and not kwargs["reviewed"]:
-            raise click.UsageError("--reviewed-wins needs --reviewed.")
         if len(fully_labelled) > 1:
             raise click.UsageError("--fully-labelled takes one file: join them.")
         chosen = {field.name: kwargs.pop(field.name) for field in fields(Sources) if field.name in kwargs}
@@ -252,11 +239,9 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
 
     options = (
         click.argument("file", metavar="FILE...", nargs=-1, required=True, type=FILE),
-        reviewed_option("Verified labels of FILE: decisions of people, as the page of `mpu review` exports them."),
-        option(
-            "--reviewed-wins",
-            bool,
-            "If a review says no to an annotated label, the review wins. Otherwise this is an error.",
+        reviewed_option(
+            "Verified labels of FILE: decisions of people, as the page of `mpu review` exports them. Where one says no "
+            "to an annotated label, the decision counts."
         ),
         option(
             "--fully-labelled MORE.svm",

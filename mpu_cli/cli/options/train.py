@@ -105,11 +105,9 @@ _COMMON = "output c levels labels reviewed accept_on jobs quiet json help"
 
 _GROUPS = {
     "Learning": "loss features levels cost eta0 epochs folds same_fold threshold seed",
-    "Knowledge of the labels": "c groups reviewed reviewed_wins fully_labelled implied labels zero_based "
-    "label_features prior",
+    "Knowledge of the labels": "c groups reviewed fully_labelled implied labels zero_based label_features prior",
     "Replacing the model": "accept_on accept_margin accept_metric keep",
-    "Large data": "sample jobs kernel",
-    "Cluster": "cluster cluster_timeout",
+    "Large data": "sample jobs kernel cluster",
     "Input": "implicit_values max_line_bytes",
     "Output": "output oof history json log_format quiet verbose accept_warning help",
 }

@@ -72,7 +72,7 @@ function render() {
 }
 
 const EMPTY = { suggested: "None for this instance", annotated: "None" };
-const REFUTED = "What is annotated and not true is used in training only with --reviewed-wins.";
+const REFUTED = "It is annotated: your answer counts, and not the annotation.";
 
 function rowElement({ label, probability }, kind, isEntry) {
   const verdict = reviews.of(item().n).get(label);
