@@ -1,7 +1,6 @@
 """Train a model on files, here or by a cluster, and report it: ``mpu train``."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import click
 import numpy as np
 
 from mpu_cli import bundle
-from mpu_cli.bundle import TrainedModel, provenance
+from mpu_cli.bundle import provenance
 from mpu_cli.cli.gate import Gate, Outcome
 from mpu_cli.cli.history import append, refuse_unappendable, with_failures
 from mpu_cli.cli.messages import detail, is_quiet
@@ -23,7 +22,6 @@ from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.errors import STANDARD_STREAM, OverlapError, RejectedError, without_secrets
 from mpu_cli.inputs.cluster_data import cluster_data
-from mpu_cli.inputs.fitted import Fitted
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, TrainingData, frequency_file
 from mpu_cli.runtime.files import refuse_overlaps
@@ -59,29 +57,12 @@ class TrainingReport:
     warnings: tuple[str, ...]  # What the user should know before trusting the model.
 
 
-@dataclass(frozen=True, kw_only=True)
-class HistoryLine:
-    """A line about a training in a history."""
-
-    time: str
-    model: Path
-    file: str  # The data, as they were named.
-    instances: int
-    features: int
-    labels: int
-    annotations: int
-    c: float | None  # The mean over labels, where each has its own.
-    c_estimated: bool | None
-    c_interval: Sequence[float] | None  # Empty if there is none. Of 90 %.
-    expected_micro_f1: float | None  # On complete labels: out of fold, corrected for c.
-    expected_micro_f1_interval: Sequence[float] | None  # Of 90 %, by the sampling of instances and the interval of c.
-    seconds: float  # Of all steps.
-    warnings: list[str]  # What to know before this is used; the same lines are on standard error.
-    cluster: ClusterWork | None = None
-    acceptance: Outcome | None = field(default=None, metadata=INLINE)  # With --accept-on.
-
-
 _DEFAULTS = Options()
+# What a history has of a report, in this order; see `_line`.
+_IN_HISTORY = (
+    *("instances", "features", "labels", "annotations", "c", "c_estimated", "c_interval"),
+    *("expected_micro_f1", "expected_micro_f1_interval", "seconds", "warnings"),
+)
 
 
 def train(
@@ -110,10 +91,12 @@ def train(
     written).
     """
     _refuse_files(sources, target, options, oof, history, acceptance)
-    with nullcontext() if history is None else with_failures(history, _names(target, sources)):
+    if history is None:
+        return _trained(sources, target, options, on, oof, acceptance, run)
+    names = {"time": provenance.now(), "model": str(target), "file": without_secrets(str(sources.file))}
+    with with_failures(history, names):
         report = _trained(sources, target, options, on, oof, acceptance, run)
-    if history is not None:
-        append(history, as_json(_line(report, sources)))
+    append(history, names | {"time": provenance.now()} | _line(report))
     return report
 
 
@@ -152,14 +135,30 @@ def _trained(
             model = data.assembled(fitted, options, run, files)
             if gate is None:
                 save(model)
-        report = _report(model, target, data, fitted, seconds)
-        report = replace(report, cluster=data.work())
-        if gate is not None:
-            outcome = gate.test(model, data.counts(fitted).true_per_instance)
-            spent, warnings = report.seconds | {Step.TEST: seconds[Step.TEST]}, (*report.warnings, *outcome.warnings)
-            report = replace(report, warnings=warnings, seconds=spent, peak_bytes=peak_bytes(), acceptance=outcome)
-            if outcome.accepted:
-                gate.replace_present(save, model)
+        outcome = None if gate is None else gate.test(model, data.counts(fitted).true_per_instance)
+        thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
+        shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
+        steps = (Step.WRITE, Step.TEST)
+        report = TrainingReport(
+            model=target,
+            instances=len(data),
+            features=len(model.occurring.indices),
+            labels=len(data.ids),
+            labels_never_annotated=len(data.never_annotated) or None,
+            review=data.review,
+            findings=fitted.findings,
+            c_assumption=fitted.estimates.assumption,
+            threshold=shared,
+            thresholds=thresholds if shared is None else None,
+            seconds={Step.READ: seconds[Step.READ], **fitted.seconds, **{s: seconds[s] for s in steps if s in seconds}},
+            peak_bytes=peak_bytes(),
+            annotations=int(data.annotations.sum()),
+            warnings=(*fitted.warnings, *(() if outcome is None else outcome.warnings)),
+            cluster=data.work(),
+            acceptance=outcome,
+        )
+        if gate is not None and report.acceptance is not None and report.acceptance.accepted:
+            gate.replace_present(save, model)
     return report
 
 
@@ -189,46 +188,13 @@ def _refuse_files(
         refuse_unappendable(history)
 
 
-def _report(
-    model: TrainedModel, target: Path, data: AnnotatedData, fitted: Fitted, seconds: dict[str, float]
-) -> TrainingReport:
-    thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
-    shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
-    return TrainingReport(
-        model=target,
-        instances=len(data),
-        features=len(model.occurring.indices),
-        labels=len(data.ids),
-        labels_never_annotated=len(data.never_annotated) or None,
-        review=data.review,
-        findings=fitted.findings,
-        c_assumption=fitted.estimates.assumption,
-        threshold=shared,
-        thresholds=thresholds if shared is None else None,
-        seconds={Step.READ: seconds[Step.READ], **fitted.seconds, Step.WRITE: seconds[Step.WRITE]},
-        peak_bytes=peak_bytes(),
-        annotations=int(data.annotations.sum()),
-        warnings=fitted.warnings,
-    )
-
-
-def _names(target: Path, sources: Sources) -> dict[str, Any]:
-    return {"time": provenance.now(), "model": target, "file": without_secrets(str(sources.file))}
-
-
-def _line(report: TrainingReport, sources: Sources) -> HistoryLine:
-    c = report.findings.get("c")
-    shared = ("instances", "features", "labels", "annotations", "cluster", "acceptance")
-    found = ("c_estimated", "c_interval", "expected_micro_f1", "expected_micro_f1_interval")
-    values: dict[str, Any] = {name: getattr(report, name) for name in shared}
-    values |= {name: report.findings.get(name) for name in found}
-    return HistoryLine(
-        **_names(report.model, sources),
-        c=float(np.mean(c)) if isinstance(c, list) else c,
-        seconds=round(sum(report.seconds.values()), 3),
-        warnings=list(report.warnings),
-        **values,
-    )
+def _line(report: TrainingReport) -> dict[str, Any]:
+    """Return what a history has of a training beside its names; c is the mean over labels, seconds are of all steps."""
+    values, c = as_json(report), report.findings.get("c")
+    values |= {"annotations": report.annotations, "c": float(np.mean(c)) if isinstance(c, list) else c}
+    values["seconds"] = round(sum(report.seconds.values()), 3)
+    line = {name: values.get(name) for name in _IN_HISTORY} | values.get("acceptance", {})
+    return line | ({"cluster": values["cluster"]} if "cluster" in values else {})
 
 
 def command(
