@@ -25,6 +25,7 @@ nitpicky = True  # a reference that leads nowhere is a warning, and warnings are
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+suppress_warnings = ["toc.not_included"]  # docs/choices is outside the navigation
 highlight_language = "none"
 smartquotes = False  # which would make one dash of the two before an option
 default_role = "code"  # single backticks in docstrings and help texts
@@ -108,6 +109,11 @@ def visit_math(self, node: nodes.Node) -> None:
     raise nodes.SkipNode
 
 
+def link_to_gallery(_app, _docname: str, source: list[str]) -> None:
+    """Lead links to scripts of the gallery, which is what they are in the repository, to their pages."""
+    source[0] = re.sub(r"\]\([./]*examples/gallery/(\w+)\.py\)", r"](/gallery/\1.rst)", source[0])
+
+
 class Modules(Directive):
     """List the modules of a package, each with the first sentence of its docstring."""
 
@@ -132,6 +138,7 @@ def setup(app) -> None:
     app.add_directive("house", House)
     app.add_directive("modules", Modules)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
+    app.connect("source-read", link_to_gallery)
     app.connect("sphinx-click-process-description", as_literal_blocks)
     app.connect("sphinx-click-process-options", escape_bars)
     app.connect("doctree-resolved", as_manual)
