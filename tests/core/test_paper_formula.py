@@ -1,4 +1,4 @@
-"""What docs/paper-claims.md says of the formulas that the paper prints."""
+"""What docs/paper.md says of the formulas that the paper prints."""
 
 import numpy as np
 from numpy.testing import assert_allclose
