@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.data.debian_packages import packages
 
-PAGES = [ROOT / page for page in ("README.md", "docs/index.md", "docs/guide/engineer.md")]
+PAGES = [ROOT / page for page in ("README.md", "docs/guide/engineer.md")]
 BLOCKS = [dedent(block) for page in PAGES for block in re.findall(r"(?:^    .*\n)+", page.read_text(), re.MULTILINE)]
 NEWS = "1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30
 OTHER_NEWS = "3 1:1\n4 2:1\n3,4 1:1 2:1\n" * 30
@@ -143,14 +143,6 @@ def test_cron_with_a_log_mails_the_error_of_a_failure(shell, tmp_path):
     assert error["level"] == "error"
     assert error["message"].startswith("news.svm:1: label 'sports' ")
     assert (tmp_path / "train.log").read_text().endswith(result.stdout)
-
-
-@pytest.mark.slow  # trainings in processes, with default options
-def test_the_five_commands(shell, tmp_path):
-    (tmp_path / "data").symlink_to(ROOT / "data")
-    result = shell("sh", "-e", "-c", recipe("mpu estimate-c", "mpu evaluate"))
-    assert result.returncode == 0
-    assert float(re.search(r"^micro_f1 +(\S+)$", result.stdout, re.MULTILINE).group(1)) > 0.88
 
 
 # The guides: half a dozen commands each, in processes, with default options.

@@ -18,7 +18,7 @@ HELD_OUT = "1,2 1:1 2:1\n2 2:1\n1 1:1\n" * 30  # no copy of NEWS
 QUICK = "--levels 1 --c 0.9 --cost 30 --epochs 5"
 
 
-@pytest.mark.slow  # the recipe is that of the README, which tests/test_recipes.py runs
+@pytest.mark.slow  # the recipe is that of the guide, which tests/test_recipes.py runs
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_makes_exactly_what_must_be_made_again(shell, place):
     shutil.copy(EXAMPLES / "Makefile", place)
@@ -62,9 +62,9 @@ def test_make_goes_on_with_the_present_model_where_the_new_one_is_worse(shell, p
     assert made() == []  # it is not trained again
 
 
-def test_the_makefile_is_that_of_the_readme():
+def test_the_makefile_is_that_of_the_guide():
     recipe = [line for line in (EXAMPLES / "Makefile").read_text().splitlines() if not line.startswith("#")]
-    indented = [line.removeprefix("    ") for line in (ROOT / "README.md").read_text().splitlines()]
+    indented = [line.removeprefix("    ") for line in (ROOT / "docs" / "guide" / "engineer.md").read_text().splitlines()]
     assert "\n".join(recipe) in "\n".join(indented)
 
 
