@@ -16,7 +16,7 @@ from tests.serve.conftest import serving
 PAGE = ROOT / "docs" / "reports.md"
 # Fields whose own fields have names of their own: options of a training, steps, packages, languages.
 OPEN = {
-    *("languages", "seconds", "options", "origin.options", "origin.versions", "trainings[]", "evaluated[]"),
+    *("languages", "seconds", "options", "origin.options", "origin.versions", "evaluated[]"),
     *("frequency", "missing", "predictions[].scores"),
 }
 # Fields that need a cluster, several files, or labels with URIs.
@@ -65,7 +65,6 @@ def printed(run, tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
         lines = Path("history.jsonl").read_text().splitlines()
         found["history"] = [json.loads(line) for line in lines[::-1]]
         found["info"] = [asked("info", "notes.mpu"), asked("info", "m.mpu", "--label", "Art")]
-        found["info --history"] = [asked("info", "--history", "history.jsonl")]
         found["suggest"] = [asked("suggest", "notes.svm", "-o", "missing.tsv", "--top", 2, "-q")]
         _decide("missing.tsv", "decided.tsv")
         Path("decided.tsv").write_text(Path("decided.tsv").read_text().replace("yes", "no", 1))
