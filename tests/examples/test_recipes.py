@@ -64,7 +64,8 @@ def test_make_goes_on_with_the_present_model_where_the_new_one_is_worse(shell, p
 
 def test_the_makefile_is_that_of_the_guide():
     recipe = [line for line in (EXAMPLES / "Makefile").read_text().splitlines() if not line.startswith("#")]
-    indented = [line.removeprefix("    ") for line in (ROOT / "docs" / "guide" / "engineer.md").read_text().splitlines()]
+    page = (ROOT / "docs" / "guide" / "engineer.md").read_text()
+    indented = [line.removeprefix("    ") for line in page.splitlines()]
     assert "\n".join(recipe) in "\n".join(indented)
 
 
