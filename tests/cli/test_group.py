@@ -1,24 +1,19 @@
-import importlib.metadata
 import json
 import re
-import runpy
 import subprocess
 import sys
-import tomllib
-from unittest.mock import Mock
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from mpu_cli import __version__, version
+from mpu_cli import __version__
 from mpu_cli.cli import COMMANDS as SUMMARIES
 from mpu_cli.cli import CleanErrors, messages, mpu
 from mpu_cli.cli.options import run_options
 from mpu_cli.cli.printing import print_json, print_table
 from mpu_cli.cli.progress import progress
 from mpu_cli.errors import InputError, MpuError
-from tests.conftest import ROOT
 
 COMMANDS = sorted(mpu.commands)
 HEAVY = {"jinja2", "numpy", "scipy", "sklearn", "joblib", "numba"}
@@ -174,13 +169,6 @@ def test_help_imports_nothing_heavy():
 def test_version(run):
     for option in ("--version", "-V"):
         assert run(option).stdout == f"mpu, version {__version__}\n"
-
-
-def test_a_copy_that_was_never_installed_has_a_version_too(monkeypatch):
-    monkeypatch.setattr(importlib.metadata, "distribution", Mock(side_effect=importlib.metadata.PackageNotFoundError))
-    assert runpy.run_path(version.__file__)["__version__"] == "0.1.dev0"
-    scm = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools_scm"]
-    assert scm["fallback_version"] == "0.1.dev0"  # of a build without git
 
 
 def test_help_is_a_command_too(run):
