@@ -109,9 +109,10 @@ def visit_math(self, node: nodes.Node) -> None:
     raise nodes.SkipNode
 
 
-def link_to_gallery(_app, _docname: str, source: list[str]) -> None:
-    """Lead links to scripts of the gallery, which is what they are in the repository, to their pages."""
-    source[0] = re.sub(r"\]\([./]*examples/gallery/(\w+)\.py\)", r"](/gallery/\1.rst)", source[0])
+def for_the_site(_app, _docname: str, source: list[str]) -> None:
+    """Lead links to scripts of the gallery to their pages, and read directives in comments, which GitHub leaves out."""
+    text = re.sub(r"\]\([./]*examples/gallery/(\w+)\.py\)", r"](/gallery/\1.rst)", source[0])
+    source[0] = re.sub(r"<!-- (\{.+?)\s*-->", r"```\1\n```", text, flags=re.DOTALL)
 
 
 class Modules(Directive):
@@ -138,7 +139,7 @@ def setup(app) -> None:
     app.add_directive("house", House)
     app.add_directive("modules", Modules)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
-    app.connect("source-read", link_to_gallery)
+    app.connect("source-read", for_the_site)
     app.connect("sphinx-click-process-description", as_literal_blocks)
     app.connect("sphinx-click-process-options", escape_bars)
     app.connect("doctree-resolved", as_manual)

@@ -164,8 +164,12 @@ def documented(text: str) -> set[str]:
 
 
 def example(report: dict[str, Any]) -> str:
-    """Return a report as the page shows it: a line for each field."""
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in report.items())
+    """Return a report as the page shows it: a line for each field; of fields with names of their own, the first two."""
+    shown = {
+        name: dict(list(value.items())[:2]) if name in OPEN and isinstance(value, dict) else value
+        for name, value in report.items()
+    }
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in shown.items())
     return f"```json\n{{\n{lines}\n}}\n```"
 
 
