@@ -42,12 +42,13 @@ from mpu_cli.runtime.options import (
     PROPENSITY_A,
     PROPENSITY_B,
 )
+from mpu_cli.runtime.progress import Bytes
 from mpu_cli.runtime.report import HIDDEN, INLINE
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks, read
-from mpu_cli.svmlight.streams import Source, as_one, refuse_unreadable
+from mpu_cli.svmlight.streams import Source, as_one, bytes_of, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars
 
 _log = logging.getLogger(__name__)
@@ -531,14 +532,16 @@ def command(
 
     least = threshold if is_set("threshold") else None
     wanted = Metrics(names=names, c=c, naming=naming, ks=ks, threshold=least, reviewed=reviewed, **details)
+    sizes = [bytes_of(as_one([*truths, name])) for name in predictions]
+    counted_by = None if None in sizes else Bytes(sum(size or 0 for size in sizes))
     if several:
-        with counting("evaluating", noun="instance") as count:
+        with counting("evaluating", counted_by, "instance") as count:
             compared = evaluate_several(truth, predictions, wanted, reading=reading, run=run, count=count)
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
         show(compared, as_json, print_comparison)
         return
-    with counting("evaluating", noun="instance") as count:
+    with counting("evaluating", counted_by, "instance") as count:
         propensities = read_propensities(training, frequencies, propensity_a, propensity_b, reading, run)
         wanted = replace(wanted, propensities=propensities)
         report = evaluate(truth, predictions[0], wanted, reading=reading, run=run, count=count)

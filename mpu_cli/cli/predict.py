@@ -33,7 +33,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
-from mpu_cli.svmlight.streams import as_one, compression_named, open_output, refuse_unreadable
+from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, open_output, refuse_unreadable
 from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
 from mpu_cli.text.records import format_of
 from mpu_cli.text.sidecars import refuse_other_vectorizer
@@ -343,7 +343,7 @@ def command(
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
     counts = PredictionReport()
-    progress = (None, "instance") if on is None else (len(names), "file")
+    progress = (bytes_of(as_one(names)), "instance") if on is None else (len(names), "file")
     with (
         making(Path(output), in_out.values()) if into_folder else nullcontext(),
         nullcontext(lambda _: None) if to_terminal else counting("predicting", *progress) as count,

@@ -5,9 +5,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from mpu_cli.cli import messages
+from mpu_cli.runtime.files import reads_counted
+from mpu_cli.runtime.progress import Bytes
 from mpu_cli.runtime.steps import Step
 
 _STEPS = {str(step): step for step in Step}
@@ -18,6 +20,10 @@ _WITH_TOTAL = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left"
 _WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {elapsed}"
 _TIME_ALONE = "{desc}: {elapsed}"
 _drawing = threading.Lock()  # one bar at a time: the outer one of two
+
+
+# The steps of the command, in their order, as far as its options tell; others may come between them.
+planned: list[str] = []
 
 
 def name_of(step: str) -> str:
@@ -41,7 +47,8 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
         done += 1
         count(1)
 
-    with counting(name_of(step), ticks, _STEPS[step].unit if step in _STEPS else "step") as count:
+    number = f"step {planned.index(step) + 1} of {len(planned)}, " if step in planned else ""
+    with counting(number + name_of(step), ticks, _STEPS[step].unit if step in _STEPS else "step") as count:
         yield tick
     if not messages.on_terminal():
         messages.finished(name_of(step), done, time.monotonic() - start)
@@ -51,7 +58,7 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
 def counting(name: str, total: int | None = None, noun: str = "step") -> Iterator[Callable[[int], None]]:
     """Show a count of finished work on a terminal.
 
-    `total`: amount of work; None: unknown.
+    `total`: amount of work; where it is `Bytes`, the work is to read so many from files; None: unknown.
     `noun`: unit of the count without a total, in the singular.
     Yields: call it with the amount of newly finished work.
     """
@@ -69,6 +76,7 @@ def counting(name: str, total: int | None = None, noun: str = "step") -> Iterato
         delay=_SECONDS_BEFORE_A_BAR,
         dynamic_ncols=True,
         miniters=0,
+        smoothing=0,  # the time left is by the mean speed
         bar_format=_WITH_TOTAL if total else _TIME_ALONE,
     )
     end = threading.Event()
@@ -76,6 +84,8 @@ def counting(name: str, total: int | None = None, noun: str = "step") -> Iterato
     def count(by: int) -> None:
         if not total:
             bar.bar_format = _WITHOUT_TOTAL
+        elif bar.n + by > bar.total:  # it was an estimate
+            bar.total = bar.n + by
         bar.update(by)
 
     def draw() -> None:  # since the time changes without any count
@@ -86,7 +96,8 @@ def counting(name: str, total: int | None = None, noun: str = "step") -> Iterato
     drawing = threading.Thread(target=draw, daemon=True)
     drawing.start()
     try:
-        yield count
+        with reads_counted(count) if isinstance(total, Bytes) else nullcontext():
+            yield (lambda _: None) if isinstance(total, Bytes) else count
     finally:
         end.set()
         drawing.join()

@@ -25,7 +25,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import Counted, open_output
+from mpu_cli.svmlight.streams import Counted, bytes_of, open_output
 from mpu_cli.text.fields import value_of
 from mpu_cli.text.records import Bad, Fields, format_of, open_records, read_rows_and_records
 from mpu_cli.text.sidecars import Sidecars, made_with
@@ -158,7 +158,7 @@ def command(
     if link is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
         raise click.UsageError("--link begins with https:// or http://, and has {id} in it.")
     refuse_overlaps(inputs | {"--labels": naming.file}, {"--output": output})
-    with run.step(Step.READ):
+    with run.step(Step.READ, bytes_of(source)):
         sidecars = Sidecars(source)
         data = read(source, reading, run, contents=sidecars.contents)
         of_features = checksum(data.features)

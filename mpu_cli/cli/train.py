@@ -10,13 +10,13 @@ import numpy as np
 
 from mpu_cli import bundle
 from mpu_cli.bundle import provenance
+from mpu_cli.cli import progress
 from mpu_cli.cli.gate import Gate, Outcome
 from mpu_cli.cli.history import append, refuse_unappendable, with_failures
 from mpu_cli.cli.messages import detail, is_quiet
 from mpu_cli.cli.options.train import Acceptance
 from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import give, print_report
-from mpu_cli.cli.progress import name_of
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, Options
@@ -221,8 +221,11 @@ def command(
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if on is not None:
         _refuse_on_cluster(sources, oof, learning)
+    chosen = [Step.ESTIMATE_C] * (learning.c is None) + [Step.CHOOSE_C] * (learning.cost is None)
+    levels = [f"level {k}{what}" for k in range(learning.levels or 2) for what in ("", ", out of fold")]
+    progress.planned[:] = [Step.READ, *chosen, *levels, Step.THRESHOLDS, Step.WRITE]
     done = train(sources, output, learning, on=on, oof=oof, history=history, acceptance=acceptance, run=run)
-    seconds = {name_of(step): value for step, value in done.seconds.items()}
+    seconds = {progress.name_of(step): value for step, value in done.seconds.items()}
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
     give(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)
     if done.acceptance is not None and not done.acceptance.accepted:

@@ -32,7 +32,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, open_output, read_twice
+from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, bytes_of, open_output, read_twice
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
@@ -150,7 +150,7 @@ def vectorize(
         _log.info(f"{shown(labels)}: {counted(len(names.of_several), 'name')} of several labels, kept apart by number")
     n_numbered = len(names if vectorization is None else vectorization.labels)
     fields = source.fields(default if vectorization is None else vectorization.fields)
-    reader = _Reader(source, form, fields)
+    reader, size = _Reader(source, form, fields), bytes_of(source.file)
     with ExitStack() as stack:
         opened_records = partial(open_records, most=source.max_line_bytes)
         open_first, open_again = stack.enter_context(read_twice(source.file, opened_records))
@@ -162,11 +162,11 @@ def vectorize(
             if vectorization is None:
                 options, opened = options or TextOptions(), open_first
                 if options.stem is None and options.analyzer == "word":
-                    with run.step(Step.FIND_LANGUAGES), open_first() as stream:
+                    with run.step(Step.FIND_LANGUAGES, size), open_first() as stream:
                         several = of_collection(languages_of(record.text for record in reader.records(stream)))
                     options = replace(options, stem=",".join(several)) if len(several) > 1 else options
                     first, opened = reader.content, open_again
-                with run.step(Step.READ_TEXTS), opened() as stream:
+                with run.step(Step.READ_TEXTS, size), opened() as stream:
                     vectorization = _fit(reader, stream, options, names)
                 if first not in (None, reader.content):
                     raise InputError(str(source.file), None, _CHANGED)
@@ -174,9 +174,9 @@ def vectorize(
             else:
                 open_again = open_first
             writer = VectorWriter(out, work, vectorization, n_numbered)
-            with run.step(Step.WRITE_VECTORS) as tick, open_again() as stream:
+            with run.step(Step.WRITE_VECTORS, size), open_again() as stream:
                 for _ in writer.write(reader.records(stream)):
-                    tick()
+                    pass
             if first not in (None, reader.content):
                 raise InputError(str(source.file), None, _CHANGED)
             if work is not None:

@@ -55,6 +55,7 @@ SELECTION_SIZE = 8_000
 PRUNING_SIZE = 2_000
 # A change that gains less than this is noise, and not worth another round of training.
 WORTHWHILE = 5e-4
+_USUAL_SETTINGS = 7  # that a climb tries
 # Micro-F1 that dropping weights may cost, by the estimate: the next smaller cut leaves several times as many.
 _COST_OF_PRUNING = 1e-3
 # Below which weights are dropped, for instances of unit length.
@@ -333,10 +334,10 @@ def choose_hyper_parameters(
     settings = starting(loss)
     held_out, f1, prune = None, None, None
     if sample is not None and free:
-        with run.step("choose C" if "cost" in free else "choose prior") as tick:
-            starts = [settings]
-            if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
-                starts += [starting(other) for other in LOSSES if other != loss]
+        starts = [settings]
+        if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
+            starts += [starting(other) for other in LOSSES if other != loss]
+        with run.step("choose C" if "cost" in free else "choose prior", _USUAL_SETTINGS * len(starts)) as tick:
             # Most of many labels have too few annotations to count the F1 of each.
             trial = _trial(sample, rates, SELECTION_SIZE)
             choice = _choose(trial, starts, free, PU_F1 if many else options.threshold, run, tick)

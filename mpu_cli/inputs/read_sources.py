@@ -18,7 +18,7 @@ from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import is_comment
 from mpu_cli.svmlight.header import Top
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import open_input
+from mpu_cli.svmlight.streams import bytes_of, open_input
 from mpu_cli.text.sidecars import Sidecars, from_one
 from mpu_cli.text.stored import Stored
 
@@ -32,7 +32,7 @@ def training_set(sources: Sources, run: Run, is_for_model: bool = True, is_read_
     Raises InputError (a file cannot be read, no instance has a label, or a review or the names beside the data do not
     fit them).
     """
-    with run.step(Step.READ):
+    with run.step(Step.READ, bytes_of(sources.file)):
         sidecars = Sidecars(sources.file)
         if is_read_again:
             sidecars.contents.setdefault(str(sources.file))

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, OverlapError, TargetError, shown
 from mpu_cli.runtime import signals
@@ -147,13 +147,27 @@ def _lies_in(path: str, directory: str) -> bool:
 class ReadFile(io.FileIO):
     """A file for reading, or standard input, without a buffer. Its errors name it."""
 
+    count: ClassVar[Callable[[int], None]] = staticmethod(lambda _: None)  # given how many bytes are read
+
     def readinto(self, buffer: Any, /) -> int | None:
         """Read as the file does; InputError where this fails."""
         try:
-            return super().readinto(buffer)
+            n_bytes = super().readinto(buffer)
         except OSError as error:
             name = str(self.name or STANDARD_STREAM)
             raise InputError(name, None, f"cannot be read: {error.strerror}") from error
+        ReadFile.count(n_bytes or 0)
+        return n_bytes
+
+
+@contextmanager
+def reads_counted(count: Callable[[int], None]) -> Iterator[None]:
+    """Call a function with the number of bytes whenever a `ReadFile` is read from, which may be compressed ones."""
+    before, ReadFile.count = ReadFile.count, staticmethod(count)
+    try:
+        yield
+    finally:
+        ReadFile.count = before
 
 
 def open_regular(path: Path) -> io.FileIO:

@@ -9,6 +9,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 Observer = Callable[[str, int | None], AbstractContextManager[Callable[[], None]]]
 
 
+class Bytes(int):
+    """A number of ticks of a step that reads so many bytes from files, by which it is counted."""
+
+
 def no_observer(step: str, ticks: int | None) -> AbstractContextManager[Callable[[], None]]:
     """Show no progress."""
     return nullcontext(lambda: None)

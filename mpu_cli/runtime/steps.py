@@ -41,4 +41,4 @@ class Step(StrEnum):
     WRITE = "write", "writing the model"
     FIND_LANGUAGES = "find languages", "finding the languages"
     READ_TEXTS = "read texts", "reading texts"
-    WRITE_VECTORS = "write vectors", "writing vectors", "batch"
+    WRITE_VECTORS = "write vectors", "writing vectors"

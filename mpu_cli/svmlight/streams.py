@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Protocol
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
 from mpu_cli.runtime.files import ReadFile, replacing
+from mpu_cli.runtime.progress import Bytes
 from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
 
 
@@ -129,6 +130,12 @@ def size_of(source: str | Path) -> int | None:
     if is_url(source):
         return size_at(str(source))
     return Path(source).stat().st_size if Path(source).is_file() else None
+
+
+def bytes_of(source: Source) -> Bytes | None:
+    """Return how many bytes are read from files, as progress counts them; None where one has no size before that."""
+    files = [Path(file) for file in files_of(source)]
+    return Bytes(sum(file.stat().st_size for file in files)) if all(map(Path.is_file, files)) else None
 
 
 @contextmanager

@@ -43,6 +43,19 @@ SLOW_TICKS = """if True:
     main()"""
 
 
+SLOW_READS = """if True:
+    import time
+    from mpu_cli.__main__ import main
+    from mpu_cli.runtime.files import ReadFile
+
+    def slowly(file, buffer, read=ReadFile.readinto):
+        time.sleep(1)
+        return read(file, buffer)
+
+    ReadFile.readinto = slowly
+    main()"""
+
+
 def write(folder: Path) -> Path:
     path = folder / "small.svm"
     path.write_text("".join(f"1 1:1 {i}:1\n2 2:1 {i}:1\n1,2 1:1 2:1 {i}:1\n" for i in range(3, 33)))
@@ -78,6 +91,11 @@ def test_a_bar_of_known_length_has_the_time_left(small):
     session = on_terminal(["estimate-c", small, *ALONE], code=SLOW_TICKS)
     assert re.search(r"predicting out of fold: +\d+%\|.*\| 00:0\d, .* left", session.written)
     assert session.screen[0].startswith("label frequency c")
+
+
+def test_reading_is_counted_in_bytes_as_one_of_some_steps(small):
+    session = on_terminal(["train", small, *QUICK, *ALONE], code=SLOW_READS)
+    assert re.search(r"step 1 of \d, reading data: +100%\|", session.written)
 
 
 def test_warnings_stay_on_a_screen_of_their_own_lines(run, small, tmp_path):
