@@ -18,7 +18,7 @@ from mpu_cli.experiment.removal import LabelDraw, rows_of
 from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, plain_labels
 from mpu_cli.svmlight.header import Top
 from mpu_cli.svmlight.reader import iter_stream
 from mpu_cli.svmlight.streams import Counted, Readable, Writable, blocks, open_output, read_twice, refuse_unwritable
@@ -138,7 +138,7 @@ def corrupt(
     run: Run = DEFAULT_RUN,
     reading: Reading = DEFAULT_READING,
 ) -> CorruptionReport:
-    """Copy a file without a share of its labels. Every other byte stays the same.
+    """Copy a file without a share of its labels. Every other byte stays the same; labels become `plain_labels`.
 
     The file is read twice, once to check every line and to count, once to copy, in constant memory. Input that cannot
     be read twice (standard input, a pipe) is stored in a temporary file in between. The result depends only on the
@@ -198,12 +198,15 @@ def _copy(
     top = Top()
     for first_line, block in blocks(stream, source, reading.max_line_bytes):
         start = top.end_in(block, first_line)
-        lines = block[start:]
+        lines = plain_labels(block[start:])
         spans = find_labels(lines)
         try:
             labels = spans.numbers(lines)
         except (ValueError, OverflowError):
             raise _changed(source) from None
+        if (again := spans.repeated(labels)).any():
+            lines, labels = without_labels(lines, spans, again), labels[~again]
+            spans = find_labels(lines)
         removed = draw(labels, spans.sizes)
         out.write(block[:start])
         out.write(without_labels(lines, spans, removed))

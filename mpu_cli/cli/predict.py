@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,7 @@ def predict(
         refuse_other_vectorizer(source, model.packed_vectorizer)
         ids = Ids(source) if output.form in RECORD_FORMS else None
         contents = None if ids is None else ids.sidecars.contents
+        reading = replace(reading, labels=False)
         chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
 
     def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, PredictionReport]:

@@ -39,7 +39,7 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
-from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
+from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading, plain_labels
 from mpu_cli.svmlight.header import Top
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, blocks, open_input, open_output, refuse_unwritable
 from mpu_cli.svmlight.writer import LabelSpans, find_labels, with_labels, without_labels
@@ -189,6 +189,7 @@ def write_filled(
             decisions.write(stack.enter_context(open_output(beside)), decisions.Lines(rows, labels), of=source)
         again = Counted(stream)
         for header, lines in _lines(again, str(source), reading):
+            lines = plain_labels(lines)
             spans = find_labels(lines)
             of_block = found.annotated[copied : copied + len(spans.sizes)]
             lines = without_labels(lines, spans, ~_in_order(lines, spans, of_block, found.ids))

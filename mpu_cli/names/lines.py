@@ -15,12 +15,11 @@ from itertools import count
 from pathlib import Path
 
 from mpu_cli.errors import InputError, one_line
-from mpu_cli.svmlight.signatures import problem_of
-from mpu_cli.svmlight.streams import ReadableLines, is_compressed, open_input
+from mpu_cli.svmlight.formats import problem_of
+from mpu_cli.svmlight.streams import ReadableLines, is_plain, open_input
 
 NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
 _BOM = "\ufeff"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LINE_BYTES = (1 << 23) - 1
 _MOST_EXPANSION = 250  # no text of people does
 
@@ -29,7 +28,7 @@ _MOST_EXPANSION = 250  # no text of people does
 def open_side(source: str | Path) -> Iterator[ReadableLines]:
     """Open a file that is read whole, as `open_input`; InputError where little data expand to fill the memory."""
     with open_input(source) as stream:
-        if is_compressed(source) and Path(source).is_file():
+        if not is_plain(stream) and Path(source).is_file():
             yield _Expanded(stream, str(source), max(_LINE_BYTES, _MOST_EXPANSION * Path(source).stat().st_size))
         else:
             yield stream
@@ -89,16 +88,16 @@ def decoded_lines(stream: ReadableLines, source: str, limit: int) -> Iterator[st
 
     Bytes that are not UTF-8 become surrogates (`is_utf8`).
 
-    Raises InputError (it is UTF-16, compressed or an archive).
+    Raises InputError (it is of a format that no command reads, by its first line that is not empty).
     """
+    is_top = True
     for number in count(1):
         raw = stream.readline(limit + len(b"\r\n"))
         if not raw:
             return
-        if number == 1 and raw.startswith(_UTF16):
-            raise InputError(source, 1, "this is UTF-16 text; save the file as UTF-8")
-        if number == 1 and (problem := problem_of(raw)):
-            raise InputError(source, 1, problem)
+        if is_top and (problem := problem_of(raw)):
+            raise InputError(source, number, problem)
+        is_top = is_top and raw.isspace()
         if len(raw) > limit and len(raw.rstrip(b"\r\n")) > limit:
             yield None
             while raw and not raw.endswith(b"\n"):

@@ -47,7 +47,6 @@ Names = dict[int, tuple[str, ...]]
 _MOST_NAMES = 10**7
 # How some of the first lines of Turtle, RDF/XML and N-Triples begin.
 _RDF = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:PREFIX|BASE)\s+\S*\s*<|<\?xml|<rdf:RDF|<[^<>]+>\s+<[^<>]+>)")
-_HTML = re.compile(r"\s*<(?:!DOCTYPE\s+html|html|head|body)\b", re.IGNORECASE)
 _LOOKED_AT = 100
 _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
 
@@ -74,15 +73,13 @@ def parse_names(
     for place, line in enumerate(lines, 1):
         if place > _MOST_NAMES:
             raise InputError(source, None, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")
-        if place <= _LOOKED_AT and not is_ours:
-            refuse_html(line, source, place)
-            if _RDF.match(line):
-                raise InputError(
-                    source,
-                    place,
-                    "this is RDF, and not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt "
-                    "or .jsonld",
-                )
+        if place <= _LOOKED_AT and not is_ours and _RDF.match(line):
+            raise InputError(
+                source,
+                place,
+                "this is RDF, and not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or "
+                ".jsonld",
+            )
         if is_numbered is None and line.strip():
             is_numbered = not is_ours and bool(_NUMBERED.match(line))
         if not is_numbered:
@@ -99,13 +96,6 @@ def parse_names(
     if is_numbered is None:
         raise InputError(source, None, "there is no name in it; line k should name label k")
     return names, is_numbered
-
-
-def refuse_html(line: str, source: str, place: int) -> None:
-    """Raise InputError where a line begins a web page."""
-    if _HTML.match(line):
-        problem = "this is a web page (HTML), and no file of names or thesaurus; download the file that it links to"
-        raise InputError(source, place, problem)
 
 
 def _numbered(line: str, source: str, place: int) -> tuple[int, tuple[str, ...]]:

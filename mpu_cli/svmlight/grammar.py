@@ -7,22 +7,28 @@ A file consists of lines that end in LF or CRLF. The last line need not end in e
   input.
 - An instance is ``label[,label...] index:value ...``, separated by spaces or tabs. It has no labels if the line starts
   with a space, a tab or ``index:value``, or is empty.
-- A label consists of digits, is between 0 and 2^31 - 2, and occurs once in its line.
-- An index consists of digits, is between 0 and 2^31 - 2, and occurs once in its line. Any order is allowed.
+- A label consists of digits, and is between 0 and 2^31 - 2. A plus sign may precede it, a point and zeros may follow,
+  and blanks may be around commas (``+1``, ``1.0``, ``1, 2``): `plain_labels` leaves them out.
+- An index consists of digits, and is between 0 and 2^31 - 2. Any order is allowed.
 - A value is a decimal number (``1``, ``-0.5``, ``.5``, ``2.5e-3``), finite as float32.
 - With implicit values, an index without a colon has the value 1.
+- A label that occurs again in its line counts once, and so does an index with the same value. An index with another
+  value is an error, and so are labels such as ``0,1,1``, which are a vector and no list.
+- Where labels are not wanted, whatever else stands in their place (``-1``, ``?``, ``sport,arts``) is left out, if an
+  index follows.
 - A first line of three integers ``n d q`` is the header of an Extreme Classification Repository file: instances,
   features, labels. So is one of two, ``n q``, or ``n d`` of features alone. Comment lines may precede it. The file then
   has n instances, features from 0 to d - 1, and labels from 0 to q - 1.
-- A byte order mark, or a byte that is not printable ASCII, is an error except in a comment.
+- A byte order mark may begin the file. A byte that is not printable ASCII is an error except in a comment.
 - A line without its LF has at most 8 MiB, comments included; `Reading` can change this limit.
 """
 
 import re
 from dataclasses import dataclass
+from struct import pack, unpack
 from typing import NamedTuple
 
-from mpu_cli.svmlight.signatures import problem_of
+from mpu_cli.svmlight.formats import problem_of_line
 
 MAX_ID = 2**31 - 2
 MAX_LINE_BYTES = 1 << 23
@@ -31,8 +37,15 @@ FLOAT32_OVERFLOW = 2.0**128 - 2.0**103  # from here on, rounding to float32 give
 _HEADER = re.compile(rb"([0-9]{1,18})[ \t]+(?:([0-9]{1,18})[ \t]+)?([0-9]{1,18})[ \t]*\r?\n?")
 _NOT_TEXT = re.compile(rb"[^\t -~]")
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUOTED_BYTES = 40
+_LABEL = rb"\+?[0-9]++(?:\.0*+)?"
+_LABELS = re.compile(rb"^" + _LABEL + rb"(?:[ \t]*+,[ \t]*+" + _LABEL + rb")*+(?=[ \t\r\n#]|\Z)", re.MULTILINE)
+_WEIGHTED = rb"[^\s,#]++(?:,[0-9]++:[^\s,#]++)++"
+_NO_LABELS = re.compile(
+    rb"^(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*+|" + _WEIGHTED + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z))",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,7 @@ class Reading:
     # A longer line (without its LF) is an error, so that a file without newlines does not fill the memory
     max_line_bytes: int = MAX_LINE_BYTES
     scores: bool = False  # Whether ``index:value`` is the score of a label. This changes only the words of errors.
+    labels: bool = True  # Whether labels are wanted: otherwise what is no label in their place is not an error
 
 
 DEFAULT_READING = Reading()
@@ -98,69 +112,98 @@ class Instance(NamedTuple):
     values: list[float]
 
 
-def parse_line(line: bytes, implicit_values: bool = False, scores: bool = False) -> Instance:
+def plain_labels(text: bytes, reading: Reading = DEFAULT_READING) -> bytes:
+    """Return lines with labels of digits alone, or without what stands in the place of labels that are not wanted.
+
+    Examples
+    --------
+    >>> plain_labels(b"1, 2.0 3:0.5\\n+4 1:1")
+    b'1,2 3:0.5\\n4 1:1'
+    """
+    if not reading.labels:
+        return _NO_LABELS.sub(b"", text)
+    return _LABELS.sub(lambda match: b",".join(map(_digits, match[0].split(b","))), text)
+
+
+def _digits(label: bytes) -> bytes:
+    return label.strip().removeprefix(b"+").partition(b".")[0]
+
+
+def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
     """Parse the line of an instance, with or without its newline; it is not a comment line and not a header.
 
-    Options are as in `Reading`. LineError where the line breaks the grammar.
+    LineError where the line breaks the grammar.
     """
     text = line.removesuffix(b"\n").removesuffix(b"\r").partition(b"#")[0]
-    _check_text(text)
+    try:
+        return _parse(plain_labels(text, reading), reading.implicit_values, _SCORE if reading.scores else _FEATURE)
+    except LineError:
+        if problem := problem_of_line(line):
+            raise LineError(problem) from None
+        raise
+
+
+def _parse(text: bytes, implicit_values: bool, words: _Words) -> Instance:
+    if match := _NOT_TEXT.search(text):
+        raise LineError(f"byte 0x{match[0][0]:02x} at column {match.start() + 1} is not text; is this a LIBSVM file?")
     tokens = text.split()
-    words = _SCORE if scores else _FEATURE
     if not implicit_values and header_of(text) is not None:
         raise LineError(
             f"{_quote(tokens[1])} has no colon; if this line is the header of another file, give several FILEs, or "
             f"remove the line; if it is an instance, {words.colon_missing}"
         )
     labels = []
-    if tokens and text.startswith(tokens[0]) and b":" not in tokens[0]:
-        labels = _parse_labels(tokens.pop(0))
-    indices, values = [], []
+    if tokens and text.startswith(tokens[0]):
+        if re.fullmatch(_WEIGHTED, tokens[0]):
+            raise LineError(
+                f"{_quote(tokens[0])} has labels with weights; leave these out: "
+                "sed -E ':a; s/^([0-9,]+):[^, ]+/\\1/; ta'"
+            )
+        if b":" not in tokens[0]:
+            labels = _parse_labels(tokens.pop(0))
+    features: dict[int, float] = {}
     for token in tokens:
         index, value = _parse_feature(token, implicit_values, words)
-        indices.append(index)
-        values.append(value)
-    _check_unique(indices, words.index)
-    return Instance(labels, indices, values)
-
-
-def _check_text(text: bytes) -> None:
-    if text.startswith(_BYTE_ORDER_MARK):
-        raise LineError("a byte order mark is in the way; save the file as UTF-8 without one")
-    if problem := problem_of(text):
-        raise LineError(problem)
-    if match := _NOT_TEXT.search(text):
-        raise LineError(f"byte 0x{match[0][0]:02x} at column {match.start() + 1} is not text; is this a LIBSVM file?")
+        if _float32(features.setdefault(index, value)) != _float32(value):
+            raise LineError(f"{words.index} {index} has two values in this line; keep one")
+    return Instance(labels, list(features), list(features.values()))
 
 
 def _parse_labels(token: bytes) -> list[int]:
     labels = [_parse_label(part, token) for part in token.split(b",")]
-    _check_unique(labels, "label")
-    return labels
+    if len(set(labels)) < len(labels) and max(labels) <= 1:
+        raise LineError(
+            f"{_quote(token)} is no list of labels, but a vector of 0 and 1; docs/guide/formats.md has a command that "
+            "converts it"
+        )
+    return list(dict.fromkeys(labels))
 
 
 def _parse_label(part: bytes, token: bytes) -> int:
     if not part:
         raise LineError(f"label missing before or after a comma in {_quote(token)}; remove the comma")
-    return _parse_id(part, "label")
+    if part.startswith(b"-"):
+        raise LineError(f"label {_quote(part)} is negative; instances of no class have no label: sed 's/^-1//'")
+    is_name = re.search(rb"[A-Za-z]", part)
+    return _parse_id(part, "label", "; docs/guide/formats.md has a command that numbers labels" if is_name else "")
 
 
 def _parse_feature(token: bytes, implicit_values: bool, words: _Words) -> tuple[int, float]:
     index_text, colon, value_text = token.partition(b":")
     if index_text == b"qid":
-        raise LineError(f"{_quote(token)} is for ranking data; remove the query numbers")
+        raise LineError(f"{_quote(token)} is for ranking data; leave out the query numbers: sed 's/ qid:[^ ]*//'")
     if not colon and not implicit_values:
         raise LineError(
-            f"{_quote(token)} has no colon; write a line's labels with commas and no spaces between them, or "
+            f"{_quote(token)} has no colon; labels begin the line, with commas between them; if it is none, "
             f"{words.colon_missing}"
         )
     index = _parse_id(index_text, words.index)
     return index, _parse_value(value_text, index, words) if colon else 1.0
 
 
-def _parse_id(text: bytes, name: str) -> int:
+def _parse_id(text: bytes, name: str, advice: str = "") -> int:
     if not text.isdigit():
-        raise LineError(f"{name} {_quote(text)} is not a whole number from 0 up")
+        raise LineError(f"{name} {_quote(text)} is not a whole number from 0 up{advice}")
     digits = text.lstrip(b"0") or b"0"
     if len(digits) > len(str(MAX_ID)) or int(digits) > MAX_ID:
         raise LineError(f"{name} {_quote(text)} is beyond {MAX_ID}, the largest possible")
@@ -183,14 +226,8 @@ def _parse_value(text: bytes, index: int, words: _Words) -> float:
     return value
 
 
-def _check_unique(numbers: list[int], name: str) -> None:
-    if len(set(numbers)) == len(numbers):
-        return
-    seen = set()
-    for number in numbers:
-        if number in seen:
-            raise LineError(f"{name} {number} occurs twice in the line; keep one")
-        seen.add(number)
+def _float32(value: float) -> float:
+    return unpack("f", pack("f", value))[0]
 
 
 def _quote(token: bytes) -> str:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from mpu_cli.errors import InputError, counted
-from mpu_cli.svmlight.grammar import Header, Reading, header_of, is_comment
+from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, Header, Reading, header_of, is_comment
 
 
 class Extent(NamedTuple):
@@ -29,7 +29,7 @@ class Top:
         """
         if self.has_ended:
             return 0
-        start = 0
+        start = len(BYTE_ORDER_MARK) if first_line == 1 and block.startswith(BYTE_ORDER_MARK) else 0
         while is_comment(block[start : start + 1]):
             start = block.find(b"\n", start) + 1 or len(block)
         end = block.find(b"\n", start) + 1 or len(block)
@@ -57,7 +57,8 @@ class Top:
         elif header.features is None and not extent.labels:  # the features alone, with labels in another file
             numbers = [(extent.features, header.labels, "feature")]
         for found, announced, name in numbers:
-            if announced is not None and found > announced:
+            is_wanted = reading.labels or name == "feature"
+            if is_wanted and announced is not None and found > announced:
                 raise InputError(
                     source,
                     self._line,

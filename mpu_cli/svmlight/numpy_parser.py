@@ -105,7 +105,11 @@ class Rows(NamedTuple):
     values: np.ndarray
 
     def dataset(self) -> Dataset:
-        """Return the instances. Raise `UnusualError` if a label or an index occurs twice in one of them."""
+        """Return the instances, each label and index once.
+
+        Raise `UnusualError` if an index has two values in one of them, or label 0 or 1 is there twice: labels may be
+        a vector of 0 and 1.
+        """
         return Dataset(
             _csr(np.ones(len(self.labels), bool), self.labels, self.label_ends),
             _csr(self.values, self.indices, self.index_ends),
@@ -119,8 +123,11 @@ def _csr(data: np.ndarray, columns: np.ndarray, row_ends: np.ndarray) -> csr_arr
         rows = np.repeat(np.arange(len(row_ends)), np.diff(row_ends, prepend=0))
         order = np.lexsort((columns, rows))
         data, columns = data[order], columns[order]
-        if not _increasing(columns, inside):
+        again = np.flatnonzero((columns[1:] == columns[:-1]) & inside[1:]) + 1
+        if np.any(data[again] != data[again - 1]) or (data.dtype == bool and np.any(columns[again] <= 1)):
             raise UnusualError
+        data, columns = np.delete(data, again), np.delete(columns, again)
+        row_ends = row_ends - np.searchsorted(again, row_ends)
     indptr = np.concatenate(([0], row_ends)).astype(np.int32)
     shape = (len(row_ends), int(columns.max()) + 1 if len(columns) else 0)
     return csr_array((data, columns, indptr), shape=shape)

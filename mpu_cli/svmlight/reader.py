@@ -11,7 +11,9 @@ instances as their headers announce, and any at all?
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 from threading import Lock
@@ -24,7 +26,7 @@ from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight import numpy_parser
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
-from mpu_cli.svmlight.grammar import DEFAULT_READING, LineError, Reading, is_comment, parse_line
+from mpu_cli.svmlight.grammar import DEFAULT_READING, LineError, Reading, is_comment, parse_line, plain_labels
 from mpu_cli.svmlight.header import Extent, Top
 from mpu_cli.svmlight.numpy_parser import Rows, UnusualError
 from mpu_cli.svmlight.streams import (
@@ -38,6 +40,7 @@ from mpu_cli.svmlight.streams import (
     blocks,
     files_of,
     is_compressed,
+    is_plain,
     open_input,
     refuse_unreadable,
     size_of,
@@ -47,27 +50,22 @@ _parsing_by_line = Lock()  # as Python objects, a block takes about 50 times the
 
 
 def parse_block(
-    block: bytes,
-    first_line: int,
-    source: str,
-    implicit_values: bool = False,
-    scores: bool = False,
-    run: Run = DEFAULT_RUN,
+    block: bytes, first_line: int, source: str, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN
 ) -> Dataset:
     """Parse whole lines, without the header of the file: one row per instance, possibly none.
 
     The last line need not end in a newline. `first_line` is the number of the first one, from 1, and `source` the name
-    of the file, for errors; the others as in `Reading`. InputError where a line breaks the grammar.
+    of the file, for errors. InputError where a line breaks the grammar.
     """
-    try:
-        return run.choose(numpy_parser, "mpu_cli.svmlight.numba_parser").parse(block, implicit_values).dataset()
-    except UnusualError:
-        pass
+    parser = run.choose(numpy_parser, "mpu_cli.svmlight.numba_parser")
+    for text_of in (bytes, partial(plain_labels, reading=reading)):
+        with suppress(UnusualError):
+            return parser.parse(text_of(block), reading.implicit_values).dataset()
     with _parsing_by_line:
-        return _parse_by_line(block, first_line, source, implicit_values, scores).dataset()
+        return _parse_by_line(block, first_line, source, reading).dataset()
 
 
-def _parse_by_line(block: bytes, first_line: int, source: str, implicit_values: bool, scores: bool) -> Rows:
+def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading) -> Rows:
     lines = block.split(b"\n")
     if not lines[-1]:  # what follows the last newline is no line
         lines.pop()
@@ -76,7 +74,7 @@ def _parse_by_line(block: bytes, first_line: int, source: str, implicit_values: 
         if is_comment(line):
             continue
         try:
-            rows.append(parse_line(line, implicit_values, scores))
+            rows.append(parse_line(line, reading))
         except LineError as error:
             raise InputError(source, number, str(error)) from None
     labels, indices = [row.labels for row in rows], [row.indices for row in rows]
@@ -163,7 +161,7 @@ def iter_stream(
 
     def parse(numbered_block: tuple[int, bytes]) -> Dataset:
         first_line, block = numbered_block
-        return parse_block(block, first_line, source, reading.implicit_values, reading.scores, run)
+        return parse_block(block, first_line, source, reading, run)
 
     numbered_blocks = blocks(stream, source, reading.max_line_bytes, block_bytes)
     top = Top()
@@ -313,7 +311,7 @@ def _parts_of(path: str, most_bytes: int) -> Iterator[Part]:
         yield Part(path)
         return
     with open_input(path) as stream:
-        yield from _cut(cast(BinaryIO, stream), path, most_bytes)
+        yield from _cut(cast(BinaryIO, stream), path, most_bytes) if is_plain(stream) else [Part(path)]
 
 
 def _cut(file: BinaryIO, path: str, most_bytes: int) -> Iterator[Part]:

@@ -20,6 +20,7 @@ from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
 from mpu_cli.runtime.files import ReadFile, replacing
 from mpu_cli.runtime.progress import Bytes
 from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
+from mpu_cli.svmlight.formats import SIGNATURE_BYTES, compression_of, problem_of
 
 
 class Files(tuple[str, ...]):
@@ -119,6 +120,11 @@ def is_compressed(source: str | Path) -> bool:
     return file_name(source).suffix in _COMPRESSED
 
 
+def is_plain(stream: ReadableLines) -> bool:
+    """Whether a stream that `open_input` has opened gives the bytes of the file, which is not compressed."""
+    return isinstance(stream, BufferedReader) and not isinstance(stream.raw, _Decompressed)
+
+
 def compression_named(source: str | Path) -> str | None:
     """Return the suffix of a name if it is that of compressed data or archives, also of those that are not read."""
     suffix = file_name(source).suffix
@@ -140,26 +146,19 @@ def bytes_of(source: Source) -> Bytes | None:
 
 @contextmanager
 def open_input(source: str | Path) -> Iterator[ReadableLines]:
-    """Open a file for reading, decompressed if its suffix is ``.gz``, ``.bz2`` or ``.xz``.
+    """Open a file for reading, decompressed if its suffix is ``.gz``, ``.bz2`` or ``.xz``, or its content begins so.
 
-    `source`: a file, a URL, or ``-`` for standard input (never decompressed).
+    `source`: a file, a URL, or ``-`` for standard input.
     Raises InputError (when it is opened: no such file, a directory, no permission; while it is read in the ``with``
     block: the compressed data are damaged, cut short, or not compressed; or a connection fails).
     """
-    if str(source) == STANDARD_STREAM:
-        if sys.stdin is None:
-            raise InputError(STANDARD_STREAM, None, "cannot be read: it is closed")
-        yield sys.stdin.buffer
-        return
     with ExitStack() as stack:
         try:
-            if is_url(source):
-                raw = stack.enter_context(open_url(str(source)))
-            else:
-                raw = stack.enter_context(BufferedReader(ReadFile(source)))
+            raw = _raw(source, stack)
         except OSError as error:
-            problem = f"cannot be read: {error.strerror}"
-            if isinstance(error, IsADirectoryError) and (Path(source) / "manifest.json").is_file():
+            is_folder = isinstance(error, IsADirectoryError)
+            problem = f"cannot be read: {error.strerror}" + "; give the files in it" * is_folder
+            if is_folder and (Path(source) / "manifest.json").is_file():
                 problem = "is a model, not a file of data; give the data here, and a model where MODEL stands"
             raise InputError(str(source), None, problem) from error
         try:
@@ -176,6 +175,15 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
             raise InputError(str(source), None, _fault(source, error)) from error
 
 
+def _raw(source: str | Path, stack: ExitStack) -> BufferedReader:
+    if str(source) != STANDARD_STREAM:
+        return stack.enter_context(open_url(str(source)) if is_url(source) else BufferedReader(ReadFile(source)))
+    if sys.stdin is None:
+        raise InputError(STANDARD_STREAM, None, "cannot be read: it is closed")
+    stream: Any = sys.stdin.buffer
+    return stream if isinstance(stream, BufferedReader) else BufferedReader(stream)
+
+
 def refuse_unreadable(files: Iterable[str]) -> None:
     """Raise now the InputError that opening one of several files would raise later, perhaps after hours.
 
@@ -189,7 +197,7 @@ def refuse_unreadable(files: Iterable[str]) -> None:
 
 
 def _decompressed(raw: BufferedReader, suffix: str) -> ReadableLines:
-    match suffix:
+    match suffix if suffix in _COMPRESSED else compression_of(raw.peek(SIGNATURE_BYTES)):
         case ".gz":
             if not raw.peek(1):  # a file of no bytes, which gzip, unlike the others, would take for empty data
                 raise EOFError
@@ -253,7 +261,9 @@ class _DamagedError(Exception):
 def _fault(source: str | Path, error: Exception) -> str:
     if isinstance(error, EOFError):
         return "the compressed data end too early; is the file cut short?"
-    return f"the data are damaged, or not {file_name(source).suffix} data in spite of their name ({error})"
+    suffix = file_name(source).suffix
+    other = f", or not {suffix} data in spite of their name" * (suffix in _COMPRESSED)
+    return f"the data are damaged{other} ({error})"
 
 
 @contextmanager
@@ -372,16 +382,13 @@ def blocks(
 
     block_bytes = min(block_bytes, max_line_bytes)  # so a line can be too long only if it does not end within one read
     first_line = 1
-    rest, rest_bytes = [], 0
+    rest: list[bytes] = []
+    rest_bytes = 0
     while data := _read(stream, block_bytes, first_line):
         end = data.find(b"\n")
         if rest_bytes + (len(data) if end < 0 else end) > max_line_bytes:
-            raise InputError(
-                source,
-                first_line,
-                f"the line is longer than {max_line_bytes:,} bytes; is this a LIBSVM file? --max-line-bytes N takes "
-                "longer lines",
-            )
+            problem = f"the line is longer than {max_line_bytes:,} bytes; --max-line-bytes N takes longer lines"
+            raise InputError(source, first_line, (first_line == 1 and problem_of(b"".join([*rest, data]))) or problem)
         cut = data.rfind(b"\n") + 1
         if cut == 0:
             rest.append(data)

@@ -30,9 +30,17 @@ class LabelSpans:
         pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
         return np.array([int(block[start:stop]) for start, stop in pairs], np.int64)
 
+    def repeated(self, numbers: np.ndarray) -> np.ndarray:
+        """Return which labels, of these numbers, their instance has already: bool, shape (m,)."""
+        rows = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        order = np.lexsort((numbers, rows))
+        again = np.zeros(len(numbers), bool)
+        again[order[1:]] = (np.diff(rows[order]) == 0) & (np.diff(numbers[order]) == 0)
+        return again
+
 
 def find_labels(block: bytes) -> LabelSpans:
-    """Find the labels in whole lines that follow the grammar (see `grammar`), without the header of the file."""
+    """Find the labels, which are `plain_labels`, in whole lines that follow the grammar, without the header."""
     characters = np.frombuffer(block + b"\n", np.uint8)
     lines = np.concatenate(([0], np.flatnonzero(characters[:-1] == ord("\n")) + 1))
     lines = lines[lines < len(block)]

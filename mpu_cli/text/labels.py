@@ -13,8 +13,9 @@ from xml.parsers import expat
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names.lines import NOT_UTF8, open_side
-from mpu_cli.names.name_files import read_names, refuse_html, uri_of, without_brackets
+from mpu_cli.names.name_files import read_names, uri_of, without_brackets
 from mpu_cli.names.naming import is_kept
+from mpu_cli.svmlight.formats import problem_of
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, is_compressed
 from mpu_cli.text.languages import TextIn
@@ -374,12 +375,11 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
 
     `data`: the text, or the first `MAX_LINE_BYTES` of it.
     """
+    for place, line in enumerate(data.splitlines()[:_LOOKED_AT], 1):
+        if found := problem_of(line):
+            return InputError(source, place, found)
     try:
-        for place, line in enumerate(data.splitlines()[:_LOOKED_AT], 1):
-            refuse_html(line.decode(errors="replace"), source, place)
         codecs.getincrementaldecoder("utf-8")().decode(data)  # it may end within a character
-    except InputError as found:
-        return found
     except UnicodeDecodeError as found:
         return InputError(source, data.count(b"\n", 0, found.start) + 1, NOT_UTF8)
     where = error.lineno

@@ -109,9 +109,9 @@ def test_predictions_all_empty(write):
         ("3:nan", "score 'nan' of label 3 is not a finite number; write one, or leave the label out"),
         ("3:", "label 3 has no score after its colon; write a number, or leave the label out"),
         ("3:1e99", "score '1e99' of label 3 is too large; scale the scores"),
-        ("3:0.5 3:0.4", "label 3 occurs twice in the line"),
+        ("3:0.5 3:0.4", "label 3 has two values in this line"),
         ("-3:0.5", "label '-3' is not a whole number from 0 up"),
-        ("1:0.5 3", "'3' has no colon; write a line's labels with commas and no spaces between them, or give each"),
+        ("1:0.5 3", "'3' has no colon; labels begin the line, with commas between them; if it is none, give each"),
     ],
 )
 def test_bad_scores_are_called_scores(write, line, problem):

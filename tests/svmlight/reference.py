@@ -7,44 +7,50 @@ import numpy as np
 from mpu_cli.errors import InputError, counted
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import LineError, Reading, header_of, is_comment, parse_line
+from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, LineError, Reading, header_of, is_comment, parse_line
 from mpu_cli.svmlight.reader import iter_stream, parse_block
 
 Instance = tuple[list[int], list[tuple[int, int]]]  # labels; feature indices and the bits of their float32 values
 
 
-def reference_block(block: bytes, implicit_values: bool, first_line: int = 1) -> list[Instance] | str:
+def reference_block(block: bytes, reading: Reading, first_line: int = 1) -> list[Instance] | str:
     """Parse whole lines: the instances, labels and features sorted, or the text of the first error."""
     instances = []
     for number, line in enumerate(split(block), first_line):
         if is_comment(line):
             continue
         try:
-            labels, indices, values = parse_line(line, implicit_values)
+            labels, indices, values = parse_line(line, reading)
         except LineError as error:
             return f"file:{number}: {error}"
+        labels = labels if reading.labels else []
         features = sorted(zip(indices, np.array(values, np.float32).view(np.uint32).tolist(), strict=True))
         instances.append((sorted(labels), features))
     return instances
 
 
-def parsed_block(block: bytes, implicit_values: bool, first_line: int = 1) -> list[Instance] | str:
+def parsed_block(block: bytes, reading: Reading, first_line: int = 1) -> list[Instance] | str:
     """Do the same with the kernel that is chosen."""
     try:
-        return instances_of(parse_block(block, first_line, "file", implicit_values))
+        instances = instances_of(parse_block(block, first_line, "file", reading))
     except InputError as error:
         return str(error)
+    return [(labels if reading.labels else [], features) for labels, features in instances]
 
 
 def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
     """Read a file: the instances, or the text of the first error."""
+    bom = len(BYTE_ORDER_MARK) * data.startswith(BYTE_ORDER_MARK)
     lines = split(data)
     long = [number for number, line in enumerate(lines) if len(line) > reading.max_line_bytes]
     whole = lines[: long[0]] if long else lines
+    whole[:1] = [line[bom:] for line in whole[:1]]
+    if bom and whole == [b""] and not data[bom:]:
+        whole = []
     first = next((number for number, line in enumerate(whole) if not is_comment(line)), len(whole))
     header = header_of(whole[first]) if whole[first:] else None
     after = first + (header is not None)
-    instances = reference_block(b"".join(line + b"\n" for line in whole[after:]), reading.implicit_values, after + 1)
+    instances = reference_block(b"".join(line + b"\n" for line in whole[after:]), reading, after + 1)
     if isinstance(instances, str):
         return instances
     if long:

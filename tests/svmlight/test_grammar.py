@@ -1,6 +1,6 @@
 import pytest
 
-from mpu_cli.svmlight.grammar import LineError, header_of, is_comment, parse_line
+from mpu_cli.svmlight.grammar import LineError, Reading, header_of, is_comment, parse_line
 from tests.golden import refused
 
 
@@ -13,6 +13,8 @@ from tests.golden import refused
         (b"\t2:1", ([], [2], [1.0])),
         (b"2:1 3:+4.", ([], [2, 3], [1.0, 4.0])),
         (b"5\n", ([5], [], [])),
+        (b"1, 2.0\t,+3 4:1\r\n", ([1, 2, 3], [4], [1.0])),
+        (b"3,7,3 5:1 4:2 5:1.0", ([3, 7], [5, 4], [1.0, 2.0])),
         (b"\r\n", ([], [], [])),
         (b"", ([], [], [])),
         (b" # nothing but \xc3\xa9 and 1:nan", ([], [], [])),
@@ -36,7 +38,7 @@ def test_lines(line, expected):
     ],
 )
 def test_implicit_values(line, expected):
-    assert parse_line(line, implicit_values=True) == expected
+    assert parse_line(line, Reading(implicit_values=True)) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,11 +46,11 @@ def test_implicit_values(line, expected):
     [
         b"sports 1:1",
         b"-1 1:1",
-        b"1.0 1:1",
+        b"1.5 1:1",
         b"1,,2 1:1",
         b"1, 1:1",
         b",1 1:1",
-        b"1,2,1 1:1",
+        b"0,1,1 1:1",
         b"2147483647 1:1",
         b"9" * 5000 + b" 1:1",
         b"1 2 3:1",
@@ -72,9 +74,10 @@ def test_implicit_values(line, expected):
         b"1 3:1e300",
         b"1 3:-3.4028236e38",
         b"1 qid:3 1:1",
+        b"3:0.5,4:1 1:0.2",
+        b"1, 2:1",
         b"1 1:1\x00",
         b"1 1:1\r 2:1",
-        b"\xef\xbb\xbf1 1:1",
         b"\x1f\x8b\x08\x00",
         b"\x28\xb5\x2f\xfd\x04",
         b"PK\x03\x04",
@@ -94,7 +97,7 @@ def test_a_long_token_is_cut_short():
 
 def test_implicit_values_need_an_index():
     with refused(LineError):
-        parse_line(b"1 x", implicit_values=True)
+        parse_line(b"1 x", Reading(implicit_values=True))
 
 
 @pytest.mark.parametrize(

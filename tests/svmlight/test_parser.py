@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 from mpu_cli.svmlight import reader
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import parse_block
 from tests.hypotheses import examples
 from tests.svmlight.generated import blocks, well_formed_blocks
@@ -16,52 +17,63 @@ from tests.svmlight.reference import parsed_block, reference_block
 from tests.svmlight.same import assert_same
 
 pytestmark = pytest.mark.usefixtures("kernel")
+readings = st.builds(Reading, implicit_values=st.booleans(), labels=st.booleans())
 
 
-@given(blocks(), st.booleans())
-@example(b"0\r#20:.5 \n", False)
-@example(b"1 1:1e-5.3\n", False)
-@example(b"1 1:1e-5e5\n", False)
-@example(b"1 1:1-2\n", False)
-@example(b"1 1:1e1-2\n", False)
-@example(b"1 1:-+2\n", False)
-@example(b"1 1:1-.5\n", False)
-@example(b"1 1:.\n", False)
-@example(b"", False)
-@example(b"\r", False)
-@example(b"1 1:9999999999999999999 2:99999999999999999999\n", False)
-@example(b"1 0000000000000000000000001:1\n", False)
-@example(b"0000000000000000000000001 1:1\n", False)
-@example(b"1,18446744073709551617 1:1\n", False)
-@example(b"1,,2 1:1\n", False)
-@example(b"1,\n", False)
-@example(b"1,2:3\n", False)
-@example(b"1 2: 3:1\n", False)
-@example(b"1 2:\n", False)
-@example(b"1 1:1e\n", False)
-@example(b"1 1:1e+\n", False)
-@example(b"1 1:1e22 2:1e23 3:1e-23 4:123e-22 5:1e00001 6:1E+5 7:0e99999\n", False)
-@example(b"1 1:3.4028235677973366e38\n", False)
-@example(b"1 1:3.4028235677973362e38 2:34028235677973362e22\n", False)
-@example(b"1 1:34028235677973366e22\n", False)
-@example(b"1 1:1 2 3 # 4\n2\n 5", True)
-@example(b"1 2,3\n", True)
-@example(b"5#1:2\r\n6\t\t7:1\t#\n#\r\n8 9:1\r\n\r", False)
+@given(blocks(), readings)
+@example(b"0\r#20:.5 \n", Reading())
+@example(b"1 1:1e-5.3\n", Reading())
+@example(b"1 1:1e-5e5\n", Reading())
+@example(b"1 1:1-2\n", Reading())
+@example(b"1 1:1e1-2\n", Reading())
+@example(b"1 1:-+2\n", Reading())
+@example(b"1 1:1-.5\n", Reading())
+@example(b"1 1:.\n", Reading())
+@example(b"", Reading())
+@example(b"\r", Reading())
+@example(b"1 1:9999999999999999999 2:99999999999999999999\n", Reading())
+@example(b"1 0000000000000000000000001:1\n", Reading())
+@example(b"0000000000000000000000001 1:1\n", Reading())
+@example(b"1,18446744073709551617 1:1\n", Reading())
+@example(b"1,,2 1:1\n", Reading())
+@example(b"1,\n", Reading())
+@example(b"1,2:3\n", Reading())
+@example(b"1 2: 3:1\n", Reading())
+@example(b"1 2:\n", Reading())
+@example(b"1 1:1e\n", Reading())
+@example(b"1 1:1e+\n", Reading())
+@example(b"1 1:1e22 2:1e23 3:1e-23 4:123e-22 5:1e00001 6:1E+5 7:0e99999\n", Reading())
+@example(b"1 1:3.4028235677973366e38\n", Reading())
+@example(b"1 1:3.4028235677973362e38 2:34028235677973362e22\n", Reading())
+@example(b"1 1:34028235677973366e22\n", Reading())
+@example(b"1 1:1 2 3 # 4\n2\n 5", Reading(implicit_values=True))
+@example(b"1 2,3\n", Reading(implicit_values=True))
+@example(b"5#1:2\r\n6\t\t7:1\t#\n#\r\n8 9:1\r\n\r", Reading())
+@example(b"1, 2.0 ,+3 4:1\n+1 2:1\n1.,2.00\t3:1\n 5:1\n", Reading())
+@example(b"1, 2 3 4\n", Reading(implicit_values=True))
+@example(b"1 2:1\n1, 2:1\n", Reading())
+@example(b"3,3,2 7:1 5:2 7:1.0\n\n2,2 5:1 5:1\n", Reading())
+@example(b"1,0,1 5:1\n", Reading())
+@example(b"2,5 7:0.1 7:0.10000000001\n", Reading())
+@example(b"-1 2:1\n?\t2:1\nsport,arts 3:1\na, b 3:1\n3:0.5,4:1 5:1\n5,5 1:1\n", Reading(labels=False))
+@example(b"-1 2:1\n-1\n", Reading(labels=False))
+@example(b"1 2 3:1\n", Reading(labels=False))
+@example(b"1:0,5 2:0,7\n", Reading(labels=False))
 @settings(max_examples=examples(400), deadline=None)
-def test_parser_equals_the_reference(block, implicit_values):
-    assert parsed_block(block, implicit_values, 5) == reference_block(block, implicit_values, 5)
+def test_parser_equals_the_reference(block, reading):
+    assert parsed_block(block, reading, 5) == reference_block(block, reading, 5)
 
 
-@given(st.binary(max_size=60), st.booleans())
+@given(st.binary(max_size=60), readings)
 @settings(max_examples=examples(200), deadline=None)
-def test_junk_is_an_input_error_or_parsed_as_the_reference_does(block, implicit_values):
-    assert parsed_block(block, implicit_values, 5) == reference_block(block, implicit_values, 5)
+def test_junk_is_an_input_error_or_parsed_as_the_reference_does(block, reading):
+    assert parsed_block(block, reading, 5) == reference_block(block, reading, 5)
 
 
 @given(well_formed_blocks())
 @settings(max_examples=examples(50), deadline=None)  # what each kernel reads is compared with the reference above
 def test_scikit_learn_reads_the_same_from_what_both_accept(block):
-    ours = parsed_block(block, False)
+    ours = parsed_block(block, Reading())
     assert isinstance(ours, list)
     ours = [instance for instance in ours if instance != ([], [])]  # which scikit-learn passes over
     assume(ours)
@@ -78,12 +90,13 @@ def test_scikit_learn_reads_the_same_from_what_both_accept(block):
         b"1,2 1:0.5 7:-3e-4\r\n# comment\r\n\t4:.5 # more\r\n3",
         b"1,2 1:1 7:1e5\n2:2 1:3\n\n \n",
         b"1 1:0.1234567890123456789012 2:1e-40 3:1.000000059604644775\n",
+        b"1, 2.0,+7 1:0.5\n3,3 4:1 2:1 4:1\n",
     ],
 )
 def test_common_forms_need_no_reference(block, monkeypatch):
-    expected = reference_block(block, False)
+    expected = reference_block(block, Reading())
     monkeypatch.delattr(reader, "_parse_by_line")
-    assert parsed_block(block, False) == expected
+    assert parsed_block(block, Reading()) == expected
 
 
 def decimal_strings() -> list[str]:

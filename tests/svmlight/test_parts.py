@@ -116,14 +116,16 @@ def test_a_file_of_many_equal_lines_has_as_few_parts_as_possible(tmp_path):
 def test_only_plain_regular_files_are_cut(tmp_path):
     (tmp_path / "a.gz").write_bytes(gzip.compress(LINES))
     (tmp_path / "b").write_bytes(LINES)
+    (tmp_path / "d").write_bytes(gzip.compress(LINES))
     os.mkfifo(tmp_path / "c")  # would wait for a writer if it were opened
-    planned = plan_parts([tmp_path / "a.gz", tmp_path / "b", tmp_path / "c", "-"], 20)
+    planned = plan_parts([tmp_path / "a.gz", tmp_path / "b", tmp_path / "c", tmp_path / "d", "-"], 20)
     assert [(Path(part.path).name, part.is_file) for part in planned] == [
         ("a.gz", True),
         ("b", False),
         ("b", False),
         ("b", False),
         ("c", True),
+        ("d", True),
         ("-", True),
     ]
 

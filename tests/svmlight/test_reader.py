@@ -78,6 +78,15 @@ def test_block_boundaries_do_not_matter(tmp_path, block_bytes, header):
     assert_same(type(whole)(labels, features), whole)
 
 
+@pytest.mark.parametrize("text", [LINES, b"6 13 6\n" + LINES, b"#\n" + LINES, b""])
+def test_a_byte_order_mark_may_begin_a_file(tmp_path, text):
+    (tmp_path / "x").write_bytes(text)
+    (tmp_path / "marked").write_bytes(b"\xef\xbb\xbf" + text)
+    marked = [list(iter_chunks(tmp_path / name, may_be_empty=True)) for name in ("x", "marked")]
+    for one, other in zip(*marked, strict=True):
+        assert_same(one, other)
+
+
 def test_many_blocks_are_put_together(tmp_path):
     (tmp_path / "x").write_bytes(LINES)
     (tmp_path / "big").write_bytes((LINES + b"\n") * 20_000)

@@ -4,7 +4,7 @@ import lzma
 import os
 import stat
 import threading
-from io import BytesIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,17 @@ def test_compressed_input(tmp_path, suffix):
     path.write_bytes(COMPRESS[suffix](TEXT[:600]) + COMPRESS[suffix](TEXT[600:]))
     assert read(path) == TEXT
     assert read(str(path)) == TEXT
+
+
+@suffixes
+def test_compressed_input_under_another_name(tmp_path, monkeypatch, suffix):
+    """It was an error that said to rename the file, also of a URL."""
+    path = tmp_path / "x"
+    path.write_bytes(COMPRESS[suffix](TEXT))
+    assert read(path) == TEXT
+    with path.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(file))
+        assert read("-") == TEXT
 
 
 @suffixes

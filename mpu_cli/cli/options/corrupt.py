@@ -38,9 +38,9 @@ from mpu_cli.runtime.options import PROBABILITY
 def command(**given: Any) -> None:
     """Remove labels at random, to test methods on missing labels.
 
-    Copies the LIBSVM file IN to OUT without a random share of its labels. Every other byte stays the same. The default
-    for IN and OUT is -, which means standard input and standard output. The same file and seed give the same result.
-    Counts are printed on standard error, with the share of the labels that was kept: the true c, overall and of the
+    Copies the LIBSVM file IN to OUT without a random share of its labels. Every other byte stays the same, but labels
+    written as "1.0, +2" become 1,2. The default for IN and OUT is -, which means standard input and standard output.
+    The same file and seed give the same result. Counts are printed on standard error, with the share of the labels that was kept: the true c, overall and of the
     labels with the lowest and the highest.
 
     \b

@@ -1,0 +1,89 @@
+"""Formats that are told by how data begin: compressed data, which are read, and those of others, with how to go on.
+
+No signature of binary data is a text that somebody may write, such as a label called LZIP. docs/guide/formats.md has
+the commands that convert the others; the tests run them.
+"""
+
+import re
+from collections.abc import Sequence
+
+_COMPRESSED = re.compile(rb"(\x1f\x8b)|(BZh[1-9]1AY&SY)|(\xfd7zXZ)")
+_SUFFIXES = (".gz", ".bz2", ".xz")
+SIGNATURE_BYTES = 10  # that tell compressed data
+
+_DUMP = "sklearn.datasets.dump_svmlight_file(X, y, 'news.svm', multilabel=True) in Python makes LIBSVM data of arrays"
+_PAGE = "docs/guide/formats.md has a command that converts"
+# The first pattern that matches tells the format.
+_OF_NO_COMMAND = (
+    (rb"\x1f\x8b|BZh[1-9]1AY&SY|\xfd7zXZ", "compressed data within compressed data; decompress it first"),
+    (rb"\x28\xb5\x2f\xfd", "zstd data; decompress it first: zstd -dc"),
+    (rb"\x04\x22\x4d\x18", "lz4 data; decompress it first: lz4 -dc"),
+    (rb"7z\xbc\xaf", "a 7z archive; extract the files from it first: 7z x"),
+    (rb"LZIP\x01", "lzip data; decompress it first: lzip -dc"),
+    (rb"\x1f\x9d", "data of compress; decompress it first: gzip -dc"),
+    (rb"\x5d\x00\x00", "lzma data; decompress it first: xz -dc"),
+    (rb"PK\x03\x04.{26}(?:\[Content_Types\]|_rels|docProps|xl/|mimetype)", "a spreadsheet; save it as CSV"),
+    (rb"PK\x03\x04.{26}[^/]{1,100}\.npy", f"data of NumPy; {_DUMP}"),
+    (rb"PK\x03\x04", "a zip archive; extract the files from it first: unzip"),
+    (rb".{257}ustar[\0 ]", "a tar archive; extract the files from it first: tar -xf"),
+    (rb"PAR1\x15", "Parquet data; pandas.read_parquet(FILE).to_csv('news.csv') in Python makes a table of it"),
+    (rb"\x93NUMPY|\x89HDF\r\n|MATLAB 5\.0 MAT-file|\x80[\x02-\x05]", f"data of a program; {_DUMP}"),
+    (rb"\xff\xfe|\xfe\xff", "UTF-16 text; save it as UTF-8: iconv -f UTF-16 -t UTF-8"),
+    (rb"\s*<(?i:!doctype\s+html|html|head|body)\b", "a web page (HTML); download the file that it links to"),
+    (rb"version https://git-lfs\.github\.com/", "a pointer of Git LFS; fetch the file itself: git lfs pull"),
+    (rb"\s*@(?i:relation)\s", f"ARFF data; {_PAGE} it"),
+)
+_PAIR = rb"(?:\A|[ \t])[0-9]+:[-+.0-9]"
+_NO_VECTORS = (
+    (rb"__label__", f"fastText data; {_PAGE} it for mpu vectorize"),
+    (rb"%%MatrixMarket", f"a matrix; read it in Python by scipy.io.mmread; {_DUMP}"),
+    (rb"%|\s*@(?i:attribute|data)\b", f"ARFF data; {_PAGE} it"),
+    (rb'\s*\[.*"annotations"', f"an export of Label Studio; {_PAGE} it for mpu vectorize"),
+    (rb"\s*\[", "a JSON array; make JSON lines of it by jq -c '.[]'; mpu vectorize makes LIBSVM data of texts"),
+    (rb"\s*\{", "JSON; mpu vectorize makes LIBSVM data of texts in JSON lines"),
+    (rb"[^#|]*\|", "Vowpal Wabbit data; if features are numbers, sed -E 's/ *[|][^ ]* */ /' makes LIBSVM data of it"),
+    (
+        rb'(?=[^#]*[A-Za-z".;\t])(?![^#]*' + _PAIR + rb")[^#\s]*[,;\t]",
+        f"a table; mpu vectorize makes LIBSVM data of texts in a table; {_PAGE} numbers",
+    ),
+)
+
+
+def compression_of(beginning: bytes) -> str | None:
+    """Return the suffix of compressed data that are read, by how they begin; None if these are none.
+
+    Examples
+    --------
+    >>> compression_of(b"\\x1f\\x8b\\x08"), compression_of(b"3,7 1:0.5")
+    ('.gz', None)
+    """
+    match = _COMPRESSED.match(beginning)
+    return None if match is None or match.lastindex is None else _SUFFIXES[match.lastindex - 1]
+
+
+def problem_of(beginning: bytes) -> str | None:
+    """Return what data that begin so are, and what to do, if no command reads them; None otherwise.
+
+    Examples
+    --------
+    >>> problem_of(b"LZIP\\x01...")
+    'this is lzip data; decompress it first: lzip -dc'
+    >>> problem_of(b"3,7 1:0.5")
+    """
+    return _told(beginning, _OF_NO_COMMAND)
+
+
+def problem_of_line(line: bytes) -> str | None:
+    """Return the same for a line that should be an instance, and is not: also formats that other commands read.
+
+    Examples
+    --------
+    >>> problem_of_line(b"id,text,tags")  # doctest: +ELLIPSIS
+    'this is a table; mpu vectorize makes LIBSVM data of texts in a table; ...'
+    >>> problem_of_line(b"sport,news 1:0.5")
+    """
+    return problem_of(line) or _told(line, _NO_VECTORS)
+
+
+def _told(beginning: bytes, formats: Sequence[tuple[bytes, str]]) -> str | None:
+    return next((f"this is {what}" for pattern, what in formats if re.match(pattern, beginning, re.DOTALL)), None)
