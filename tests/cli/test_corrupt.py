@@ -40,6 +40,15 @@ def test_what_was_kept_of_each_label_is_a_file_of_frequencies(run, tmp_path):
     assert (said["least_c"], said["most_c"]) == (min(shares), max(shares))
 
 
+def test_labels_as_others_write_them(run, tmp_path):
+    """They are counted and removed as if they were written in digits, each once."""
+    (tmp_path / "in").write_bytes(b"\xef\xbb\xbf3 9 9\n1, 2.0\t1:1\n7,5,7 1:1 # 7, 7\n+3 2:1\n")
+    result = run("corrupt", tmp_path / "in", "--missing-rate", 0)
+    assert result.stdout_bytes == b"\xef\xbb\xbf3 9 9\n1,2\t1:1\n7,5 1:1 # 7, 7\n3 2:1\n"
+    assert "3 instances with 5 labels: 0 removed" in result.stderr
+    assert run("corrupt", "-", "--missing-rate", 0, stdin=gzip.compress(LINES)).stdout_bytes == LINES
+
+
 def test_rates_of_labels(run, source, tmp_path):
     args = ("--missing-rate", 0.5, "--scheme", "label", "--keep-one")
     assert run("corrupt", source, tmp_path / "out", *args).exit_code == 0
@@ -134,19 +143,18 @@ def test_wrong_usage(run, args, message, tmp_path, monkeypatch):
         (b"1 -1:1\n", 1, "feature index '-1' is not a whole number from 0 up"),
         (b"1 2147483647:1\n", 1, "feature index '2147483647' is beyond 2147483646"),
         (b"1 99999999999999999999:1\n", 1, "feature index '99999999999999999999' is beyond"),
-        (b"1 1:1\n\n2 7:1 3:1 7:2\n", 3, "feature index 7 occurs twice"),
+        (b"1 1:1\n\n2 7:1 3:1 7:2\n", 3, "feature index 7 has two values"),
         (b"# comment\r\n1 1:nan\r\n", 2, "value 'nan' of feature 1 is not a finite number"),
         (b"1 1:inf", 1, "value 'inf' of feature 1 is not a finite number"),
         (b"1 1:1e39\n", 1, "value '1e39' of feature 1 is too large"),
         (b"1 1:\n", 1, "feature 1 has no value after its colon"),
         (b"sports 1:1\n", 1, "label 'sports' is not a whole number from 0 up"),
-        (b"1,1 1:1\n", 1, "label 1 occurs twice"),
-        (b"1, 2 1:1\n", 1, "label missing before or after a comma in '1,'"),
+        (b"1,0,1 1:1\n", 1, "'1,0,1' is no list of labels"),
+        (b"1, 2:1 1:1\n", 1, "label missing before or after a comma in '1,'"),
         (b"1 2 1:1\n", 1, "'2' has no colon"),
         (b"3 9 9\n1 1:1\n1 1:1\n", 1, "the header announces 3 instances, but 2 follow"),
         (b"1 1:1\n\x89PNG\r\n\x1a\n\x00\x00", 2, "byte 0x89 at column 1 is not text"),
-        (gzip.compress(LINES, mtime=0), 1, "this is gzip data"),
-        (b"\xef\xbb\xbf1 1:1\n", 1, "a byte order mark"),
+        (b"\x28\xb5\x2f\xfd", 1, "this is zstd data"),
         (b"", 1, "the file has no instances"),
         (b"\n".join([b"1 1:1"] * 200_000 + [b"1 1:--1"]), 200_001, "value '--1' of feature 1"),
     ],

@@ -40,8 +40,8 @@ def command(**given: Any) -> None:
 
     Copies the LIBSVM file IN to OUT without a random share of its labels. Every other byte stays the same, but labels
     written as "1.0, +2" become 1,2. The default for IN and OUT is -, which means standard input and standard output.
-    The same file and seed give the same result. Counts are printed on standard error, with the share of the labels that was kept: the true c, overall and of the
-    labels with the lowest and the highest.
+    The same file and seed give the same result. Counts are printed on standard error, with the share of the labels that
+    was kept: the true c, overall and of the labels with the lowest and the highest.
 
     \b
     Example:
