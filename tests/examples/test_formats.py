@@ -1,0 +1,87 @@
+"""The commands of docs/guide/formats.md, which messages lead to, and those in the messages themselves."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mpu_cli.errors import InputError
+from mpu_cli.svmlight.reader import read
+
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "formats.md"
+COMMANDS = dict(re.findall(r"^# (.*)\n(.*)", PAGE.read_text().partition("```sh")[2].partition("```")[0], re.MULTILINE))
+DATA = b"0,1 0:0.5 1:2\n 0:0 1:3\n1 0:1 1:4\n"
+ARFF = b"% news\n@RELATION news\n@attribute f numeric\n@attribute g numeric\n@attribute a {0,1}\n@attribute b {0,1}\n"
+TEXTS = b'{"text":"Goal \\"!\\"","tags":["sport","news"]}\n{"text":"nothing","tags":[]}\n'
+
+
+@pytest.mark.parametrize(
+    ("which", "files", "expected"),
+    [
+        (
+            "Extreme Classification Repository, labels in a file of their own",
+            {"features.txt": b"3 2\n0:0.5 1:2\n0:0 1:3\n0:1 1:4\n", "labels.txt": b"3 2\n0:1 1:1\n\n1:1\n"},
+            DATA,
+        ),
+        ("ARFF", {"news.arff": ARFF + b"@data\n\n0.5,2,1,1\n0,3,0,0\n1, 4, 0, 1\n"}, DATA),
+        ("ARFF", {"news.arff": ARFF + b"@DATA\n{0 0.5,1 2,2 1,3 1}\n{0 0,1 3}\n{0 1, 1 4, 3 1}\n"}, DATA),
+        (
+            "a table of numbers",
+            {"news.csv": b"f,g,a,b\n0.5,2,1,1\n0,3,0,0\n1,4,0,1\n"},
+            b"1,2 1:0.5 2:2\n 1:0 2:3\n2 1:1 2:4\n",
+        ),
+        ("labels as vectors of 0 and 1", {"news.txt": b"1,1 0:0.5 1:2\n0,0 0:0 1:3\n0,1 0:1 1:4\n"}, DATA),
+        (
+            "labels as words; their names go to news.labels",
+            {"news.txt": b"sport,arts 1:0.5\n 1:3\n2:1\narts 1:1 2:4\n"},
+            b"1,2 1:0.5\n 1:3\n2:1\n2 1:1 2:4\n",
+        ),
+        (
+            "fastText, for mpu vectorize",
+            {"news.txt": b'__label__sport __label__news Goal "!"\nnothing\n'},
+            TEXTS,
+        ),
+        (
+            "Label Studio, for mpu vectorize",
+            {
+                "export.json": b'[{"id": 7, "data": {"text": "Goal"}, "annotations": [{"result": [{"value": '
+                b'{"choices": ["sport", "news"]}}, {"value": {"start": 1}}]}]}]'
+            },
+            b'{"id":7,"text":"Goal","tags":["sport","news"]}\n',
+        ),
+    ],
+)
+def test_a_command_of_the_page(tmp_path, which, files, expected):
+    command = COMMANDS[which]
+    if shutil.which(command.split()[0]) is None:
+        pytest.skip(f"no {command.split()[0]} here")
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
+    (made,) = [path for path in tmp_path.iterdir() if path.suffix in (".svm", ".jsonl")]
+    assert made.read_bytes() == expected
+    if "names" in which:
+        assert (tmp_path / "news.labels").read_text() == "sport\narts\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"-1 1:0.5\n1 2:1\n", b" 1:0.5\n1 2:1\n"),
+        (b"2 qid:10 1:0.5\n", b"2 1:0.5\n"),
+        (b"3:0.5,4:1 1:0.2\n 2:1\n", b"3,4 1:0.2\n 2:1\n"),
+        (b"3,7 | 1:0.5 4:2\n| 2:1\n", b"3,7 1:0.5 4:2\n 2:1\n"),
+        ("3 1:0.5\n".encode("utf-16"), b"3 1:0.5\n"),
+        (b'[{"text": "Goal"},\n{"text": "Arts"}]', b'{"text":"Goal"}\n{"text":"Arts"}\n'),
+    ],
+)
+def test_a_command_in_a_message(tmp_path, content, expected):
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read(tmp_path / "x")
+    command = re.search(r"(sed (-E )?'[^']*'|iconv .*|jq -c '[^']*')", caught.value.problem)[0]
+    if shutil.which(command.split()[0]) is None:
+        pytest.skip(f"no {command.split()[0]} here")
+    assert subprocess.run(f"{command} x", shell=True, cwd=tmp_path, check=True, capture_output=True).stdout == expected
