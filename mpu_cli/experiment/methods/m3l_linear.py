@@ -1,4 +1,4 @@
-"""M3L with phi(x) = (x, 1): max-margin with a prior of label correlations (`experiment.dual`)."""
+"""M3L with phi(x) = (x, 1): max-margin with a prior of label correlations (`experiment.m3l`)."""
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
@@ -7,7 +7,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.sample import draw
-from mpu_cli.experiment.dual import (
+from mpu_cli.experiment.m3l import (
     HAMMING,
     THRESHOLD,
     TOLERANCE,
@@ -55,11 +55,11 @@ class Method:
         if self.cost is None:
             rows = draw(n, _SAMPLE, run.seed)
             unit = 1 / Features.of(X[rows]).mean_squared_norm()
-            evaluate = out_of_fold_f1(LinearSpace(extended[rows], run), S[rows], self.rho, self.folds, run)
+            evaluate = out_of_fold_f1(LinearSpace(extended[rows]), S[rows], self.rho, self.folds, run)
             bound, _ = choose_cost(evaluate, unit)
         else:
             bound = HAMMING * self.cost
-        dual = Dual(LinearSpace(extended, run), S.toarray(), np.arange(n), correlation_prior(S, self.rho), bound)
+        dual = Dual(LinearSpace(extended), S.toarray(), np.arange(n), correlation_prior(S, self.rho), bound)
         weights = solve(dual, TOLERANCE, run.seed).weights
         self.model = LinearModel(weights[:D], weights[D])
 

@@ -1,4 +1,4 @@
-"""M3L with <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + 1, its prior as that of m3l-linear (`experiment.dual`)."""
+"""M3L with <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + 1, its prior as that of m3l-linear (`experiment.m3l`)."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -10,7 +10,7 @@ from mpu_cli.core.limits import LARGEST_SUM, refuse_beyond_free
 from mpu_cli.core.sample import draw
 from mpu_cli.core.selection import WORTHWHILE
 from mpu_cli.errors import OverflowingError
-from mpu_cli.experiment.dual import (
+from mpu_cli.experiment.m3l import (
     HAMMING,
     THRESHOLD,
     TOLERANCE,
@@ -68,7 +68,7 @@ class Method:
             self.gamma, bound = widths[0], HAMMING * self.cost
         gram = kernel_values(X, X, self.gamma)
         gram += _CONSTANT
-        dual = Dual(KernelSpace(gram, self.run), S.toarray(), np.arange(n), correlation_prior(S, self.rho), bound)
+        dual = Dual(KernelSpace(gram), S.toarray(), np.arange(n), correlation_prior(S, self.rho), bound)
         weights = solve(dual, TOLERANCE, self.run.seed).weights
         support = np.flatnonzero(weights.any(axis=1))
         self.support, self.coefficients = X[support], weights[support]
@@ -83,7 +83,7 @@ class Method:
             gram = kernel_values(X, X, candidate)
             unit = 1 / max(1 - float(gram.mean(dtype=np.float64)), 1e-3)
             gram += _CONSTANT
-            evaluate = out_of_fold_f1(KernelSpace(gram, self.run), S, self.rho, self.folds, self.run)
+            evaluate = out_of_fold_f1(KernelSpace(gram), S, self.rho, self.folds, self.run)
             if not units:
                 gamma, (bound, best) = candidate, choose_cost(evaluate, unit)
                 units = bound / unit

@@ -39,7 +39,7 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_beyond_free
-from mpu_cli.experiment.dual import cosine_similarity
+from mpu_cli.experiment.m3l import cosine_similarity
 
 # Instances whose similarities to all others are computed together.
 _ROWS = 256

@@ -8,7 +8,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from mpu_cli.core import limits
 from mpu_cli.errors import MpuError, TooLargeError
-from mpu_cli.experiment.dual import cosine_similarity
+from mpu_cli.experiment.m3l import cosine_similarity
 from mpu_cli.experiment.methods import well
 from mpu_cli.experiment.methods.well import Graph, nearest_neighbours
 from tests.core.simulated import as_features, as_labels, hide

@@ -7,16 +7,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, LinearSVC
 
 from mpu_cli.errors import MpuError
-from mpu_cli.experiment.dual import Dual, KernelSpace, LinearSpace, correlation_prior, duality_gap, solve
-from tests import kernels
+from mpu_cli.experiment.m3l import Dual, KernelSpace, LinearSpace, correlation_prior, duality_gap, solve
 from tests.core.simulated import as_features, as_labels, linear_problem
-from tests.experiment.dual.exact import primal_objective, solve_dual
-
-
-@pytest.fixture(params=kernels.AVAILABLE)
-def either_kernel(request):
-    with kernels.default(request.param):
-        yield
+from tests.experiment.exact import primal_objective, solve_dual
 
 
 def fit(space, Y, rho=0.5, cost=1.0, tolerance=1e-5, **options):
@@ -30,7 +23,6 @@ def spaces(X):
     return {"linear": (LinearSpace(features), X @ X.T), "rbf": (KernelSpace(gram), gram)}
 
 
-@pytest.mark.usefixtures("either_kernel")
 @pytest.mark.parametrize("kind", ["linear", "rbf"])
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
 def test_the_optimum_is_that_of_a_general_solver(kind, rho):
@@ -104,7 +96,6 @@ def test_only_the_given_instances_are_learned_from():
     assert not part.alpha[1::2].any()
 
 
-@pytest.mark.usefixtures("either_kernel")
 def test_an_instance_without_features_has_its_dual_variables_at_the_bound():
     X, Y = linear_problem(30, 20, 2)
     X[7] = 0
@@ -113,7 +104,6 @@ def test_an_instance_without_features_has_its_dual_variables_at_the_bound():
     assert found.relative_gap <= 1e-5
 
 
-@pytest.mark.usefixtures("either_kernel")
 @pytest.mark.parametrize(("scale", "cost"), [(1e25, 1.0), (1.0, 1e38)])
 def test_what_is_beyond_32_bit_numbers_is_an_error(scale, cost):
     X, Y = linear_problem(20, 3, 2)

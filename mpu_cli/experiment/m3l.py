@@ -21,7 +21,7 @@ open, and how it was chosen: docs/choices/baselines.md, "Choices of M3L".
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -29,15 +29,14 @@ from scipy.special import expit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import kernel as core_kernel
 from mpu_cli.core.limits import largest, refuse_overflow
 from mpu_cli.core.selection import climb
 from mpu_cli.core.sgd import COSTS
 from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.core.validation import deal, default_folds, leading
 from mpu_cli.errors import OverflowingError
-from mpu_cli.experiment.dual import reference
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.experiment.ascent import ascend_batch, ascend_linear
+from mpu_cli.runtime.run import Run
 
 # Largest number of passes over the instances. A few dozen suffice for any C that predicts well.
 MAX_EPOCHS = 300
@@ -52,104 +51,82 @@ _HELD_OUT = 1_200
 # Start of the hill climb along C, for instances of unit length.
 _FIRST_COST = 3.0
 _ROWS = 1 << 14
-# Instances whose scores are updated by one matrix product.
+# Instances whose scores are computed together, and then kept up to date by their kernel values.
 _BATCH_SIZE = 128
 
 
-class Space(Protocol):
-    """The space of phi(x), in which the z_l are stored as the columns of an array of weights."""
-
-    def origin(self, q: int) -> np.ndarray:
-        """Weights of z_1 = ... = z_q = 0."""
-
-    def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """<z_l, phi(x_i)> for the instances `rows`: float32, len(rows) x q."""
-
-    def ascend(self, dual: "Dual", order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Visit instances in an order; arguments and result as in `reference.ascend_linear`.
-
-        The prior of the dual is of float32 here.
-        """
-
-
 class LinearSpace:
-    """phi(x) = x; weights are the z_l themselves, D x q.
+    """The space of phi(x) = x; weights are the z_l as columns, D x q.
 
     `matrix`: csr_array, shape (n, D), float32.
     Raises OverflowingError (the features are too large for 32-bit numbers).
     """
 
-    def __init__(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> None:
+    def __init__(self, matrix: csr_array) -> None:
         squared_norms = Features.of(matrix).squared_norms
         if len(squared_norms) and squared_norms.max() > np.finfo(np.float32).max:
             raise OverflowingError
-        self._matrix, self._run, self._squared_norms = matrix, run, squared_norms.astype(np.float32)
-
-    def origin(self, q: int) -> np.ndarray:
-        """Weights of zero."""
-        return np.zeros((self._matrix.shape[1], q), np.float32)
+        self._matrix, self.width, self._squared_norms = matrix, matrix.shape[1], squared_norms.astype(np.float32)
 
     def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """<z_l, x_i> for the instances `rows`."""
+        """<z_l, phi(x_i)> for the instances `rows`: float32, len(rows) x q."""
         features = Features.of(self._matrix[rows])
         refuse_overflow(features, weights, np.zeros(weights.shape[1], weights.dtype), largest(weights))
-        return core_kernel(self._run).scores(features, weights)
+        scores: np.ndarray = self._matrix[rows] @ weights
+        return scores
 
-    def ascend(self, dual: "Dual", order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Visit instances in an order, straight from the CSR arrays."""
-        ascend = self._run.choose(reference, "mpu_cli.experiment.dual.compiled").ascend_linear
-        return ascend(self._matrix, self._squared_norms, order, dual.present, alpha, weights, dual.prior, dual.cost)
+    def ascend(self, dual: "Dual", order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Visit instances in an order, and move alpha and the weights; the prior and the cost are in 32 bits here.
+
+        Returns: the duality gap and the primal objective, each instance's part at its visit.
+        """
+        sums, X = np.zeros(2), self._matrix
+        of_dual = dual.present, alpha, weights, dual.prior, dual.cost
+        ascend_linear(X.indptr, X.indices, X.data, self._squared_norms, order, *of_dual, sums)
+        return sums
 
 
 class KernelSpace:
-    """The space of a kernel; weights are coefficients: z_l = sum_i weights_il phi(x_i).
+    """The space of a kernel; weights are coefficients: z_l = sum_i weights_il phi(x_i); otherwise as `LinearSpace`.
 
     `gram`: float32, shape (n, n): K(x_i, x_j).
     """
 
-    def __init__(self, gram: np.ndarray, run: Run = DEFAULT_RUN) -> None:
-        self._gram, self._run = gram, run
+    def __init__(self, gram: np.ndarray) -> None:
+        self._gram, self.width = gram, len(gram)
 
-    def origin(self, q: int) -> np.ndarray:
-        """Coefficients of zero."""
-        return np.zeros((len(self._gram), q), np.float32)
+    def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:  # noqa: D102
+        scores: np.ndarray = self._gram[rows] @ weights
+        return scores
 
-    def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """<z_l, phi(x_i)> for the instances `rows`."""
-        return self._gram[rows] @ weights
-
-    def ascend(self, dual: "Dual", order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    def ascend(self, dual: "Dual", order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Visit instances in an order.
 
         A step at instance i changes the score of every other instance j by K_ij. Scores are updated when
         their batch begins, by one dense product, and within the batch after every step: the same ascent, mostly in
         BLAS.
         """
-        ascend = self._run.choose(reference, "mpu_cli.experiment.dual.compiled").ascend_batch
-        gap = primal = 0.0
+        sums = np.zeros(2)
         for start in range(0, len(order), _BATCH_SIZE):
-            batch = order[start : start + _BATCH_SIZE]
-            similar = self._gram[batch]
-            of_batch = alpha[batch]
-            steps, gap_of_batch, primal_of_batch = ascend(
-                similar @ weights, similar[:, batch], dual.present[batch], of_batch, dual.prior, dual.cost
+            rows = order[start : start + _BATCH_SIZE]
+            similar, of_rows = self._gram[rows], alpha[rows]
+            scores = similar @ weights
+            weights[rows] += ascend_batch(
+                scores, similar[:, rows], dual.present[rows], of_rows, dual.prior, dual.cost, sums
             )
-            alpha[batch] = of_batch
-            weights[batch] += steps
-            gap += gap_of_batch
-            primal += primal_of_batch
-        return gap, primal
+            alpha[rows] = of_rows
+        return sums
 
 
 @dataclass(frozen=True)
 class Dual:
     """The problem that is solved."""
 
-    space: Space
+    space: LinearSpace | KernelSpace
     present: np.ndarray  # bool, shape (n, q): annotated labels
     rows: np.ndarray  # the training instances
     prior: np.ndarray  # shape (q, q): R, positive definite
-    cost: float
+    cost: float | np.float32
 
 
 class Solution(NamedTuple):
@@ -157,7 +134,6 @@ class Solution(NamedTuple):
 
     weights: np.ndarray  # the z_l as columns, as their space stores them
     alpha: np.ndarray  # float32, shape (n, q): dual variables, 0 <= alpha <= C; zero for instances not in `rows`
-    epochs: int  # passes over the instances
     # Duality gap divided by the primal objective: a bound of how far, relatively, it is above its minimum
     relative_gap: float
 
@@ -170,21 +146,20 @@ def solve(dual: Dual, tolerance: float, seed: int, max_epochs: int = MAX_EPOCHS)
     large for 32-bit numbers.
     """
     rng = np.random.default_rng(seed)
-    dual = replace(dual, prior=dual.prior.astype(np.float32))
+    dual = replace(dual, prior=dual.prior.astype(np.float32), cost=np.float32(dual.cost))
     alpha = np.zeros(dual.present.shape, np.float32)
-    weights = dual.space.origin(dual.present.shape[1])
+    weights = np.zeros((dual.space.width, dual.present.shape[1]), np.float32)
     epochs, relative_gap = 0, np.inf
     while epochs < max_epochs and relative_gap > tolerance:
-        with np.errstate(over="ignore", invalid="ignore"):
-            order = rng.permutation(dual.rows)
-            gap, primal = dual.space.ascend(dual, order, alpha, weights)
+        with np.errstate(all="ignore"):  # an instance of zeros: the dual grows without bound, up to alpha = C
+            gap, primal = dual.space.ascend(dual, rng.permutation(dual.rows), alpha, weights)
         if not np.isfinite(gap):
             raise OverflowingError
         epochs += 1
         if gap <= tolerance * primal or epochs == max_epochs:
             gap, primal = duality_gap(dual, alpha, weights)
             relative_gap = gap / primal
-    return Solution(weights, alpha, epochs, relative_gap)
+    return Solution(weights, alpha, relative_gap)
 
 
 def duality_gap(dual: Dual, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
@@ -252,7 +227,7 @@ def choose_cost(evaluate: Callable[[float], float], unit: float) -> ChosenCost:
 
 
 def out_of_fold_f1(
-    space: Space, labels: csr_array, rho: float, folds: int | None, run: Run
+    space: LinearSpace | KernelSpace, labels: csr_array, rho: float, folds: int | None, run: Run
 ) -> Callable[[float], float]:
     """Return the function from C to the micro-F1 of out-of-fold predictions on the annotated labels.
 
