@@ -1,7 +1,6 @@
 """What a model says of itself, as values, and as a figure, which needs matplotlib (extra ``plot``): ``mpu info``."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +26,7 @@ from mpu_cli.cli.printing import (
     show,
 )
 from mpu_cli.core.explanation import explain, strongest_links
-from mpu_cli.errors import MpuError, counted, for_terminal
+from mpu_cli.errors import ModelError, MpuError, counted, for_terminal
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.runtime.figures import image, literal, new_figure
@@ -40,24 +39,6 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeatureWeight:
-    """A feature, its name if it has one, and the weight of it for a label."""
-
-    feature: int
-    name: str | None = None
-    weight: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinkWeight:
-    """Another label, its name if it has one, and the weight of the link."""
-
-    label: int
-    name: str | None = None
-    weight: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class ModelLabelReport:
     """What a model has for one label."""
 
@@ -67,33 +48,15 @@ class ModelLabelReport:
     threshold: float
     annotated: int | None  # Annotations in training; None where that was not recorded.
     true: float | None  # Estimated number of true labels in training.
-    # `features_for`, `features_against`: The heaviest weights of each sign. None: it learned from a kernel's.
-    features_for: list[FeatureWeight] | None = field(default=None, metadata=NULL)
-    features_against: list[FeatureWeight] | None = field(default=None, metadata=NULL)
+    # `features_for`, `features_against`: The heaviest weights of each sign: feature, its name if any, and weight. None:
+    # it learned from a kernel's.
+    features_for: list[dict[str, Any]] | None = field(default=None, metadata=NULL)
+    features_against: list[dict[str, Any]] | None = field(default=None, metadata=NULL)
     # Weight of its own prediction by the levels before; None where there is one level.
     own: float | None = field(default=None, metadata=NULL)
-    # `leans_on`, `leaned_on_by`: The heaviest links to other labels, of either sign. None: one level.
-    leans_on: list[LinkWeight] | None = field(default=None, metadata=NULL)
-    leaned_on_by: list[LinkWeight] | None = field(default=None, metadata=NULL)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelFrequencyReport:
-    """The label frequencies of a model."""
-
-    lowest: float
-    mean: float
-    highest: float
-    estimated: bool  # Whether c was estimated, and not set by the user.
-    interval: list[float] | None  # Of 90 %, if there is one.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Thresholds:
-    """The thresholds of all labels."""
-
-    lowest: float
-    highest: float
+    # `leans_on`, `leaned_on_by`: The heaviest links of either sign: label, name if any, weight. None: one level.
+    leans_on: list[dict[str, Any]] | None = field(default=None, metadata=NULL)
+    leaned_on_by: list[dict[str, Any]] | None = field(default=None, metadata=NULL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,44 +72,14 @@ class ModelReport:
     features: int  # Features that occurred in training.
     weights: int  # Weights that are not zero.
     knows_texts: bool  # Whether it keeps the vectoriser that made its data of texts.
-    c: ModelFrequencyReport
-    thresholds: Thresholds
+    c: dict[str, Any]  # lowest, mean, highest; whether it was estimated, and not set; its interval of 90 %, if any
+    thresholds: dict[str, float]  # lowest, highest
     options: dict[str, Any]  # Further records of its training: options and results.
     origin: Origin | None  # How it was trained; None where that was not recorded.
     of_labels: list[ModelLabelReport] = field(default_factory=list)  # Of the labels that were asked for.
 
 
-_BY_PEOPLE = {"c", "interval", "instances", "by_annotations_alone"}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _are_numbers(values: Any) -> bool:
-    return isinstance(values, list) and all(map(_is_number, values))
-
-
-def _is_by_people(record: Any) -> bool:
-    """Whether this is the record of a training on what people have decided."""
-    if not isinstance(record, dict) or record.keys() - {"answers", "yes"} != _BY_PEOPLE:
-        return False
-    alone = record["by_annotations_alone"]
-    numbers = {**record, "by_annotations_alone": 0 if alone is None else alone}
-    return _is_interval(numbers.pop("interval")) and all(map(_is_number, numbers.values()))
-
-
-def _is_interval(values: Any) -> bool:
-    return _are_numbers(values) and len(values) == 2
-
-
-# What is looked into; a model may come from anywhere, and what has another form counts as not recorded.
-_FINDINGS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("cost", "step", "epochs", "expected_micro_f1"), _is_number),
-    "expected_micro_f1_by_level": _are_numbers,
-    **dict.fromkeys(("c_interval", "expected_micro_f1_interval"), _is_interval),
-    "c_by_people": _is_by_people,
-}
+_ELSEWHERE = ("c", "c_estimated", "levels")  # options that the report has under other names
 
 
 class _Described:
@@ -157,7 +90,6 @@ class _Described:
         self.path = path
         self.names = None if by_number else model.names
         self._by_number = by_number
-        self.options = {k: v for k, v in model.options.items() if k not in _FINDINGS or _FINDINGS[k](v)}
         self.origin = self._origin()
 
     def report(self, of_labels: list[ModelLabelReport]) -> ModelReport:
@@ -175,8 +107,8 @@ class _Described:
             weights=sum(_count(level.weights) for level in levels),
             knows_texts=model.packed_vectorizer is not None,
             c=self._frequency(),
-            thresholds=Thresholds(lowest=float(thresholds.min()), highest=float(thresholds.max())),
-            options={name: value for name, value in self.options.items() if name not in ("c", "c_estimated", "levels")},
+            thresholds={"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
+            options={name: value for name, value in model.options.items() if name not in _ELSEWHERE},
             origin=self.origin,
             of_labels=of_labels,
         )
@@ -223,21 +155,21 @@ class _Described:
         on, by = (self._links(links, k, top) for links in (weights.leans_on, weights.leaned_on_by))
         return replace(report, own=own, leans_on=on, leaned_on_by=by)
 
-    def _links(self, weights: np.ndarray, k: int, top: int) -> list[LinkWeight]:
+    def _links(self, weights: np.ndarray, k: int, top: int) -> list[dict[str, Any]]:
         weights[k] = 0
         return [
-            LinkWeight(label=int(self.model.label_ids[j]), name=self._name(j), weight=float(weights[j]))
+            _weighed("label", int(self.model.label_ids[j]), self._name(j), weights[j])
             for j in _largest(np.abs(weights), top)
         ]
 
-    def _features(self, weights: np.ndarray, top: int, sign: int = 1) -> list[FeatureWeight]:
-        columns = self.model.predictor.columns
-        listed = []
-        for j in _largest(weights, top):
-            number = j if columns is None else int(columns.indices[j])
-            name = self._feature_names.get(number)
-            listed.append(FeatureWeight(feature=number, name=name, weight=float(sign * weights[j])))
-        return listed
+    def _features(self, weights: np.ndarray, top: int, sign: int = 1) -> list[dict[str, Any]]:
+        columns, names = self.model.predictor.columns, self._feature_names
+        largest = _largest(weights, top)
+        numbers = largest if columns is None else columns.indices[largest].tolist()
+        return [
+            _weighed("feature", number, names.get(number), sign * weights[j])
+            for j, number in zip(largest, numbers, strict=True)
+        ]
 
     def _name(self, k: int) -> str | None:
         return None if self.names is None else self.names.shown(int(self.model.label_ids[k]))
@@ -249,15 +181,15 @@ class _Described:
             return {}
         return dict(enumerate(unpacked(self.model.packed_vectorizer, str(self.path)).features or (), 1))
 
-    def _frequency(self) -> ModelFrequencyReport:
-        options, c = self.options, self.model.c
-        return ModelFrequencyReport(
-            lowest=float(c.min()),
-            mean=float(c[0] if (c == c[0]).all() else c.mean()),
-            highest=float(c.max()),
-            estimated=bool(options.get("c_estimated")),
-            interval=options["c_by_people"]["interval"] if "c_by_people" in options else options.get("c_interval"),
-        )
+    def _frequency(self) -> dict[str, Any]:
+        options, c = self.model.options, self.model.c
+        return {
+            "lowest": float(c.min()),
+            "mean": float(c[0] if (c == c[0]).all() else c.mean()),
+            "highest": float(c.max()),
+            "estimated": bool(options.get("c_estimated")),
+            "interval": options["c_by_people"]["interval"] if "c_by_people" in options else options.get("c_interval"),
+        }
 
     def _origin(self) -> Origin | None:
         if self.model.origin is None:
@@ -267,6 +199,10 @@ class _Described:
         except ValueError as error:
             _log.warning(f"{self.path}: the record of its training is damaged ({error}), and is left out")
             return None
+
+
+def _weighed(kind: str, number: int, name: str | None, weight: float) -> dict[str, Any]:
+    return {kind: number} | ({} if name is None else {"name": name}) | {"weight": float(weight)}
 
 
 def _largest(values: np.ndarray, top: int) -> list[int]:
@@ -381,19 +317,19 @@ def command(
         return
     if model is None:
         raise click.UsageError("Missing argument 'MODEL'.")
-
-    if plot is not None:
-        refuse_overlaps({"MODEL": model}, {"--plot": plot}, ("MODEL",))
     described = _Described(bundle.load(model), model, by_number)
     columns = [described.column(label) for label in dict.fromkeys(labels)]
-    report = described.report([described.label(k, top) for k in columns])
+    try:
+        report = described.report([described.label(k, top) for k in columns])
+        lines = _lines(report)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{model}: the record of its options is damaged ({error}); train the model again") from error
     if plot is not None:
         draw(described.model, described.origin, described.names, plot)
-    show(report, as_json, print_report)
+    show(report, as_json, lambda _: _print(report, lines))
 
 
 def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
-
     entries = history.read(path)
     if plot is not None:
         history.draw(path, entries, plot)
@@ -429,9 +365,8 @@ _LISTED = 20  # files
 _PACKAGES = {"mpu": "mpu", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "numba": "numba"}
 
 
-def print_report(report: ModelReport) -> None:
-    """Print the properties of a model, one on each line, then the requested labels."""
-    print_lines(_lines(report))
+def _print(report: ModelReport, lines: dict[str, str]) -> None:
+    print_lines(lines)
     if report.origin is not None and report.origin.files:
         click.echo()
         _print_files(report.origin.files)
@@ -459,10 +394,10 @@ def _lines(report: ModelReport) -> dict[str, str]:
     lines = {"model": click.format_filename(report.model), "levels": str(report.levels), "data": data}
     lines["c"] = _frequency(report, rest)
     lines["C"] = _strength(rest, {} if origin is None else origin.options)
-    low, high = report.thresholds.lowest, report.thresholds.highest
+    low, high = report.thresholds.values()
     lines |= prior_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
-    lines["expected"] = _expected(rest, report.c.estimated)
+    lines["expected"] = _expected(rest, report.c["estimated"])
     lines["options"] = _listed(rest) or "none"
     lines["set"] = _NOT_RECORDED if origin is None else _listed(origin.options) or "none but the defaults"
     lines["weights"] = f"{report.weights:,} that are not zero"
@@ -489,7 +424,7 @@ def _history(origin: Origin | None) -> dict[str, str]:
 
 def _frequency(report: ModelReport, rest: dict[str, Any]) -> str:
     """Describe c, and remove its values from `rest`."""
-    low, mean, high = report.c.lowest, report.c.mean, report.c.highest
+    low, mean, high = (report.c[name] for name in ("lowest", "mean", "highest"))
     reviewed = rest.pop("c_by_people", None)
     is_known = rest.pop("c_known", True)
     rest.pop("c_interval", None)
@@ -497,9 +432,9 @@ def _frequency(report: ModelReport, rest: dict[str, Any]) -> str:
     if reviewed is not None:
         return by_people(reviewed)
     if low < high:
-        how = "estimated" if report.c.estimated else "set by the user"
+        how = "estimated" if report.c["estimated"] else "set by the user"
         return f"{low:.3f} to {high:.3f}, one for each label, {how}; on average {mean:.3f}"
-    return frequency(mean, report.c.estimated, report.c.interval, is_known)
+    return frequency(mean, report.c["estimated"], report.c["interval"], is_known)
 
 
 def _strength(rest: dict[str, Any], chosen_by_user: dict[str, Any]) -> str:
@@ -560,5 +495,5 @@ def _print_label(label: ModelLabelReport, report: ModelReport) -> None:
     ):
         if listed:
             click.echo(f"\n{title}")
-            rows = (vars(entry).values() for entry in listed)
-            print_table([[f"  {number}" + f" {name}" * (name is not None), f"{w:+.3f}"] for number, name, w in rows])
+            rows = [list(entry.values()) for entry in listed]
+            print_table([["  " + " ".join(map(str, which)), f"{weight:+.3f}"] for *which, weight in rows])
