@@ -1,6 +1,7 @@
 """What a model on disk predicts of instances: the labels that are chosen, and whether it fits them."""
 
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -23,6 +24,9 @@ _MANY_UNKNOWN = 0.5
 # docs/choices/texts.md.
 _OTHER_SCALE = 4.0
 _SAYS = "THE MODEL DOES NOT FIT THE DATA, and predictions mean little"
+# Smallest and largest number of some features or labels
+_Range = tuple[int, int]
+_NONE: _Range = (2**31, -1)
 
 
 @dataclass(frozen=True)
@@ -35,15 +39,30 @@ class Fitness:
     filled: int = 0  # instances that have features
     # Sum of the squares of all feature values
     squares: float = field(default=0.0, compare=False)  # rounded by where the data are cut
+    # `annotations`, `strange`: labels of the instances, where they are wanted, and how many of them the model lacks
+    annotations: int = 0
+    strange: int = 0
+    # `features`, `labels`: their ranges
+    features: _Range = _NONE
+    labels: _Range = _NONE
 
     @classmethod
-    def of(cls, model: TrainedModel, features: csr_array) -> "Fitness":
+    def of(cls, model: TrainedModel, features: csr_array, labels: csr_array | None = None) -> "Fitness":
         """Count in some instances."""
         squares = float(np.square(features.data, dtype=float).sum())
-        return cls(features.nnz, model.count_unknown(features), int((np.diff(features.indptr) > 0).sum()), squares)
+        filled = int((np.diff(features.indptr) > 0).sum())
+        counts = cls(features.nnz, model.count_unknown(features), filled, squares, features=_range_of(features.indices))
+        if labels is None:
+            return counts
+        strange = int(np.count_nonzero(~np.isin(labels.indices, model.label_ids)))
+        return replace(counts, annotations=labels.nnz, strange=strange, labels=_range_of(labels.indices))
 
     def __add__(self, other: "Fitness") -> "Fitness":
-        return Fitness(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
+        sums: Any = (
+            mine + others if isinstance(mine, int | float) else (min(mine[0], others[0]), max(mine[1], others[1]))
+            for mine, others in zip(astuple(self), astuple(other), strict=True)
+        )
+        return Fitness(*sums)
 
     @property
     def _has_many_unknown(self) -> bool:
@@ -55,26 +74,55 @@ class Fitness:
 
     def notes(self) -> list[str]:
         """Say what may be of interest, and is usual: that few features are unknown."""
-        return [] if self._has_many_unknown else self._ignored()
+        strange = self._strange() if self.strange < _SOME_UNKNOWN * self.annotations else []
+        return strange + ([] if self._has_many_unknown else self._ignored())
+
+    def _strange(self) -> list[str]:
+        strange = f"{self.strange:,} of {counted(self.annotations, 'true label')} are of labels that the model lacks"
+        return [f"{strange}, and count as missed"] if self.strange else []
 
     def warnings(self, model: TrainedModel) -> list[str]:
         """Say what is wrong: a word where many features are unknown, more where the model does not fit the data."""
         warnings = self._ignored() if self._has_many_unknown else []
+        warnings += self._strange() if self.strange >= _SOME_UNKNOWN * self.annotations else []
         if self.filled < _FEWEST_INSTANCES:
             return warnings
+        trained = _range_of(model.occurring.indices)
+        if more := _shift(trained, self.features):
+            warnings.append(
+                f"{_SAYS}: features are {self.features[0]} to {self.features[1]}, and were {trained[0]} to "
+                f"{trained[1]} in training; renumber the data: perl -pe 's/\\d+(?=:)/$&{more:+d}/ge'"
+            )
+        trained = _range_of(model.label_ids)
+        if more := _shift(trained, self.labels):
+            warnings.append(
+                f"true labels are {self.labels[0]} to {self.labels[1]}, and were {trained[0]} to {trained[1]} in "
+                "training; renumber them: "
+                f'perl -pe \'s/^[\\d,]+(?=\\s)/join ",", map {{$_{more:+d}}} split ",", $&/e\''
+            )
         if self.unknown >= _MANY_UNKNOWN * self.entries:
             warnings.append(
                 f"{_SAYS}: most of the features are unknown to it; number features as in the training file, such as by "
                 "mpu vectorize --like"
             )
-        trained = _length(model)
-        times = np.sqrt(self.squares / self.filled) / trained if trained else 1.0
+        length = _length(model)
+        times = np.sqrt(self.squares / self.filled) / length if length else 1.0
         if not 1 / _OTHER_SCALE < times < _OTHER_SCALE:
             warnings.append(
                 f"{_SAYS}: instances are {times:.2g} times as long as those it was trained on; scale feature values as "
                 "in the training file"
             )
         return warnings
+
+
+def _range_of(numbers: np.ndarray) -> _Range:
+    return (int(numbers.min()), int(numbers.max())) if len(numbers) else _NONE
+
+
+def _shift(trained: _Range, found: _Range) -> int:
+    """Return what is to be added to numbers so that they are those of the training, 1 or -1; 0 where that is not it."""
+    more = trained[0] - found[0]
+    return more if abs(more) == 1 and trained[1] - found[1] == more else 0
 
 
 def _length(model: TrainedModel) -> float | None:

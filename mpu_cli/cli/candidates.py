@@ -116,7 +116,7 @@ def collect(
     refuse_other_vectorizer(truth, model.packed_vectorizer)
     fitness = Fitness()
     for chunk in iter_chunks(truth, reading, run=run):
-        fitness += Fitness.of(model, chunk.features)
+        fitness += Fitness.of(model, chunk.features, chunk.labels)
         for pair in _predicted(model, chunk, truth, run):
             counts.add(*pair)
             tick(len(pair[0]))

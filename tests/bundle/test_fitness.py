@@ -1,5 +1,7 @@
 """A model that does not fit the data that it is given."""
 
+import subprocess
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -53,6 +55,24 @@ def test_few_features_in_common(said):
     warning = said(lines(60, shift=100))
     assert "120 of 120 feature values ignored" in warning
     assert f"{SAYS}, and predictions mean little: most of the features are unknown to it" in warning
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_numbers_from_another_base(run, said, model, tmp_path, shift):
+    """F1 was .25 in place of .82, and nothing was said."""
+    warning = said(lines(60, shift=shift))
+    assert f"features are {1 + shift} to {5 + shift}, and were 1 to 5 in training" in warning
+    command = warning.partition("renumber the data: ")[2].strip()
+    mended = subprocess.run(["bash", "-c", f"{command} new.svm"], cwd=tmp_path, capture_output=True, check=True).stdout
+    assert mended == lines(60).encode()
+    labels = "".join(f"{1 + i % 2 + shift} {1 + i % 2}:1 {3 + i % 3}:1\n" for i in range(60))
+    (tmp_path / "new.svm").write_text(labels + " 5:1\n5:1\n")
+    warning = run("evaluate", tmp_path / "new.svm", model).stderr
+    assert "30 of 60 true labels are of labels that the model lacks, and count as missed" in warning
+    assert f"true labels are {1 + shift} to {2 + shift}, and were 1 to 2 in training" in warning
+    command = warning.partition("renumber them: ")[2].strip()
+    mended = subprocess.run(["bash", "-c", f"{command} new.svm"], cwd=tmp_path, capture_output=True, check=True).stdout
+    assert mended == (lines(60) + " 5:1\n5:1\n").replace("1.0", "1").encode()
 
 
 def test_few_unknown_features_are_no_warning(run, model, tmp_path):
