@@ -23,7 +23,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.text.analyzer import batches
 from mpu_cli.text.languages import languages_of, strangers
-from mpu_cli.text.records import Bad, Record, form_and_fields, open_records, read_records
+from mpu_cli.text.records import Bad, Record, RecordReader, form_and_fields, open_records
 from mpu_cli.text.sidecars import Sidecars, from_one, wrong_number_of_ids
 from mpu_cli.text.stored import unpacked
 
@@ -203,7 +203,7 @@ class Texts:
 
         kept = unpacked(packed_vectorizer, "the model")
         self._vectorizer = Vectorizer.of(kept)
-        self._fields = replace(kept.fields, tags="")  # which are not looked at
+        self._fields = replace(kept.fields, tags=())  # which are not looked at
         self.name = str(source)
         self._texts = list(texts)
         self._form = None if self._texts else form_and_fields(source, form, self._fields)[0]
@@ -238,7 +238,7 @@ class Texts:
             yield from (Record(line, text, (), None, False) for line, text in enumerate(self._texts, 1))
             return
         with open_records(self.name, self._max_line_bytes) as stream:
-            for record in read_records(stream, self.name, self._form, self._fields, self._max_line_bytes):
+            for _, record in RecordReader(stream, self.name, self._form, self._fields, self._max_line_bytes):
                 if isinstance(record, Bad):
                     raise InputError(self.name, record.line, record.problem)
                 yield record

@@ -27,7 +27,7 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Counted, bytes_of, open_output
 from mpu_cli.text.fields import value_of
-from mpu_cli.text.records import Bad, Fields, format_of, open_records, read_rows_and_records
+from mpu_cli.text.records import Bad, Fields, RecordReader, format_of, open_records
 from mpu_cli.text.sidecars import Sidecars, made_with
 from mpu_cli.text.stored import Records
 
@@ -118,12 +118,12 @@ def _of_instances(
 
 
 def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
-    fields = replace(place.fields, tags="")  # which are not looked at
+    fields = replace(place.fields, tags=())  # which are not looked at
     if place.sha256 is not None and not (Path(place.file).is_file() or Path(place.file).is_dir()):
         raise InputError(place.file, None, "is neither a file nor a directory")
-    with open_records(place.file, max_line_bytes) as raw:
+    with open_records(place.file, max_line_bytes, fields.encoding) as raw:
         stream = Counted(raw)
-        for row, record in read_rows_and_records(stream, place.file, place.form, fields, max_line_bytes):
+        for row, record in RecordReader(stream, place.file, place.form, fields, max_line_bytes):
             if isinstance(row, Bad) or isinstance(record, Bad):
                 if place.skip_bad:
                     continue

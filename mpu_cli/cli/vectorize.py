@@ -2,14 +2,18 @@
 
 import hashlib
 import logging
+import re
 from array import array
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import filterfalse
+from operator import itemgetter
 from pathlib import Path
+from shlex import quote
+from string import printable
 from typing import Any
 
 import click
@@ -21,7 +25,7 @@ from mpu_cli.cli.options import is_set
 from mpu_cli.cli.printing import print_json
 from mpu_cli.cli.progress import progress
 from mpu_cli.errors import DataError, InputError, counted, shown
-from mpu_cli.names.lines import as_a_file
+from mpu_cli.names.lines import NOT_UTF8, as_a_file
 from mpu_cli.names.name_files import is_uri
 from mpu_cli.names.naming import GROUPS, IDS
 from mpu_cli.runtime import report
@@ -36,7 +40,7 @@ from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, 
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
-from mpu_cli.text.fields import holder
+from mpu_cli.text.fields import holder, value_of
 from mpu_cli.text.labels import Labels, confusable, is_thesaurus, read_labels, read_thesaurus
 from mpu_cli.text.languages import languages_of, of_collection, strangers
 from mpu_cli.text.records import (
@@ -44,11 +48,12 @@ from mpu_cli.text.records import (
     Bad,
     Fields,
     Record,
+    RecordReader,
+    Row,
     field_list,
     form_and_fields,
     no_field,
     open_records,
-    read_rows_and_records,
 )
 from mpu_cli.text.sidecars import (
     Vectorization,
@@ -64,6 +69,9 @@ _CHANGED = "changed while it was being read; try again"
 _MOST_LISTED = 20  # bad records
 _log = logging.getLogger(__name__)
 _MOST_NAMED = 3  # tags in a caution
+_MOST_FIELDS = 10  # in a caution
+_SEPARATORS = ",;|"
+_PLAIN = re.compile(r"\s*[^\s\[{<]")  # a text that is no list
 _LINES_KEPT = 3  # of tags without a number
 
 
@@ -76,16 +84,17 @@ class Source:
     # `text`, `tags`, `id`, `separator`, `language_field`: as in `Fields`; empty or None: the default, or the one of the
     # file whose vectoriser is used
     text: tuple[str, ...] = ()
-    tags: str | None = None
+    tags: tuple[str, ...] = ()
     id: str | None = None
     separator: str | None = None
     language_field: str | None = None
     group: str | None = None
+    encoding: str | None = None
     skip_bad: bool = False
     max_line_bytes: int = MAX_LINE_BYTES
 
-    def fields(self, default: Fields) -> Fields:
-        """Return the fields, those that were not chosen by default."""
+    def fields(self, default: Fields, is_new: bool) -> Fields:
+        """Return the fields, those that were not chosen by default; if new, the first records say which are tags."""
         return Fields(
             self.text or default.text,
             self.tags or default.tags,
@@ -95,6 +104,8 @@ class Source:
             needs_id=bool(self.id),
             language=self.language_field or default.language,
             group=self.group or "",
+            are_tags=None if is_new or self.tags else default.are_tags,
+            encoding=self.encoding or "",
         )
 
 
@@ -149,10 +160,10 @@ def vectorize(
     if names.of_several:
         _log.info(f"{shown(labels)}: {counted(len(names.of_several), 'name')} of several labels, kept apart by number")
     n_numbered = len(names if vectorization is None else vectorization.labels)
-    fields = source.fields(default if vectorization is None else vectorization.fields)
+    fields = source.fields(default if vectorization is None else vectorization.fields, vectorization is None)
     reader, size = _Reader(source, form, fields), bytes_of(source.file)
     with ExitStack() as stack:
-        opened_records = partial(open_records, most=source.max_line_bytes)
+        opened_records = partial(open_records, most=source.max_line_bytes, encoding=fields.encoding)
         open_first, open_again = stack.enter_context(read_twice(source.file, opened_records))
         with open_output(target) as out:
             work, put = None, None
@@ -181,12 +192,13 @@ def vectorize(
                 raise InputError(str(source.file), None, _CHANGED)
             if work is not None:
                 assert reader.content is not None  # all has been read
-                records = Records.beside(target, source.file, form, source.skip_bad, reader.content[1])
-                write_directory(work, vectorization.vectorizer, vectorization.labels, fields, writer.content(), records)
+                records = Records.beside(target, source.file, form, source.skip_bad, reader.content[1], reader.fields)
+                write_directory(
+                    work, vectorization.vectorizer, vectorization.labels, reader.fields, writer.content(), records
+                )
         if put is not None:
             put()
-    if like is None:
-        cautions += _without_tags(reader, writer)
+    cautions += _of_tags(reader, writer, vectorization.labels, like is None)
     report = _report(reader, writer, vectorization, labels if like is None else like, n_numbered)
     return replace(report, cautions=[*cautions, *report.cautions])
 
@@ -313,31 +325,54 @@ class _Reader:
         self.content: Content | None = None
         self.listed: list[Bad] = []
         self.names: list[str] = []  # of the fields of a record
-        self.has_tags = False  # whether a record has the field of tags
+        # `has_tags`: whether a record has a field of tags. `separates`: whether the separator is in one. `cells`: how
+        # many of them are texts, and have another separator in them
+        self.has_tags = self.separates = False
+        self.cells: Counter[str] = Counter()
 
     def records(self, stream: ReadableLines) -> Iterator[Record]:
         """Read a stream from the start. InputError at the first bad record, unless those are skipped."""
         self.good, self.bad, self.listed = 0, 0, []
+        self.cells.clear()
         counted = Counted(stream)
-        limit = self._source.max_line_bytes
-        for row, record in read_rows_and_records(counted, self.name, self._form, self.fields, limit):
+        reader = RecordReader(counted, self.name, self._form, self.fields, self._source.max_line_bytes)
+        for row, record in reader:
             if isinstance(record, Record):
                 assert not isinstance(row, Bad)  # there would be no record of it
                 self.good += 1
+                self.fields = reader.fields
                 self.names = self.names or list(row.fields)
-                self.has_tags |= holder(row.fields, self.fields.tags) is not None
+                self._look_at(row.fields)
                 yield record
                 continue
-            problems = [] if isinstance(row, Bad) else [no_field(name, row.fields) for name in self.fields.text]
-            hint = "; --text names the one that has the text" * (record.problem in problems)
-            bad = replace(record, problem=record.problem + hint)
-            if self._source.skip_bad:
-                self.bad += 1
-                if len(self.listed) < _MOST_LISTED:
-                    self.listed.append(bad)
-            else:
-                raise InputError(self.name, bad.line, f"{bad.problem}; --skip-bad leaves bad records out")
+            bad = replace(record, problem=record.problem + self._hint(row, record.problem))
+            if not self._source.skip_bad:
+                raise InputError(self.name, bad.line, bad.problem)
+            self.bad += 1
+            if len(self.listed) < _MOST_LISTED:
+                self.listed.append(bad)
         self.content = counted.content()
+        if self.good and not self.has_tags and self.fields.needs_tags:
+            raise InputError(self.name, None, no_field(self.fields.tags[0], self.names))
+
+    def _look_at(self, fields: Mapping[str, object]) -> None:
+        """Note what there is in the fields of tags."""
+        for name in self.fields.tags:
+            self.has_tags = self.has_tags or holder(fields, name) is not None
+            if not self.separates and isinstance(cell := value_of(fields, name), str) and _PLAIN.match(cell):
+                self.separates = self.fields.separator in cell
+                self.cells.update(["", *(other for other in _SEPARATORS if other in cell)])
+
+    def _hint(self, row: Row | Bad, problem: str) -> str:
+        """Return what to do about a bad record."""
+        if problem == NOT_UTF8 and not self.fields.encoding:
+            return ", or name its encoding, such as --encoding cp1252"
+        if self.good:
+            return "; --skip-bad leaves bad records out"
+        has_no_text = problem in [
+            no_field(name, () if isinstance(row, Bad) else row.fields) for name in self.fields.text
+        ]
+        return "; --text names the one that has the text" * has_no_text
 
 
 def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: Labels) -> Vectorization:
@@ -394,11 +429,26 @@ def _report(
     )
 
 
-def _without_tags(reader: _Reader, writer: VectorWriter) -> Iterator[str]:
-    if not writer.annotations and not reader.has_tags:
+def _of_tags(reader: _Reader, writer: VectorWriter, labels: Labels, is_new: bool) -> Iterator[str]:
+    fields = reader.fields
+    if is_new and not writer.annotations and not reader.has_tags:
         yield (
-            f"no record has tags, so there is nothing to learn: there is no field {reader.fields.tags!r}, and --tags "
+            f"no record has tags, so there is nothing to learn: there is no field {fields.tags[0]!r}, and --tags "
             f"names the one that has them; {field_list(reader.names)}"
+        )
+    if is_new and fields.are_tags:
+        names = ", ".join(fields.tags[:_MOST_FIELDS]) + ", ..." * (len(fields.tags) > _MOST_FIELDS)
+        yield f"{counted(len(fields.tags), 'field')} of 0 and 1, each read as a tag: {names}; --tags names others"
+    elif is_new and writer.annotations and all(of_label[:1] in [("0",), ("1",)] for of_label in labels.names):
+        yield (
+            "the only tags are 0 and 1: if they say which tags of a list are true, write the names of these, or a "
+            "field of 0 and 1 for each"
+        )
+    other, count = max(((one, reader.cells[one]) for one in _SEPARATORS), key=itemgetter(1))
+    if not reader.separates and 3 * count > reader.cells[""] > 1:
+        yield (
+            f"no {fields.separator!r} is in the tags of {counted(reader.cells[''], 'record')}, and {other!r} is in "
+            f"{count:,}: if that separates them, --separator {quote(other)}"
         )
 
 
@@ -462,6 +512,8 @@ def command(
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.options.vectorize` has read."""
     source = Source(**of_source)
+    if source.encoding is not None:
+        _check_encoding(source.encoding)
     if source.group is not None and directory_of(output) is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
@@ -504,6 +556,17 @@ def command(
             + f"; lead: {done.lead}"
             * (done.lead != "0"),
             **report.as_json(done),
+        )
+
+
+def _check_encoding(name: str) -> None:
+    try:
+        is_wider = printable.encode(name) == printable.encode()
+    except LookupError:
+        is_wider = False
+    if not is_wider:
+        raise click.UsageError(
+            f"--encoding {name} is not known here, or has no ASCII in it; UTF-8 and UTF-16 are read without it."
         )
 
 

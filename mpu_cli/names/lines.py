@@ -7,19 +7,23 @@ A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a f
 for quoting. So such a text gets an apostrophe before it, or is quoted (`cell`). Reading undoes both (`meanings`).
 """
 
+import codecs
+import io
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from mpu_cli.errors import InputError, one_line
 from mpu_cli.svmlight.formats import problem_of
-from mpu_cli.svmlight.streams import ReadableLines, is_plain, open_input
+from mpu_cli.svmlight.streams import Readable, ReadableLines, is_plain, open_input
 
 NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
 _BOM = "\ufeff"
+_UTF16 = re.compile(rb"(\xff\xfe|[^\0]\0)|\xfe\xff|\0[^\0]")  # the first: little-endian
 _LINE_BYTES = (1 << 23) - 1
 _MOST_EXPANSION = 250  # no text of people does
 
@@ -27,8 +31,9 @@ _MOST_EXPANSION = 250  # no text of people does
 @contextmanager
 def open_side(source: str | Path) -> Iterator[ReadableLines]:
     """Open a file that is read whole, as `open_input`; InputError where little data expand to fill the memory."""
-    with open_input(source) as stream:
-        if not is_plain(stream) and Path(source).is_file():
+    with open_input(source) as opened:
+        stream = as_utf8(opened, str(source))
+        if not is_plain(opened) and Path(source).is_file():
             yield _Expanded(stream, str(source), max(_LINE_BYTES, _MOST_EXPANSION * Path(source).stat().st_size))
         else:
             yield stream
@@ -54,11 +59,66 @@ class _Expanded:
         return data
 
 
+def as_utf8(stream: Any, source: str, encoding: str = "") -> ReadableLines:
+    """Return a stream of the same text in UTF-8: that of another encoding, or of UTF-16, as its first bytes say.
+
+    `encoding` of the stream that is returned is the one that was read; it has none where it is the same stream.
+    The stream raises InputError where the text is not in its encoding, or is in UTF-8 after all.
+    """
+    stream = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
+    beginning = stream.peek(3)[:3]
+    if utf16 := _UTF16.match(beginning):
+        encoding = "utf-16-le" if utf16[1] else "utf-16-be"
+    if not encoding or beginning == _BOM.encode():
+        return stream
+    return Joined(_recoded(stream, source, encoding), encoding)
+
+
+def _recoded(stream: Readable, source: str, encoding: str) -> Iterator[bytes]:
+    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
+    data = b"."
+    while data:
+        data = stream.read(1 << 16)
+        try:
+            text = decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            raise InputError(
+                source, line, f"at or after this line, this is not {encoding} text: {error.reason}"
+            ) from None
+        line += text.count("\n")
+        if not data.isascii() and not encoding.startswith("utf-16") and is_utf8(data.decode(errors="surrogateescape")):
+            raise InputError(source, line, f"at or before this line, this is UTF-8 text, and not {encoding}")
+        yield text.encode()
+
+
+class Joined(io.BufferedReader):
+    """Pieces of bytes as a stream."""
+
+    def __init__(self, pieces: Iterator[bytes], encoding: str = "utf-8") -> None:
+        super().__init__(_Pieces(pieces))
+        self.encoding = encoding
+
+
+class _Pieces(io.RawIOBase):
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = filter(None, pieces)
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        self._rest = self._rest or memoryview(next(self._pieces, b""))
+        n = min(len(buffer), len(self._rest))
+        buffer[:n], self._rest = self._rest[:n], self._rest[n:]
+        return n
+
+
 def text_lines(source: str | Path, lenient: bool = False) -> Generator[str, None, None]:
     """Yield the lines of a text file, plain or compressed by suffix, or ``-`` for standard input, without their ends.
 
     If lenient, bytes that are not UTF-8 are replaced by U+FFFD, as in comments. InputError where it cannot be read, is
-    UTF-16, has a line of 8 MiB or more, or one that is not UTF-8.
+    has a line of 8 MiB or more, or one that is not UTF-8.
     """
     with open_side(source) as stream:
         for number, line in enumerate(decoded_lines(stream, str(source), _LINE_BYTES), 1):

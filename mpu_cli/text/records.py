@@ -6,28 +6,33 @@ its directories are read as JSON lines.
 """
 
 import csv
-import io
 import json
+import re
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from shlex import quote
 
 from mpu_cli.errors import InputError
-from mpu_cli.names.lines import NOT_UTF8, decoded_lines, first_repeated, is_utf8
+from mpu_cli.names.lines import NOT_UTF8, Joined, as_utf8, decoded_lines, first_repeated, is_utf8
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, compression_named, open_input
-from mpu_cli.text.fields import holder
+from mpu_cli.text.fields import holder, value_of
 from mpu_cli.text.languages import TextIn
+from mpu_cli.text.tag_texts import listed
 
 ANNIF, SUBJECTS = "annif", "subjects"
 FORMATS = ("jsonl", "csv", "tsv", ANNIF)
-_FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
+_FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 _MOST_SHOWN = 10
+_PEEKED = 100  # records
+_MOST_LOOKED_AT = 1 << 16  # characters of the names of columns
+_BLANK = re.compile(r'\ufeff?(?:sep=.)?[ \t\r\n,;|"]*')  # Excel says so what separates columns
+_LABEL_STUDIO = "{id, text: .data.text, tags: [.annotations[0].result[].value.choices[]?]}"
 
 
 @dataclass(frozen=True)
@@ -57,38 +62,45 @@ def read_rows(
 ) -> Iterator[Row | Bad]:
     """Read rows one by one.
 
-    Empty lines are skipped. A byte order mark and CRLF are allowed. The first row of a table names its fields. Fields
-    of a table may be quoted; then they may have separators, line ends, and quotation marks written twice.
+    Empty lines are skipped, and rows of a table whose cells are all empty. A byte order mark and CRLF are allowed. The
+    first row of a table names its fields. Fields of a table may be quoted; then they may have separators, line ends,
+    and quotation marks written twice.
 
     `source`: its name for errors.
-    `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table separated by commas or tabs; or,
-    without a row of names, lines of a text, a tab, and URIs with blanks between them: the fields ``text`` and
-    ``subjects``.
+    `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table (`delimiter_of`); or, without a
+    row of names, lines of a text, a tab, and URIs with blanks between them: the fields ``text`` and ``subjects``.
     `max_line_bytes`: largest size of a line, and of a row of a table, which may have several lines.
     `needed`: fields that a table must have. If it has rows, each of them reports a missing one.
     Yields: `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
-    Raises InputError (the file as a whole cannot be read: it is UTF-16, or a table without a row of names, or one with
-    this row alone in which a needed name is missing).
+    Raises InputError (the file as a whole cannot be read: it is a JSON array, or a table without a row of names, with
+    a row that does not end, or with this row alone in which a needed name is missing).
     """
     lines = decoded_lines(stream, source, max_line_bytes)
-    if form in ("jsonl", ANNIF):
-        yield from _one_by_one(lines, max_line_bytes, _object if form == "jsonl" else _text_and_uris)
-    else:
-        yield from _table(lines, source, "," if form == "csv" else "\t", max_line_bytes, needed)
-
-
-def _one_by_one(lines: Iterator[str | None], limit: int, row: Callable[[int, str], Row | Bad]) -> Iterator[Row | Bad]:
+    if form in ("csv", "tsv"):
+        yield from _table(lines, source, form, max_line_bytes, needed)
+        return
+    is_first = True
     for number, line in enumerate(lines, 1):
-        if line is None:
-            yield Bad(number, _too_long(limit))
-        elif not is_utf8(line):
-            yield Bad(number, NOT_UTF8)
-        elif line.strip():
-            yield row(number, line)
+        if problem := _problem(line, max_line_bytes):
+            yield Bad(number, problem)
+        elif line and line.strip():
+            if is_first and form == "jsonl" and line.lstrip().startswith("["):
+                raise InputError(source, number, _of_array("".join(filter(None, [line, *islice(lines, 100)])), source))
+            yield _object(number, line) if form == "jsonl" else _text_and_uris(number, line)
+            is_first = False
 
 
-def _too_long(limit: int) -> str:
-    return f"the line is longer than {limit:,} bytes; --max-line-bytes N takes longer lines"
+def _problem(line: str | None, limit: int) -> str:
+    if line is None:
+        return f"the line is longer than {limit:,} bytes; --max-line-bytes N takes longer lines"
+    return "" if is_utf8(line) else NOT_UTF8
+
+
+def _of_array(beginning: str, source: str) -> str:
+    """Return the message that a file is a JSON array, and the command that makes records of it."""
+    is_label_studio = '"annotations"' in beginning
+    what, then = ("an export of Label Studio", f" | {_LABEL_STUDIO}") if is_label_studio else ("a JSON array", "")
+    return f"this is {what}; make JSON lines of it: jq -c {quote(f'.[]{then}')} {quote(source)} > lines.jsonl"
 
 
 def _text_and_uris(number: int, line: str) -> Row:
@@ -106,42 +118,6 @@ def _object(number: int, line: str) -> Row | Bad:
     return Row(number, fields)
 
 
-class _Numbered:
-    """Lines for the reader of tables, with the problem of the current row."""
-
-    def __init__(self, lines: Iterator[str | None], limit: int) -> None:
-        self._lines = lines
-        self._limit = limit
-        self._room = 0  # characters left for the row
-        self.number = 0
-        self.problem: str | None = None  # of the row that is being read
-
-    def begin_row(self) -> int:
-        """Return the line in which the next row starts."""
-        self._room, self.problem = self._limit + len("\r\n"), None
-        return self.number + 1
-
-    def __iter__(self) -> "_Numbered":
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self.number += 1
-        if line is None:
-            self.problem = _too_long(self._limit)
-            return "\n"
-        self._room -= len(line)
-        if self._room < 0:
-            self.problem = (
-                f"the row is longer than {self._limit:,} characters; is a quotation mark not closed? "
-                "--max-line-bytes N takes longer rows"
-            )
-            raise csv.Error  # ends the row
-        if not is_utf8(line):
-            self.problem = NOT_UTF8
-        return line
-
-
 def no_field(name: str, names: Iterable[str]) -> str:
     """Return the message that a field is missing, with those that exist."""
     return f"there is no field {name!r} here; {field_list(names)}"
@@ -154,58 +130,94 @@ def field_list(names: Iterable[str]) -> str:
     return f"there are {there or 'none at all'}"
 
 
+def delimiter_of(header: str, form: str, needed: Iterable[str]) -> str:
+    r"""Return what separates the columns of a table, by the line that names them.
+
+    Of a comma, a semicolon, a tab and a vertical bar it is the one that gives most of the needed names, or else that
+    of the format, or else the one that gives most names.
+
+    Examples
+    --------
+    >>> delimiter_of("id;text;tags, all", "csv", ["text"]), delimiter_of("id\ttext", "csv", [])
+    (';', '\t')
+    """
+    own = "," if form == "csv" else "\t"
+
+    def fit(delimiter: str) -> tuple[int, bool, int]:
+        names = {name.strip() for name in next(csv.reader([header[:_MOST_LOOKED_AT]], delimiter=delimiter), [])}
+        return len(names.intersection(needed)), delimiter == own and len(names) > 1, len(names)
+
+    return max((own, *",;\t|"), key=fit)
+
+
+def is_blank(line: str) -> bool:
+    """Whether a line of a table has no values."""
+    return _BLANK.fullmatch(line) is not None
+
+
 def _table(
-    lines: Iterator[str | None], source: str, delimiter: str, limit: int, needed: Iterable[str]
+    lines: Iterator[str | None], source: str, form: str, limit: int, needed: Iterable[str]
 ) -> Iterator[Row | Bad]:
-    numbered = _Numbered(lines, limit)
-    rows = csv.reader(numbered, delimiter=delimiter, strict=True)
-    names: list[str] | None = None
-    while (row := _next_row(rows, numbered, limit)) is not None:
-        if isinstance(row, Bad) and names is None:
-            raise InputError(source, row.line, row.problem)
-        if isinstance(row, Bad):
-            yield row
-        elif names is None:
-            names = [name.strip() for name in row[1]]
-            if any("<" in name and "://" in name for name in names):
-                raise InputError(source, row[0], "its first line names no columns, but has URIs: give --format annif")
-            if twice := first_repeated(names):
-                raise InputError(source, row[0], f"two columns are called {twice[:40]!r}")
-            first = row[0]
-            absent = [name for name in needed if name not in names]
-            empty: dict[str, object] = {name: "" for name in names if name}
-        else:
+    # Of a row: the line in which it starts, the line that was read last, how many characters are left, what is wrong.
+    first, number, room, problem = 0, 0, 0, ""
+
+    def numbered(lines: Iterable[str | None]) -> Iterator[str]:
+        nonlocal number, room, problem
+        for number, line in enumerate(lines, 1):  # noqa: B007
+            problem = problem or _problem(line, limit)
+            room -= len(line or "")
+            if room < 0:
+                too_long = f"the row is longer than {limit:,} characters; is a quotation mark not closed?"
+                raise InputError(source, first, f"{too_long} --max-line-bytes N takes longer rows")
+            yield line or "\n"
+
+    before: list[str | None] = []  # up to the line that names the columns
+    for line in lines:
+        before.append("\n" if line and is_blank(line) else line)
+        if before[-1] != "\n":
+            break
+    delimiter = delimiter_of(before[-1] or "" if before else "", form, needed)
+    rows = csv.reader(numbered(chain(before, lines)), delimiter=delimiter, strict=True)
+    header = 0  # the line of the names of columns
+    names: list[str] = []
+    absent: list[str] = []
+    empty: dict[str, object] = {}
+    values: list[str] | None = []
+    while values is not None:
+        first, room, problem, values = number + 1, limit + len("\r\n"), "", []
+        largest = csv.field_size_limit(room)  # a setting of the whole process
+        try:
+            values = next(rows, None)
+        except csv.Error as error:
+            if "end of data" in str(error):
+                raise InputError(
+                    source, first, "a quotation mark opens here, or after this line, and is not closed"
+                ) from None
+            as_quotes = "a quotation mark within quotation marks is written twice"
+            problem = problem or f"this is not a row of a table ({error}); {as_quotes}"
+        finally:
+            csv.field_size_limit(largest)
+        if problem and not header:
+            raise InputError(source, first, problem)
+        if problem:
+            yield Bad(first, problem)
+        elif not values or not any(map(str.strip, values)):
+            continue
+        elif header:
             absent = []  # each row reports it
-            yield _named(*row, names, empty)
-    if names is None:
+            yield _named(first, values, names, empty)
+        else:
+            header, names = first, [name.strip() for name in values]
+            if any("<" in name and "://" in name for name in names):
+                raise InputError(source, first, "its first line names no columns, but has URIs: give --format annif")
+            if twice := first_repeated(names):
+                raise InputError(source, first, f"two columns are called {twice[:40]!r}")
+            absent = [name for name in needed if name not in names]
+            empty = dict.fromkeys(filter(None, names), "")
+    if not header:
         raise InputError(source, None, "it is empty; its first line should name the columns")
     if absent:
-        raise InputError(source, first, no_field(absent[0], filter(None, names)))
-
-
-def _next_row(rows: Iterator[list[str]], numbered: _Numbered, limit: int) -> tuple[int, list[str]] | Bad | None:
-    """Return the next row that is not empty, with the line in which it starts; None at the end."""
-    while True:
-        first = numbered.begin_row()
-        before = csv.field_size_limit(limit)  # a setting of the whole process
-        try:
-            values = next(rows)
-        except StopIteration:
-            return None
-        except csv.Error as error:
-            return Bad(first, numbered.problem or _not_a_table(error))
-        finally:
-            csv.field_size_limit(before)
-        if numbered.problem:
-            return Bad(first, numbered.problem)
-        if values:
-            return first, values
-
-
-def _not_a_table(error: csv.Error) -> str:
-    if "end of data" in str(error):
-        return "a quotation mark that opens here, or after this line, is not closed"
-    return f"this is not a row of a table ({error}); a quotation mark within quotation marks is written twice"
+        raise InputError(source, header, no_field(absent[0], filter(None, names)))
 
 
 def _named(line: int, values: list[str], names: list[str], empty: dict[str, object]) -> Row | Bad:
@@ -230,24 +242,38 @@ class Fields:
     ----------
     text : tuple of str
         Their values, one line after another, are the text. None: the only field of the first record.
-    tags, id : str
+    tags : tuple of str
+        Their values, where they are there, are the tags. None: not read.
+    id : str
         If the first record lacks the field, no record may have it. Empty: not read.
     separator : str
-        Separates tags that are written as one text.
+        Separates tags that are written as one text, and not as a list.
     needs_tags, needs_id : bool
-        Whether each record must have the field.
+        Whether a table must have the fields of tags, and each record that of the id.
     language, group : str
         The fields that name the language of the text, and the group of the record. Empty: not read.
+    are_tags : bool or None
+        Whether each field of `tags` is a tag, and its value, such as 1, says whether the record has it. None: by the
+        first records.
+    encoding : str
+        Of the file. Empty: UTF-8, or UTF-16.
     """
 
     text: tuple[str, ...] = (TEXT,)
-    tags: str = TAGS
+    tags: tuple[str, ...] = (TAGS,)
     id: str = ID
     separator: str = SEPARATOR
     needs_tags: bool = False
     needs_id: bool = False
     language: str = ""
     group: str = ""
+    are_tags: bool | None = False
+    encoding: str = ""
+
+    def needed(self) -> list[str]:
+        """Return those that a table must have."""
+        tags, key = self.tags * self.needs_tags, (self.id,) * self.needs_id
+        return [*self.text, *tags, *key, *filter(None, (self.language, self.group))]
 
 
 DEFAULT_FIELDS = Fields()
@@ -284,140 +310,132 @@ class Record:
         return len(self.text) + sum(map(len, self.tags)) + len(self.id or "")
 
 
-def chosen_format(source: str | Path, form: str | None) -> str:
-    """Return the format of a file: `form`, or else that of its suffix.
+_FLAGS = dict.fromkeys(("0", "0.0", "false", "no", ""), False) | dict.fromkeys(("1", "1.0", "true", "yes", "x"), True)
 
-    Raises InputError (there is no `form`, and the suffix means no format).
+
+def flag(value: object) -> bool | None:
+    """Return whether a value says that a record has the tag of its field; None where it says something else."""
+    return _FLAGS.get("" if value is None else str(value).strip().lower())
+
+
+class RecordReader:
+    """Reads records one by one, each with the row that it was made of.
+
+    A text is a string, or null for none. Tags are a list of strings or whole numbers, or one string: a list
+    (`tag_texts.listed`), or else split at the separator; null is no tags. An id is a string or a whole number.
+
+    `fields`: those that are read, with what the first records say of them.
     """
-    chosen = form or format_of(source)
-    if chosen is None:
-        raise InputError(
-            str(source), None, f"its name does not tell which of {', '.join(FORMATS)} it is; say so by --format"
-        )
-    return chosen
 
+    def __init__(
+        self, stream: ReadableLines, source: str, form: str, fields: Fields, max_line_bytes: int = MAX_LINE_BYTES
+    ) -> None:
+        self.fields = fields
+        self._source = source
+        self._has_id = False
+        self._rows = read_rows(stream, source, form, max_line_bytes, fields.needed())
 
-def read_records(
-    stream: ReadableLines, source: str, form: str, fields: Fields, max_line_bytes: int = MAX_LINE_BYTES
-) -> Iterator[Record | Bad]:
-    """Read records one by one.
+    def __iter__(self) -> Iterator[tuple[Row | Bad, Record | Bad]]:
+        """Yield rows and records; `Bad` as the record, and as the row if that is bad.
 
-    A text is a string, or null for none. Tags are a list of strings or whole numbers, or one string that is split at
-    the separator; null is no tags. An id is a string or a whole number.
+        Raises InputError (as `read_rows`; or no field is named that has the text, and there are several).
+        """
+        rows = self._rows
+        if self.fields.are_tags is None:
+            ahead = list(islice(rows, _PEEKED))
+            self._choose_tags([row.fields for row in ahead if isinstance(row, Row)])
+            rows = chain(ahead, rows)
+        is_first = True
+        for row in rows:
+            if isinstance(row, Bad):
+                yield row, row
+                continue
+            if is_first:
+                self._choose_others(row)
+                is_first = False
+            try:
+                yield row, self._record(row)
+            except _FieldError as error:
+                yield row, Bad(row.line, str(error))
 
-    Parameters
-    ----------
-    stream : binary file
-    source : str
-        Its name for errors.
-    form : {"jsonl", "csv", "tsv"}
-    fields : Fields
-    max_line_bytes : int
+    def _choose_tags(self, first: list[Mapping[str, object]]) -> None:
+        """Find fields that are tags: all that are named or, where there is no field of tags, two others or more."""
+        fields = self.fields
+        names = fields.tags
+        if not fields.needs_tags:
+            is_there = any(holder(one, name) for one in first for name in names)
+            others = {*fields.text, fields.id, fields.language, fields.group}
+            names = () if is_there or not first else tuple(name for name in first[0] if name not in others)
+        found = tuple(name for name in names if _are_flags([value_of(one, name) for one in first]))
+        if found == fields.tags or (len(found) > 1 and not fields.needs_tags):
+            self.fields = replace(fields, tags=found, are_tags=True)
+        else:
+            self.fields = replace(fields, are_tags=False)
 
-    Yields
-    ------
-    Record or Bad
-        `Bad` if the row is bad, or a field is missing or of another type.
+    def _choose_others(self, first: Row) -> None:
+        fields = self.fields
+        if not fields.text:
+            if len(first.fields) != 1:
+                problem = f"which field has the text? Name it by --text-field; {field_list(first.fields)}"
+                raise InputError(self._source, first.line, problem)
+            self.fields = replace(fields, text=tuple(first.fields))
+        self._has_id = bool(fields.id) and (fields.needs_id or holder(first.fields, fields.id) is not None)
 
-    Raises
-    ------
-    InputError
-        As `read_rows`; or `fields` has no text field, and there are several.
-    """
-    for _, record in read_rows_and_records(stream, source, form, fields, max_line_bytes):
-        yield record
+    def _record(self, row: Row) -> Record:
+        fields = self.fields
+        text = "\n".join(filter(None, (_text(name, _value(row, name)) for name in fields.text)))
+        if fields.language:
+            text = TextIn.of(text, _text(fields.language, _value(row, fields.language)))
+        if not self._has_id and fields.id and holder(row.fields, fields.id):
+            raise _FieldError(f"there is a field {fields.id!r}, but the first record has none; --id names it")
+        # As they are written, the id and the group None where they are not read.
+        tags = [tag for name in fields.tags for tag in self._tags(name, value_of(row.fields, name))]
+        key = _whole_or_text(fields.id, _value(row, fields.id)) if self._has_id else None
+        group = None
+        if fields.group:
+            value = _value(row, fields.group)
+            group = "" if value is None else _whole_or_text(fields.group, value)
+        for which, value in (
+            (fields.id, key or ""),
+            (", ".join(fields.tags), "".join(tags)),
+            (", ".join(fields.text), text),
+            (fields.group, group or ""),
+        ):
+            if not is_utf8(value):
+                raise _FieldError(f"the field {which!r} has half of a surrogate pair (\\ud800 to \\udfff)")
+        texts = [text for text in (*tags, key, group) if text is not None]
+        mended = any(clean(text) != text.strip() for text in texts)
+        clean_tags = tuple(dict.fromkeys(filter(None, map(clean, tags))))
+        key, group = (None if one is None else clean(one) for one in (key, group))
+        if key == "":
+            raise _FieldError(f"the field {fields.id!r} is empty; each record needs an id of its own")
+        return Record(row.line, text, clean_tags, key, mended, group)
 
-
-def read_rows_and_records(
-    stream: ReadableLines, source: str, form: str, fields: Fields, max_line_bytes: int = MAX_LINE_BYTES
-) -> Iterator[tuple[Row | Bad, Record | Bad]]:
-    """Read records as `read_records`, each with the row that it was made of."""
-    reader: _Reader | None = None
-    needed = (
-        *fields.text,
-        *[fields.tags] * fields.needs_tags,
-        *[fields.id] * fields.needs_id,
-        *filter(None, (fields.language, fields.group)),
-    )
-    for row in read_rows(stream, source, form, max_line_bytes, needed):
-        if isinstance(row, Bad):
-            yield row, row
-            continue
-        if reader is None:
-            if not fields.text and len(row.fields) != 1:
-                problem = f"which field has the text? Name it by --text-field; {field_list(row.fields)}"
-                raise InputError(source, row.line, problem)
-            reader = _Reader(fields, row)
+    def _tags(self, name: str, value: object) -> list[str]:
+        if self.fields.are_tags:
+            if (has_it := flag(value)) is None:
+                raise _FieldError(f"the field {name!r} is {str(value)[:40]!r}, not 0 or 1; name the tags by --tags")
+            return [name] * has_it
         try:
-            yield row, reader.record(row)
-        except _FieldError as error:
-            yield row, Bad(row.line, str(error))
+            values = listed(value) if isinstance(value, str) else value
+        except ValueError as error:
+            raise _FieldError(f"the field {name!r} {error}; write its tags as a list of texts") from None
+        if values is None:
+            return [] if value is None else str(value).split(self.fields.separator)
+        if not isinstance(values, list):
+            raise _FieldError(
+                f"the field {name!r} is {_kind(values)}; it should be a list of tags, or a text with "
+                f"{self.fields.separator!r} between tags"
+            )
+        return [_whole_or_text(name, subject(one), "a list that has ") for one in values]
 
 
 class _FieldError(Exception):
     """A field that is missing or of another type."""
 
 
-class _Reader:
-    """Reads records with the fields of the first one."""
-
-    def __init__(self, fields: Fields, first: Row) -> None:
-        self._fields = fields if fields.text else replace(fields, text=tuple(first.fields))
-        self._tags = self._used(fields.tags, fields.needs_tags, first)
-        self._id = self._used(fields.id, fields.needs_id, first)
-
-    @staticmethod
-    def _used(name: str, is_needed: bool, first: Row) -> str | None:
-        return name if name and (is_needed or holder(first.fields, name)) else None
-
-    def record(self, row: Row) -> Record:
-        text = "\n".join(filter(None, (_text(name, _value(row, name)) for name in self._fields.text)))
-        if self._fields.language:
-            text = TextIn.of(text, _text(self._fields.language, _value(row, self._fields.language)))
-        written = [] if self._tags is None else self._written_tags(row, self._tags)
-        tags = [clean(tag) for tag in written]
-        key = None if self._id is None else _whole_or_text(self._id, _value(row, self._id))
-        for option, name, used in (("tags", self._fields.tags, self._tags), ("id", self._fields.id, self._id)):
-            if used is None and name and holder(row.fields, name):
-                raise _FieldError(f"there is a field {name!r}, but the first record has none; --{option} names it")
-        shown_id = None if key is None else clean(key)
-        if shown_id == "":
-            raise _FieldError(f"the field {self._id!r} is empty; each record needs an id of its own")
-        named = self._group(row)
-        group = None if named is None else clean(named)
-        checks = (
-            (self._id, shown_id),
-            (self._tags, "".join(tags)),
-            (", ".join(self._fields.text), text),
-            (self._fields.group, group),
-        )
-        for which, value in checks:
-            if value is not None and not is_utf8(value):
-                raise _FieldError(f"the field {which!r} has half of a surrogate pair (\\ud800 to \\udfff)")
-        mended = any(tag != value.strip() for tag, value in zip(tags, written, strict=True))
-        mended |= key is not None and shown_id != key.strip()
-        mended |= named is not None and group != named.strip()
-        return Record(row.line, text, tuple(dict.fromkeys(filter(None, tags))), shown_id, mended, group)
-
-    def _group(self, row: Row) -> str | None:
-        if not (name := self._fields.group):
-            return None
-        value = _value(row, name)
-        return "" if value is None else _whole_or_text(name, value)
-
-    def _written_tags(self, row: Row, name: str) -> list[str]:
-        match _value(row, name):
-            case None:
-                return []
-            case str(text):
-                return text.split(self._fields.separator)
-            case list(values):
-                return [_whole_or_text(name, subject(value), "a list that has ") for value in values]
-            case other:
-                raise _FieldError(
-                    f"the field {name!r} is {_kind(other)}; it should be a list of tags, or a text with "
-                    f"{self._fields.separator!r} between tags"
-                )
+def _are_flags(values: list[object]) -> bool:
+    return None not in map(flag, values) and any(value not in (None, "") for value in values)
 
 
 def subject(value: object) -> object:
@@ -427,6 +445,8 @@ def subject(value: object) -> object:
 
 def _value(row: Row, name: str) -> object:
     if (place := holder(row.fields, name)) is None:
+        if {"annotations", "data"} <= row.fields.keys():
+            raise _FieldError(f"this is an export of Label Studio; make records of it: jq -c {quote(_LABEL_STUDIO)}")
         raise _FieldError(no_field(name, row.fields))
     return place[0].get(place[1])
 
@@ -467,8 +487,24 @@ def clean(text: str) -> str:
     return text.translate(_CONTROL).strip()
 
 
-_TABLE = Fields(tags="subject_uris", id="document_id", separator=" ")
-_OTHERS = Fields(tags=SUBJECTS, id="document_id", separator=" ")
+def chosen_format(source: str | Path, form: str | None) -> str:
+    """Return the format of a file: `form`, or else that of its suffix.
+
+    Raises InputError (there is no `form`, and the suffix means no format, or it is of another one).
+    """
+    chosen = form or format_of(source)
+    if chosen is None:
+        if Path(source).is_file():
+            with open_records(source) as stream:
+                next(decoded_lines(stream, str(source), MAX_LINE_BYTES), None)  # which may know what it is
+        raise InputError(
+            str(source), None, f"its name does not tell which of {', '.join(FORMATS)} it is; say so by --format"
+        )
+    return chosen
+
+
+_TABLE = Fields(tags=("subject_uris",), id="document_id", separator=" ")
+_OTHERS = Fields(tags=(SUBJECTS,), id="document_id", separator=" ")
 
 
 def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tuple[str, Fields]:
@@ -491,14 +527,17 @@ def is_corpus(form: str, fields: Fields) -> bool:
     return (fields.tags, fields.separator) == (of_corpus.tags, of_corpus.separator)
 
 
-def open_records(source: str | Path, most: int = MAX_LINE_BYTES) -> AbstractContextManager[ReadableLines]:
-    """Open a file as `open_input`; a directory of Annif as JSON lines, one for each document, in the order of names.
+@contextmanager
+def open_records(source: str | Path, most: int = MAX_LINE_BYTES, encoding: str = "") -> Iterator[ReadableLines]:
+    """Open a file as `open_input`, in UTF-8; a directory of Annif as JSON lines, a document a line, in order of names.
 
     Raises InputError (it cannot be read, or a directory has no documents, or one of more than `most` bytes).
     """
     if Path(source).is_dir():
-        return io.BufferedReader(_Lines(_documents(Path(source), most)), 1 << 16)
-    return open_input(source)
+        yield Joined(_documents(Path(source), most))
+        return
+    with open_input(source) as stream:
+        yield as_utf8(stream, str(source), encoding)
 
 
 def _documents(folder: Path, most: int) -> Iterator[bytes]:
@@ -544,20 +583,3 @@ def _read(path: Path, most: int) -> str:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise InputError(str(path), None, "this is not UTF-8 text; save the file as UTF-8") from None
-
-
-class _Lines(io.RawIOBase):
-    """Lines as a stream of bytes."""
-
-    def __init__(self, lines: Iterator[bytes]) -> None:
-        self._lines = lines
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        self._rest = self._rest or memoryview(next(self._lines, b""))
-        n = min(len(buffer), len(self._rest))
-        buffer[:n], self._rest = self._rest[:n], self._rest[n:]
-        return n

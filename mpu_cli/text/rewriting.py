@@ -1,9 +1,10 @@
 """Write records with other tags. All else in the file stays as it is, byte for byte."""
 
+import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mpu_cli.errors import InputError
@@ -14,14 +15,18 @@ from mpu_cli.text.records import (
     Bad,
     Fields,
     Record,
+    RecordReader,
     Row,
     clean,
+    delimiter_of,
+    is_blank,
     is_corpus,
-    read_rows_and_records,
     subject,
 )
+from mpu_cli.text.tag_texts import listed, relisted
 
 _LINE_END = "\r\n"
+_WITH = {"0": "1", "0.0": "1.0", "false": "true", "no": "yes"}  # values of a field that is a tag
 Origin = Literal["decided", "suggested", "implied"]
 
 
@@ -46,16 +51,18 @@ class Rewriter:
     def __init__(
         self, stream: ReadableLines, source: str, form: str, fields: Fields, added: str, max_line_bytes: int
     ) -> None:
+        self._encoding = getattr(stream, "encoding", "utf-8")
         self._stream = _Kept(stream)
-        self._rows = read_rows_and_records(self._stream, source, form, fields, max_line_bytes)
+        self._rows = RecordReader(self._stream, source, form, fields, max_line_bytes)
         self._source = source
         self._form = form
         self._fields = fields
         self._is_corpus = is_corpus(form, fields)
         self._added = "" if self._is_corpus and form != "csv" else added
-        self._delimiter = "," if form == "csv" else "\t"
+        self._delimiter = ""
         self._columns: list[str] = []  # of a table, with the new ones
         self._row = Row(0, {})
+        self._mark = "1"  # how the last field that is a tag was true
         self._next_line = 1
 
     def records(self) -> Iterator[Record]:
@@ -65,6 +72,8 @@ class Rewriter:
                 raise InputError(self._source, record.line, record.problem)
             assert not isinstance(row, Bad)  # there would be no record of it
             self._row = row
+            if self._fields.are_tags and record.tags:
+                self._mark = str(value_of(row.fields, record.tags[0]))
             yield record
 
     def written(self, change: Retagged) -> bytes:
@@ -76,25 +85,29 @@ class Rewriter:
         place = holder(self._row.fields, self._added) if self._added else None
         if place is not None and place[1] in place[0]:
             raise ValueError(f"there is a field {self._added!r} already; name another one by --added")
-        lines = self._stream.take()
+        lines = [line.decode() for line in self._stream.take()]
         n_before = self._row.line - self._next_line
         self._next_line += len(lines)
-        before, text = (b"".join(part).decode() for part in (lines[:n_before], lines[n_before:]))
+        before, text = "".join(lines[:n_before]), "".join(lines[n_before:])
         row = text.rstrip(_LINE_END)
         end = text[len(row) :]
         if self._form in ("csv", "tsv"):
-            before = before if self._columns else self._with_columns(before)
+            before = before if self._columns else self._with_columns(lines[:n_before])
             row = self._table_row(row, change)
         elif change.added or change.removed:
             row = self._object(row, change) if self._form == "jsonl" else self._line(row, change)
-        return f"{before}{row}{end}".encode()
+        try:
+            return f"{before}{row}{end}".encode(self._encoding)
+        except UnicodeEncodeError as error:
+            character = error.object[error.start]
+            raise ValueError(f"{character!r} cannot be written in {self._encoding}, as this file is") from None
 
     def rest(self) -> bytes:
         """Return what is after the last record."""
-        return b"".join(self._stream.take())
+        return b"".join(self._stream.take()).decode().encode(self._encoding)
 
     def _object(self, line: str, change: Retagged) -> str:
-        values: dict[str, object] = {self._fields.tags: self._tags(change)}
+        values = self._changed(change)
         if self._added and change.added:
             values[self._added] = list(change.added)
         for name, value in values.items():
@@ -103,41 +116,70 @@ class Rewriter:
 
     def _line(self, line: str, change: Retagged) -> str:
         text, _, _ = line.partition("\t")
-        return f"{text}\t{self._tags(change)}"
+        return "\t".join([text, *map(str, self._changed(change).values())])
 
-    def _with_columns(self, lines: str) -> str:
-        """Return the lines with the names of columns, with those that are new."""
-        row = lines.rstrip(_LINE_END)
-        names = _cells(row.removeprefix("\ufeff").lstrip(_LINE_END), self._delimiter)
-        self._columns = [_unquoted(name).strip() for name in names]
-        new = [name for name in (self._fields.tags, self._added) if name and name not in self._columns]
+    def _with_columns(self, lines: list[str]) -> str:
+        """Return the lines up to the first record, with the names of columns that are new."""
+        start = next(place for place, line in enumerate(lines) if not is_blank(line))
+        header = [lines[start].removeprefix("\ufeff"), *lines[start + 1 :]]
+        self._delimiter = delimiter_of(header[0], self._form, self._fields.needed())
+        rows = csv.reader(header, delimiter=self._delimiter)
+        self._columns = [name.strip() for name in next(rows)]
+        new = [name for name in (*self._fields.tags, self._added) if name and name not in self._columns]
         self._columns += new
-        added = [_cell(name, self._delimiter) for name in new]
-        return self._delimiter.join([row, *added]) + lines[len(row) :]
+        end = start + rows.line_num
+        row = "".join(lines[start:end])
+        text = row.rstrip(_LINE_END)
+        names = self._delimiter.join([text, *(_cell(name, self._delimiter) for name in new)])
+        return "".join([*lines[:start], names, row[len(text) :], *lines[end:]])
 
     def _table_row(self, row: str, change: Retagged) -> str:
         cells = _cells(row, self._delimiter)
-        values = {self._fields.tags: str(self._tags(change))} if change.added or change.removed else {}
+        values = self._changed(change) if change.added or change.removed else {}
         if self._added:
             values[self._added] = self._joined(change.added)
         for name, value in values.items():
             place = self._columns.index(name)
             cells += [""] * (place + 1 - len(cells))
             if value or cells[place].strip():
-                cells[place] = _cell(value, self._delimiter, is_quoted=cells[place].startswith('"'))
+                cells[place] = _cell(str(value), self._delimiter, is_quoted=cells[place].startswith('"'))
         return self._delimiter.join(cells)
 
-    def _tags(self, change: Retagged) -> list[object] | str:
-        """Return the tags of the record in the form that it has them: a list, or one text."""
-        tags = value_of(self._row.fields, self._fields.tags)
-        if isinstance(tags, list):
-            kept = [tag for tag in tags if clean(str(subject(tag))) not in change.removed]
+    def _changed(self, change: Retagged) -> dict[str, object]:
+        """Return the fields of tags that change, and their new values, in the form that they have."""
+        fields = self._row.fields
+        if self._fields.are_tags:
+            if others := change.added.keys() - {*self._fields.tags}:
+                raise ValueError(f"there is no field {min(others)!r}: each of {len(self._fields.tags)} fields is a tag")
+            return {
+                name: _flagged(value_of(fields, name), name in change.added, self._mark)
+                for name in (*change.added, *change.removed)
+            }
+        values: dict[str, object] = {}
+        for place, name in enumerate(self._fields.tags):
+            value = value_of(fields, name)
+            after = self._tags(value, replace(change, added={}) if place else change)
+            if after != value:
+                values[name] = after
+        return values
+
+    def _tags(self, tags: object, change: Retagged) -> object:
+        """Return the tags of a field in the form that it has them: a list, or one text."""
+
+        def is_removed(tag: object) -> bool:
+            return clean(str(subject(tag))) in change.removed
+
+        if tags is None and self._form == "jsonl" and not change.added:
+            return None
+        tags = "" if tags is None and self._form != "jsonl" else tags
+        if tags is None or isinstance(tags, list):
+            kept = [tag for tag in tags or () if not is_removed(tag)]
             are_objects = any(isinstance(tag, dict) for tag in tags) if tags else self._is_corpus
             return [*kept, *(_objects(change) if are_objects else change.added)]
-        if tags is None and self._form == "jsonl":
-            return _objects(change) if self._is_corpus else list(change.added)
-        parts = str(tags or "").split(self._fields.separator)
-        texts = [part.strip() for part in parts if clean(part) not in change.removed and part.strip()]
+        if listed(str(tags)) is not None:
+            return relisted(str(tags), is_removed, change.added)
+        parts = str(tags).split(self._fields.separator)
+        texts = [part.strip() for part in parts if not is_removed(part) and part.strip()]
         blank = " " if all(part.startswith(" ") for part in parts[1:]) and len(parts) > 1 else ""
         new = [f"<{tag}>" for tag in change.added] if self._is_corpus else change.added
         return self._joined([*texts, *new], blank)
@@ -173,17 +215,24 @@ class _Kept:
 
 def _cells(row: str, delimiter: str) -> list[str]:
     """Return the cells of a row of a table as they are written."""
-    return re.findall(rf'(?:^|{delimiter})("[^"]*(?:""[^"]*)*"|[^{delimiter}]*)', row)
-
-
-def _unquoted(cell: str) -> str:
-    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
+    between = re.escape(delimiter)
+    return re.findall(rf'(?:^|{between})("[^"]*(?:""[^"]*)*"|[^{between}]*)', row)
 
 
 def _cell(text: str, delimiter: str, is_quoted: bool = False) -> str:
     if is_quoted or any(special in text for special in (delimiter, '"', "\r", "\n")):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+def _flagged(value: object, has_it: bool, mark: str) -> object:
+    """Return the value of a field that is a tag, in the form of the one that it has; an empty one becomes a mark."""
+    if not isinstance(value, str):
+        return float(has_it) if isinstance(value, float) else int(has_it) if type(value) is int else has_it
+    plain = value.strip()
+    of = _WITH | {"": mark} if has_it else {true: false for false, true in _WITH.items()}
+    after = of.get(plain.lower(), "")
+    return after.upper() if plain.isupper() else after.capitalize() if plain.istitle() else after
 
 
 def _objects(change: Retagged) -> list[object]:

@@ -5,6 +5,7 @@ frequencies, and names or hashes.
 Nothing is unpickled. Checksums detect damage, and no array is larger than its file.
 """
 
+import codecs
 import json
 import math
 import os
@@ -29,8 +30,7 @@ from mpu_cli.version import __version__
 FORMAT, FORMAT_VERSION = "mpu text", 1
 MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
-_LANGUAGE = "language"  # kept only where records name it
-_FIELDS = ("text", "tags", "id", "separator", _LANGUAGE)
+_FIELDS = ("text", "tags", "id", "separator", "language", "are_tags")
 _PLACE = ("file", "form", "skip_bad", "sha256")
 _HEADER_BYTES = 4096  # of an array, at most
 _LARGEST_IDF = 1 + math.log(2**63)  # of a term in one of 2^63 texts
@@ -59,11 +59,17 @@ class Records:
     fields: Fields = DEFAULT_FIELDS
 
     @classmethod
-    def beside(cls, data: str | Path, file: str | Path, form: str, skip_bad: bool, sha256: str) -> "Records | None":
+    def beside(
+        cls, data: str | Path, file: str | Path, form: str, skip_bad: bool, sha256: str, fields: Fields
+    ) -> "Records | None":
         """Name a file by its place beside a data file; None where it has no place: standard input, a URL, a pipe."""
         if is_url(file) or not (Path(file).is_file() or Path(file).is_dir()):
             return None
-        return cls(os.path.relpath(file, Path(data).parent), form, skip_bad, sha256)
+        return cls(os.path.relpath(file, Path(data).parent), form, skip_bad, sha256, fields)
+
+    def place(self) -> dict[str, Any]:
+        """Return all but the names of fields, for a manifest that has them."""
+        return {name: getattr(self, name) for name in _PLACE} | {"encoding": self.fields.encoding}
 
     def seen_from(self, data: Path) -> "Records":
         """Return the same with the path of the file, for the data file as it is called."""
@@ -143,9 +149,9 @@ def described(stored: Stored) -> dict[str, Any]:
         "options": written(stored.options),
         "features": stored.width,
         **({} if stored.hashes is None else {"hashes": len(stored.hashes)}),
-        "fields": {name: value for name in _FIELDS if (value := getattr(stored.fields, name)) or name != _LANGUAGE},
+        "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
         "content": None if stored.content is None else asdict(stored.content),
-        **({} if stored.records is None else {"records": {name: getattr(stored.records, name) for name in _PLACE}}),
+        **({} if stored.records is None else {"records": stored.records.place()}),
     }
 
 
@@ -211,8 +217,11 @@ def records_of(values: Mapping[str, Any]) -> Records | None:
     """Return what the data of a manifest were made of; None where it does not tell. A damaged one tells nothing."""
     try:
         place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, (str, str, bool, str), strict=True)}
-        return Records(**place, fields=_fields(values["fields"])) if place["form"] in FORMATS else None
-    except (KeyError, TypeError, ValueError):
+        encoding = str(values["records"]["encoding"])
+        codecs.lookup(encoding or "utf-8")
+        fields = replace(_fields(values["fields"]), encoding=encoding)
+        return Records(**place, fields=fields) if place["form"] in FORMATS else None
+    except (LookupError, TypeError, ValueError):
         return None
 
 
@@ -237,13 +246,12 @@ def checked(values: Mapping[str, Any]) -> TextOptions:
 
 
 def _fields(values: Mapping[str, Any]) -> Fields:
-    expect(isinstance(values["text"], list), "its fields are no names")
-    language = values.get(_LANGUAGE, "")
-    fields = Fields(tuple(values["text"]), values["tags"], values["id"], values["separator"], language=language)
-    texts = (*fields.text, fields.tags, fields.id, fields.separator, fields.language)
-    expect(bool(fields.text) and all(isinstance(text, str) for text in texts), "its fields are no names")
-    expect(bool(fields.separator), "nothing is between its tags")
-    return fields
+    text, tags, *texts, are_tags = (values[name] for name in _FIELDS)
+    expect(isinstance(text, list) and bool(text) and isinstance(tags, list), "its fields are no names")
+    expect(all(isinstance(name, str) for name in (*text, *tags, *texts)), "its fields are no names")
+    expect(bool(values["separator"]), "nothing is between its tags")
+    expect(isinstance(are_tags, bool), "its fields are no names")
+    return Fields(tuple(text), tuple(tags), **dict(zip(_FIELDS[2:], (*texts, are_tags), strict=True)))
 
 
 def _features(data: bytes, count: int) -> list[str]:

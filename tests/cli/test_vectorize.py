@@ -1,6 +1,8 @@
 """``mpu vectorize``: what is said, what is refused, and that the other commands take what it writes."""
 
 import json
+import shutil
+import subprocess
 
 import pytest
 
@@ -129,6 +131,8 @@ WRONG = {
     "standard output": ("-o", "-"),
     "a device": ("-o", "/dev/null"),
     "an unknown format": ("-o", "a.svm", "--format", "xml"),
+    "an unknown encoding": ("-o", "a.svm", "--encoding", "cp0"),
+    "an encoding without ASCII": ("-o", "a.svm", "--encoding", "utf-16"),
     "n-grams the wrong way": ("-o", "a.svm", "--ngrams", "3-1"),
     "n-grams that are none": ("-o", "a.svm", "--ngrams", "2"),
     "n-grams that are long": ("-o", "a.svm", "--ngrams", "1-1000"),
@@ -157,7 +161,7 @@ def test_wrong_usage(run, news, tmp_path, monkeypatch, name):
         ("a.jsonl", '{"id": 1, "body": "x"}\n', "there are 'id', 'body'; --text names the one that has the text"),
         ("a.tsv", "", "empty"),
         ("a.jsonl", '{"text": "?"}\n', "no word"),
-        ("a.jsonl", '[{"text": "x"}]\n', "a.jsonl:1: this is not a JSON object"),
+        ("a.jsonl", '[{"text": "x"}]\n', "this is a JSON array"),
     ],
 )
 def test_bad_input(run, tmp_path, name, text, words):
@@ -200,3 +204,48 @@ def test_any_tag_is_a_name(run, tmp_path, tag):
     assert run("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm").exit_code == 0
     result = run("train", tmp_path / "a.svm", *QUICK, "--c", 1)
     assert result.exit_code == 0, message(result)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('text,tags\na,"x, y"\nb,"z, x"\n', "no ';' is in the tags of 2 records, and ',' is in 2: "),
+        ("text,x,y\na,0,1\nb,1,1\n", "2 fields of 0 and 1, each read as a tag: x, y; --tags names others"),
+        ('text,tags\na,"[0, 1]"\nb,"[1, 1]"\n', "the only tags are 0 and 1"),
+    ],
+)
+def test_what_the_tags_look_like_is_said(run, tmp_path, text, words):
+    (tmp_path / "a.csv").write_text(text)
+    assert words in run("vectorize", tmp_path / "a.csv", "--analyzer", "char", "-o", tmp_path / "a.svm").stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        (b'{"text": "x"}', ("--tags", "topics"), "there is no field 'topics' here"),
+        ("text\nä\n".encode("cp1252"), (), "name its encoding, such as --encoding cp1252"),
+        ("text\nä\n".encode(), ("--encoding", "cp1252"), "this is UTF-8 text, and not cp1252"),
+        (b"text\n\x81\n", ("--encoding", "cp1252"), "this is not cp1252 text"),
+    ],
+)
+def test_what_the_options_say_must_be_so(run, tmp_path, text, options, words):
+    path = tmp_path / ("a.csv" if text.startswith(b"text") else "a.jsonl")
+    path.write_bytes(text)
+    assert words in message(run("vectorize", path, *options, "-o", tmp_path / "a.svm"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"text": "a law", "tags": ["x"]}, {"text": "a match", "tags": []}],
+        [{"id": 1, "data": {"text": "a law"}, "annotations": [{"result": [{"value": {"choices": ["x"]}}]}]}],
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.skipif(shutil.which("jq") is None, reason="the message names jq")
+def test_the_command_in_a_message_makes_records_of_an_array(run, tmp_path, monkeypatch, value, indent):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.json").write_text(json.dumps(value, indent=indent))
+    command = message(run("vectorize", "a.json", "-o", "a.svm")).partition("make JSON lines of it: ")[2]
+    subprocess.run(command, shell=True, check=True)
+    assert json.loads(run("vectorize", "lines.jsonl", "-o", "a.svm", "--json").stdout)["annotations"] == 1

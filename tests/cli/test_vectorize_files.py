@@ -133,7 +133,7 @@ def test_other_texts_like_it(made, tmp_path):
 
 def test_fields_are_those_of_the_earlier_file(tmp_path):
     (tmp_path / "a.csv").write_text("nr,title,abstract,subjects\n1,radio,waves,A|B\n")
-    fields = {"text": ("title", "abstract"), "tags": "subjects", "id": "nr", "separator": "|"}
+    fields = {"text": ("title", "abstract"), "tags": ("subjects",), "id": "nr", "separator": "|"}
     vectorize(Source(tmp_path / "a.csv", **fields), tmp_path / "a.svm")
     vectorize(Source(tmp_path / "a.csv"), tmp_path / "b.svm", like=tmp_path / "a.svm")
     assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()

@@ -136,7 +136,6 @@ REFUSED = {
     "another source": (HEADER + "1\t5\tyes\tsmaple\n", ":2", "'smaple'"),
     "everything is true": (HEADER + "1\t*\tyes\t\n", ":2", "no verdict but no"),
     "a contradiction": (HEADER + "1\t5\tyes\t\n2\t5\tno\t\n1\t5\tno\t\n", ":4", "checked.tsv:2"),
-    "UTF-16": ((HEADER + "1\t5\tyes\t\n").encode("utf-16"), ":1", "UTF-16"),
     "Latin-1": ("# h\u00e4\n".encode("latin-1"), ":1", "UTF-8"),
     "no line ends": ("x" * (1 << 23), ":1", "longer than"),
     "a damaged checksum": ("# checksum 12ab\n" + HEADER, ":1", "checksum is damaged"),

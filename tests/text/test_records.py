@@ -6,13 +6,13 @@ import json
 import pytest
 
 from mpu_cli.errors import InputError
-from mpu_cli.text.records import Bad, Fields, Record, chosen_format, read_records
+from mpu_cli.text.records import Bad, Fields, Record, RecordReader, chosen_format
 from tests.golden import refused
 
 
 def records(*objects: object, **fields) -> list[Record | Bad]:
     data = "".join(json.dumps(value) + "\n" for value in objects).encode()
-    return list(read_records(io.BytesIO(data), "in", "jsonl", Fields(**fields)))
+    return [record for _, record in RecordReader(io.BytesIO(data), "in", "jsonl", Fields(**fields))]
 
 
 def test_the_fields_of_default():
@@ -21,13 +21,13 @@ def test_the_fields_of_default():
 
 def test_named_fields_and_several_texts():
     record = {"title": "A", "abstract": None, "note": "B", "subjects": "x| y |x||", "nr": 12}
-    (found,) = records(record, text=("title", "abstract", "note"), tags="subjects", id="nr", separator="|")
+    (found,) = records(record, text=("title", "abstract", "note"), tags=("subjects",), id="nr", separator="|")
     assert found == Record(1, "A\nB", ("x", "y"), "12", False)
 
 
 def test_a_table(tmp_path):
     data = b"id,text,tags\n1,one,a;b\n2,,\n"
-    found = list(read_records(io.BytesIO(data), "in", "csv", Fields()))
+    found = [record for _, record in RecordReader(io.BytesIO(data), "in", "csv", Fields())]
     assert found == [Record(2, "one", ("a", "b"), "1", False), Record(3, "", (), "2", False)]
 
 
@@ -51,7 +51,8 @@ BAD = {
     "no field at all": ({}, "none at all"),
     "a number": ({"id": "1", "text": 5, "tags": []}, "'text' is a number"),
     "a list": ({"id": "1", "text": ["a"], "tags": []}, "'text' is a list"),
-    "no tags": ({"id": "1", "text": ""}, "no field 'tags'"),
+    "a list without end": ({"id": "1", "text": "", "tags": "['a', 'b', ..."}, "'tags' begins as a list"),
+    "tags as an object in a text": ({"id": "1", "text": "", "tags": '{"a": 1}'}, "'tags' is an object"),
     "tags as an object": ({"id": "1", "text": "", "tags": {"a": 1}}, "'tags' is an object"),
     "tags as a number": ({"id": "1", "text": "", "tags": 1}, "'tags' is a number"),
     "a tag that is a list": ({"id": "1", "text": "", "tags": [["a"]]}, "'tags' is a list that has a list"),
@@ -76,15 +77,47 @@ def test_a_bad_record_names_line_and_field(name):
     assert words in bad.problem
 
 
-@pytest.mark.parametrize("name", ["tags", "id"])
-def test_a_field_that_comes_later_would_be_lost(name):
-    _, bad = records({"text": ""}, {"text": "", name: "x"})
-    assert f"'{name}'" in bad.problem and f"--{name}" in bad.problem
+def test_an_id_that_comes_later_would_be_lost():
+    _, bad = records({"text": ""}, {"text": "", "id": "x"})
+    assert "'id'" in bad.problem and "--id" in bad.problem
 
 
-def test_a_named_field_must_be_there():
-    (bad,) = records({"text": "a"}, tags="subjects", needs_tags=True)
-    assert "'subjects'" in bad.problem
+def test_a_record_without_the_tags_has_none():
+    found = records({"text": "a"}, {"text": "b", "tags": ["x"]}, {"text": "c", "tags": None}, needs_tags=True)
+    assert [record.tags for record in found] == [(), ("x",), ()]
+
+
+@pytest.mark.parametrize("text", ["['a', 'b c']", '["a","b c"]', "['a' 'b c']", '{a,"b c"}', "<a><b c>", "a; b c"])
+def test_tags_are_a_list_in_one_text(text):
+    expected = ("a", "b c") if text[0] != "<" else ("<a><b c>",)
+    assert records({"text": "", "tags": text})[0].tags == expected
+
+
+@pytest.mark.parametrize("text", ["[Anonymous]", "(1900)", "<http://e.org/1>", "a {b}", "[a, b]", "<a"])
+def test_a_tag_in_brackets_is_a_tag(text):
+    assert records({"text": "", "tags": text})[0].tags == (text,)
+
+
+@pytest.mark.parametrize("values", [(1, 0), ("1", "0"), (True, False), ("x", ""), (1.0, 0.0), ("TRUE", "FALSE")])
+@pytest.mark.parametrize("named", [False, True])
+def test_fields_of_0_and_1_are_tags(values, named):
+    yes, no = values
+    rows = [{"text": "t", "id": "1", "n": 1, "a": yes, "b": no}, {"text": "u", "id": "0", "n": 7, "a": yes, "b": yes}]
+    fields = {"tags": ("a", "b"), "needs_tags": True} if named else {}
+    found = records(*rows, are_tags=None, **fields)
+    assert [record.tags for record in found] == [("a",), ("a", "b")]
+    assert [record.tags for record in records(*rows)] == [(), ()]
+
+
+def test_a_field_of_0_and_1_must_go_on_so():
+    rows = [{"text": "t", "a": 0, "b": 1}] * 200 + [{"text": "t", "a": 7, "b": 1}]
+    assert "'a' is '7', not 0 or 1" in records(*rows, are_tags=None)[-1].problem
+
+
+def test_several_fields_have_tags():
+    rows = [{"text": "t", "a": "x; y", "b": ["z"]}, {"text": "t", "b": "x"}]
+    found = records(*rows, tags=("a", "b"), needs_tags=True, are_tags=None)
+    assert [record.tags for record in found] == [("x", "y", "z"), ("x",)]
 
 
 def test_the_format_is_told_or_given():

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from io import BytesIO, StringIO
 
 import pytest
@@ -164,3 +165,39 @@ def test_a_corpus_of_lines_keeps_them():
     changes = iter([Retagged({"http://e.org/3": "decided"}), Retagged()])
     texts = [rewriter.written(next(changes)) for _ in rewriter.records()]
     assert b"".join([*texts, rewriter.rest()]).decode() == before.replace("/1>", "/1> <http://e.org/3>", 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("['a', \"d\"]", "['a', 'c']"),
+        ('["a","d"]', '["a","c"]'),
+        ("['a' 'd']", "['a' 'c']"),
+        ("{a,d}", '{a,"c"}'),
+        ("<a><d>", "<a><c>"),
+        ("[]", '["c"]'),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_list_in_one_text_keeps_its_form(form, before, after):
+    def file(tags):
+        return json.dumps({"text": "x", "tags": tags}) if form == "jsonl" else "text,tags\nx," + quoted(tags)
+
+    def quoted(tags):
+        return '"' + tags.replace('"', '""') + '"'
+
+    change = Retagged(("c",), frozenset("d" if "d" in before else ""))
+    assert rewritten(file(before).encode(), form, change, added="") == file(after)
+    assert rewritten(file(before).encode(), form, Retagged(), added="") == file(before)
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"), [("1", "0"), ("1.0", "0.0"), ("True", "False"), ("TRUE", "FALSE"), ("yes", "no"), ("x", "")]
+)
+def test_fields_that_are_tags_keep_their_form(yes, no):
+    fields = replace(DEFAULT_FIELDS, tags=("a", "b"), are_tags=True)
+    before, after = (f"text;a;b\r\nx;{yes};{no}\r\ny;{one};{other}\r\n" for one, other in ((yes, no), (no, yes)))
+    rewriter = Rewriter(BytesIO(before.encode()), "x", "csv", fields, "", 1 << 20)
+    changes = iter([Retagged(), Retagged({"b": "decided"}, frozenset("a"))])
+    texts = [rewriter.written(next(changes)) for _ in rewriter.records()]
+    assert b"".join([*texts, rewriter.rest()]).decode() == after

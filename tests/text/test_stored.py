@@ -82,9 +82,7 @@ DAMAGE = {
     "n-grams without end": lambda kept: change_inner(kept / "manifest.json", "options", ngrams=[1, 10**9]),
     "options that are none": lambda kept: change(kept / "manifest.json", options=[]),
     "fields that are none": lambda kept: change(kept / "manifest.json", fields={"text": 1}),
-    "no text field": lambda kept: change(
-        kept / "manifest.json", fields={"text": [], "tags": "tags", "id": "id", "separator": ";"}
-    ),
+    "no text field": lambda kept: change_inner(kept / "manifest.json", "fields", text=[]),
     "text fields that are one text": lambda kept: change_inner(kept / "manifest.json", "fields", text="text"),
     "nothing between tags": lambda kept: change_inner(kept / "manifest.json", "fields", separator=""),
     "labels as text": lambda kept: change(kept / "manifest.json", content=CONTENT | {"labels": "7"}),

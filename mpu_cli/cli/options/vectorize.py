@@ -40,7 +40,11 @@ from mpu_cli.text.records import (
     multiple=True,
 )
 @option(
-    "--tags FIELD", str, f"Field that has the tags: a list of them, or one text.  [default: {TAGS}, if there is one]"
+    "--tags FIELD",
+    str,
+    "Field that has the tags: a list of them, or one text. Can be repeated; and a field of 0 and 1 is itself a tag.  "
+    f"[default: {TAGS}, or else the fields of 0 and 1, if there are several]",
+    multiple=True,
 )
 @option("--id FIELD", str, f"Field that has the id.  [default: {ID}, if there is one]")
 @option(
@@ -50,6 +54,7 @@ from mpu_cli.text.records import (
     "news.text/groups beside news.svm is then a file for --groups.",
 )
 @option("--separator TEXT", str, f"Separator of tags that are one text.  [default: {SEPARATOR}]")
+@option("--encoding NAME", str, "Encoding of TEXTS, such as cp1252.  [default: UTF-8, or UTF-16 where it begins so]")
 @option(
     "--labels NAMES",
     FILE,

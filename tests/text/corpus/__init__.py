@@ -20,7 +20,7 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.fields import holder, value_of, with_value
 from mpu_cli.text.labels import read_labels, read_thesaurus
-from mpu_cli.text.records import FORMATS, Fields, Record, clean, read_records
+from mpu_cli.text.records import FORMATS, Fields, Record, RecordReader, clean
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.bundle.corpus import Choices
@@ -48,7 +48,7 @@ def replay_records(data: bytes, folder: Path) -> None:
     options = _OPTIONS[kind // 9 % 3]
     good, line = [], 0
     try:
-        for record in read_records(io.BytesIO(content), "texts", form, Fields(), limit):
+        for _, record in RecordReader(io.BytesIO(content), "texts", form, Fields(), limit):
             assert record.line > line
             line = record.line
             if isinstance(record, Record):
@@ -95,7 +95,7 @@ def replay_directory(data: bytes, folder: Path) -> None:
     (folder / "new.jsonl").write_text(_RECORDS, encoding="utf-8")
 
     def like() -> None:
-        report = vectorize(Source(folder / "new.jsonl", tags="tags"), folder / "new.svm", like=target)
+        report = vectorize(Source(folder / "new.jsonl", tags=("tags",)), folder / "new.svm", like=target)
         assert report.instances == 2
         assert np.isfinite(read(folder / "new.svm").features.data).all()
 
@@ -172,11 +172,11 @@ def replay_path(data: bytes, folder: Path) -> None:
     if place is not None and place[1] in place[0]:
         assert repr(json_value(with_value(after, path, json.dumps(old)))) == repr(before)
     rows = io.BytesIO(json.dumps(fields).encode())
-    for record in read_records(rows, "texts", "jsonl", Fields(text=(path,), tags=path, id=path)):
+    for _, record in RecordReader(rows, "texts", "jsonl", Fields(text=(path,), tags=(path,), id=path)):
         assert not isinstance(record, Record)  # a list is neither a text nor an id
     text = f"{path}\0"
     rows = io.BytesIO(json.dumps({**fields, text: ""}).encode())
-    for record in read_records(rows, "texts", "jsonl", Fields(text=(text,), tags=path, id="")):
+    for _, record in RecordReader(rows, "texts", "jsonl", Fields(text=(text,), tags=(path,), id="")):
         assert isinstance(record, Record) and record.tags == ("v",)
 
 
