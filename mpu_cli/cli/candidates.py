@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -26,13 +25,6 @@ from mpu_cli.text.sidecars import refuse_other_vectorizer
 
 _log = logging.getLogger(__name__)
 _PROBABILITIES = 1 << 22  # that are in memory at a time
-
-
-class InstanceCounts(Protocol):
-    """What an evaluation counts."""
-
-    def add(self, true: Dataset, predicted: Dataset, /) -> None:
-        """Count some more instances."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,7 @@ class Candidate:
 
     def collect(
         self,
-        counts: InstanceCounts,
+        add: Callable[[Dataset, Dataset], None],
         truth: Source,
         reading: Reading,
         run: Run,
@@ -81,17 +73,17 @@ class Candidate:
         called: str = "PREDICTIONS",
         tick: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Add the instances of data, with their predictions in the form of `evaluation.compare`, to counts.
+        """Call a function with instances of data and their predictions, in the form of `evaluation.compare`.
 
         `called`: what the predictions are called in messages.
         `tick`: called with how many more instances are done with.
         """
         if self.model is None:
             for pair in pairs_of_files(truth, self.source, reading, run, called):
-                counts.add(*pair)
+                add(*pair)
                 tick(len(pair[0]))
             return
-        fitness = collect(counts, self.model, truth, reading, run, tick)
+        fitness = collect(add, self.model, truth, reading, run, tick)
         for note in fitness.notes():
             _log.info(f"{self.name}: {note}")
         for warning in fitness.warnings(self.model):
@@ -105,20 +97,20 @@ class Candidate:
 
 
 def collect(
-    counts: InstanceCounts,
+    add: Callable[[Dataset, Dataset], None],
     model: bundle.TrainedModel,
     truth: Source,
     reading: Reading,
     run: Run,
     tick: Callable[[int], None] = lambda _: None,
 ) -> Fitness:
-    """Add the instances of data, as a model predicts them, to counts. Return whether it fits them."""
+    """Call a function with instances of data, and what a model predicts of them. Return whether it fits them."""
     refuse_other_vectorizer(truth, model.packed_vectorizer)
     fitness = Fitness()
     for chunk in iter_chunks(truth, reading, run=run):
         fitness += Fitness.of(model, chunk.features, chunk.labels)
         for pair in _predicted(model, chunk, truth, run):
-            counts.add(*pair)
+            add(*pair)
             tick(len(pair[0]))
     return fitness
 

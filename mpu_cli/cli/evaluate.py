@@ -57,24 +57,6 @@ _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "sample
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluated:
-    """The metrics of one of the predictions, with the name that the user gave."""
-
-    name: str
-    metrics: dict[str, float] = field(metadata=INLINE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Compared:
-    """One of the predictions minus another."""
-
-    name: str
-    compared_with: str
-    verdict: str  # In words.
-    differences: dict[str, Difference]  # Of metrics, with 95 % intervals.
-
-
-@dataclass(frozen=True, kw_only=True)
 class ComparisonReport:
     """What several predictions of the same instances are worth."""
 
@@ -82,8 +64,10 @@ class ComparisonReport:
     labels: int  # Labels that are true for at least one instance.
     # Label frequency of the true labels, where they are incomplete: metrics are estimates on complete labels.
     c: float | None = None
-    evaluated: list[Evaluated]
-    compared: list[Compared]  # Each but the first, with the first.
+    evaluated: list[dict[str, Any]]  # Of each its name, as the user gave it, and its metrics.
+    # Of each but the first its name, what it is compared with (the first), the verdict in words, and the differences of
+    # metrics, which have 95 % intervals.
+    compared: list[dict[str, Any]]
     # Predictions that are scores alone, so that their label sets rest on a threshold that nobody chose.
     cut: list[str] = field(metadata=HIDDEN)
 
@@ -146,7 +130,7 @@ def evaluate_several(
     for name in predictions:
         candidate = Candidate.of(name, truth)
         counts = _CandidateCounts(candidate.form, metrics.threshold, Tally(metrics.ks), Tally(metrics.ks), c)
-        candidate.collect(counts, truth, reading, run, called=name, tick=count)
+        candidate.collect(counts.add, truth, reading, run, called=name, tick=count)
         every.append(counts.counts())
         cut += [name] * counts.is_cut
     values, differences = compare(every, c is not None, run.seed)
@@ -166,16 +150,15 @@ def evaluate_several(
         labels=width - 1,
         c=every[0].truth.nnz / every[0].truth.sum() if isinstance(metrics.c, Path) else metrics.c,
         evaluated=[
-            Evaluated(name=name, metrics={metric: one[metric] for metric in names})
-            for name, one in zip(shown, values, strict=True)
+            {"name": name} | {metric: one[metric] for metric in names} for name, one in zip(shown, values, strict=True)
         ],
         compared=[
-            Compared(
-                name=name,
-                compared_with=shown[0],
-                verdict=conclusion_on(shown[0], name, by, one[by]),
-                differences={metric: one[metric] for metric in names},
-            )
+            {
+                "name": name,
+                "compared_with": shown[0],
+                "verdict": conclusion_on(shown[0], name, by, one[by]),
+                "differences": {metric: one[metric] for metric in names},
+            }
             for name, one in zip(shown[1:], differences, strict=True)
         ],
         cut=cut,
@@ -335,23 +318,28 @@ def evaluate(
     how: dict[str, Any] = {"propensities": metrics.propensities, "calibration": calibration, "c": frequencies}
     candidate = Candidate.of(predictions, truth)
     collected = replace(ComparisonCounts.none(predictions, metrics.threshold, metrics.ks, **how), form=candidate.form)
+    intervals: dict[str, Sequence[float]] | None = None
     if metrics.reviewed:
         pair, all_names = _reviewed_pair(truth, candidate, metrics, reading, run)
         collected.add(*pair)
-        intervals = _intervals(*pair, metrics.threshold, run.seed)
+        true, listed = pair
+        by_threshold = not listed.labels.nnz or (metrics.threshold is not None and listed.features.nnz)
+        predicted = labels_from_scores(listed.features, metrics.threshold) if by_threshold else listed.labels
+        intervals = dict(micro_intervals(true.labels, predicted, run.seed))
     else:
-        candidate.collect(collected, truth, reading, run, tick=count)
-        intervals = None
+        candidate.collect(collected.add, truth, reading, run, tick=count)
     comparison = collected.comparison()
     c = None if frequencies is None else frequencies.of_counts(comparison.label_sets)
     report = replace(build_report(comparison, metrics.names, c), intervals=intervals)
     if metrics.propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     if calibration:
-        calibrated = calibration_report(comparison)
-        report = replace(report, calibration=calibrated)
+        if (reliability := comparison.reliability) is None:
+            raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
+        bins = reliability.rows()
+        report = replace(report, calibration=cast(Calibration, reliability.summary() | {"bins": bins}))
         if metrics.calibration_plot is not None:
-            plot(calibrated["bins"], metrics.calibration_plot)
+            plot(bins, metrics.calibration_plot)
     if not metrics.per_label:
         return report
     counts = comparison.label_sets
@@ -384,12 +372,6 @@ def _reviewed_pair(
     width = int(matched.ids.max(initial=-1)) + 1
     labels = csr_array((true.data, matched.ids[true.indices], true.indptr), shape=(len(matched.sampled), width))
     return (Dataset(labels, data.features[matched.sampled]), listed[matched.sampled]), names
-
-
-def _intervals(true: Dataset, listed: Dataset, threshold: float | None, seed: int) -> dict[str, Sequence[float]]:
-    by_threshold = not listed.labels.nnz or (threshold is not None and listed.features.nnz)
-    predicted = labels_from_scores(listed.features, threshold) if by_threshold else listed.labels
-    return dict(micro_intervals(true.labels, predicted, seed))
 
 
 def build_report(
@@ -451,16 +433,6 @@ def per_label_report(
         quality = {name: getattr(estimates, name).tolist() for name in ("precision", "recall", "f1")}
         columns["corrected"] = [dict(zip(quality, row, strict=True)) for row in zip(*quality.values(), strict=True)]
     return [cast(LabelMetrics, dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
-
-
-def calibration_report(comparison: Comparison) -> Calibration:
-    """Report whether scores are probabilities.
-
-    Raises MpuError (the predictions are label sets).
-    """
-    if comparison.reliability is None:
-        raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
-    return cast(Calibration, comparison.reliability.summary() | {"bins": comparison.reliability.rows()})
 
 
 # Options that say more about one file of predictions, and are refused for several.
@@ -620,16 +592,23 @@ def print_comparison(report: ComparisonReport) -> None:
     sizes |= {} if report.c is None else {"c": report.c}
     print_table([[name, value] for name, value in sizes.items()])
     click.echo()
-    rows = [[metric, *(of.metrics[metric] for of in report.evaluated)] for metric in report.evaluated[0].metrics]
-    names = [of.name for of in report.evaluated]
-    print_table([["on complete labels" if report.c is not None else "", *names], *rows])
+    names, *rows = zip(*(of.values() for of in report.evaluated), strict=True)
+    metrics = list(report.evaluated[0])[1:]
+    print_table(
+        [
+            ["on complete labels" if report.c is not None else "", *names],
+            *([metric, *values] for metric, values in zip(metrics, rows, strict=True)),
+        ]
+    )
     for compared in report.compared:
         click.echo()
         table = [
             [metric, *(f"{value:+z.4f}" for value in (difference.value, difference.low, difference.high))]
-            for metric, difference in compared.differences.items()
+            for metric, difference in compared["differences"].items()
         ]
-        print_table([[f"{compared.name} minus {compared.compared_with}", "difference", "95 % from", "to"], *table])
+        print_table(
+            [[f"{compared['name']} minus {compared['compared_with']}", "difference", "95 % from", "to"], *table]
+        )
     click.echo()
     for compared in report.compared:
-        click.echo(for_terminal(compared.verdict))
+        click.echo(for_terminal(compared["verdict"]))

@@ -49,16 +49,6 @@ class Outcome:
     warnings: tuple[str, ...] = field(metadata=HIDDEN)  # reports of trainings have a field for all warnings
 
 
-@dataclass
-class _Tallied:
-    """Counts of a model, whose label sets are those by its own thresholds."""
-
-    tally: Tally = field(default_factory=lambda: Tally(KS))
-
-    def add(self, true: Dataset, predicted: Dataset) -> None:
-        self.tally.add(true.labels, predicted.labels, predicted.features)
-
-
 @dataclass(frozen=True)
 class _Tested:
     """A model on the test data."""
@@ -191,9 +181,13 @@ class Gate:
                 _log.warning(f"{error}; {path.name} is not compared with")
 
     def _tested(self, name: str, model: TrainedModel) -> _Tested:
-        counts = _Tallied()
-        fitness = collect(counts, model, self.acceptance.test, self.reading, self.run)
-        return _Tested(name, counts.tally.counts(), fitness)
+        tally = Tally(KS)  # of label sets by the thresholds of the model itself
+
+        def add(true: Dataset, predicted: Dataset) -> None:
+            tally.add(true.labels, predicted.labels, predicted.features)
+
+        fitness = collect(add, model, self.acceptance.test, self.reading, self.run)
+        return _Tested(name, tally.counts(), fitness)
 
 
 def _checksums(origin: bytes | None) -> list[str]:

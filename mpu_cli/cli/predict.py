@@ -223,22 +223,6 @@ def _why(model: TrainedModel) -> _Why:
     return lambda features, cells: named_reasons(predictor, features, cells.rows, cells.columns, names)
 
 
-@dataclass(frozen=True)
-class ModelFiles:
-    """A model that all workers can read.
-
-    The checksum of its manifest tells it from others of that name.
-    """
-
-    path: Path
-    sha256: str
-
-    @classmethod
-    def of(cls, model: Path) -> "ModelFiles":
-        """Name a model for all workers."""
-        return cls(model.absolute(), checksum(model / MANIFEST))
-
-
 def predict_files(
     model: Path,
     targets: Mapping[str, Path],
@@ -254,7 +238,7 @@ def predict_files(
     Raises ClusterError (the cluster cannot be reached, cannot be used, or has failed), MpuError (as for
     `predict`; the predictions of other files may be there then, each of them whole).
     """
-    meant = ModelFiles.of(model)
+    meant = model.absolute(), checksum(model / MANIFEST)
     files = {absolute(source): target.absolute() for source, target in targets.items()}
     with on.connected() as executor:
         done = [
@@ -266,18 +250,18 @@ def predict_files(
 
 
 def _predict(
-    model: ModelFiles, source: str, state: State | None, target: Path, output: Output, reading: Reading, run: Run
+    model: tuple[Path, str], source: str, state: State | None, target: Path, output: Output, reading: Reading, run: Run
 ) -> PredictionReport:
     refuse_other(source, state)
-    return predict(loaded(model), source, target, output, reading=reading, run=run)
+    return predict(loaded(*model), source, target, output, reading=reading, run=run)
 
 
 @lru_cache(maxsize=1)
-def loaded(model: ModelFiles) -> TrainedModel:
-    """Load a model once for all files that a worker predicts."""
-    trained = bundle.load(model.path)
-    if checksum(model.path / MANIFEST) != model.sha256:
-        raise ModelError(f"{model.path}: is another model than when the work began")
+def loaded(model: Path, sha256: str) -> TrainedModel:
+    """Load a model whose manifest has a checksum, once for all files that a worker predicts."""
+    trained = bundle.load(model)
+    if checksum(model / MANIFEST) != sha256:
+        raise ModelError(f"{model}: is another model than when the work began")
     return trained
 
 

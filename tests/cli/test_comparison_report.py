@@ -1,6 +1,6 @@
 """How a comparison is printed."""
 
-from mpu_cli.cli.evaluate import Compared, ComparisonReport, Evaluated, print_comparison
+from mpu_cli.cli.evaluate import ComparisonReport, print_comparison
 from mpu_cli.evaluation.bootstrap import Difference
 
 
@@ -10,8 +10,8 @@ def test_a_difference_that_rounds_to_zero_has_no_minus(capsys):
         ComparisonReport(
             instances=5,
             labels=2,
-            evaluated=[Evaluated(name=name, metrics={"micro_f1": 0.5}) for name in "ab"],
-            compared=[Compared(name="b", compared_with="a", verdict="no verdict", differences=differences)],
+            evaluated=[{"name": name, "micro_f1": 0.5} for name in "ab"],
+            compared=[{"name": "b", "compared_with": "a", "verdict": "no verdict", "differences": differences}],
             cut=[],
         )
     )

@@ -108,7 +108,7 @@ def test_readable_report_of_incomplete_truth(run, files, tmp_path):
     truth, labels, _ = files
     names = tmp_path / "names"
     names.write_text("a\nb\nc\nd\ne\nf\ng\n")
-    options = ("--metrics", "micro_precision,subset_accuracy", "--c", "0.8", "--per-label", "--label-names", names)
+    options = ("--metrics", "micro_precision,subset_accuracy", "--c", "0.8", "--per-label", "--labels", names)
     result = run("evaluate", truth, labels, *options)
     assert result.stderr == ""
     assert result.stdout == (
@@ -228,7 +228,7 @@ def test_help_shows_the_example_line_by_line(run):
         (["--c", "nan"], "'nan': give a number "),
         (["--threshold", "nan"], "'nan': give a number "),
         (["--threshold", "2"], "'2': give a number from 0 to 1"),
-        (["--label-names", "names.txt"], "--labels needs --per-label"),
+        (["--labels", "names.txt"], "--labels needs --per-label"),
     ],
 )
 def test_wrong_usage(run, files, arguments, message):

@@ -161,7 +161,7 @@ def test_an_output_with_a_long_name(run, folder):
 def test_label_names_are_read_no_further_than_needed(run, folder):
     """`yes` and a device without a line end give more than there is memory."""
     (folder / "tags").write_text("1\n2\n1,2\n3\n\n")
-    evaluate = ("evaluate", folder / "x.svm", folder / "tags", "--per-label", "--label-names")
+    evaluate = ("evaluate", folder / "x.svm", folder / "tags", "--per-label", "--labels")
     result = run(*evaluate, "/dev/zero")
     assert result.exit_code == 1
     assert result.stderr.startswith("error: /dev/zero:1: ")

@@ -127,7 +127,7 @@ def test_what_the_encoding_of_a_stream_lacks_is_escaped(folder, tmp_path, encodi
     how = {"PYTHONIOENCODING": encoding}
     trained = shell(tmp_path, ("train", "μ.svm", *QUICK, *ALONE), **how)
     assert (trained.returncode, f"{mu}.mpu" in trained.stdout) == (0, True)
-    labels = ("--per-label", "--label-names", "names", *ALONE)
+    labels = ("--per-label", "--labels", "names", *ALONE)
     evaluated = shell(tmp_path, ("evaluate", "μ.svm", folder / "tiny.tags", *labels), **how)
     assert (evaluated.returncode, name in evaluated.stdout) == (0, True)
     failed = shell(tmp_path, ("predict", "none-μ", "μ.svm"), **how)
@@ -159,7 +159,7 @@ def test_a_name_with_control_characters_stays_in_its_cell(run, tmp_path):
     (tmp_path / "truth").write_text("1 1:1\n")
     (tmp_path / "tags").write_text("1\n")
     (tmp_path / "names").write_text("one\x1b[31m\n")
-    result = run("evaluate", tmp_path / "truth", tmp_path / "tags", "--per-label", "--label-names", tmp_path / "names")
+    result = run("evaluate", tmp_path / "truth", tmp_path / "tags", "--per-label", "--labels", tmp_path / "names")
     assert r"one\x1b[31m" in result.stdout
 
 

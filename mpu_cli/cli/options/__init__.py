@@ -181,21 +181,19 @@ reading_options = as_one(
 )
 
 
-def names_options(*older: str) -> Callable[..., Any]:
-    """Add ``--labels``, perhaps with older names, and ``--zero-based``; the command gets a `Naming` as `naming`."""
-    return as_one(
-        "naming",
-        lambda labels, zero_based: Naming(labels, zero_based),
-        option(
-            f"{', '.join(('--labels', *older))} NAMES",
-            FILE,
-            "The names of labels: a text file whose line k names label k, or with lines `number<TAB>name`; further "
-            "names of a label come after tabs. Default: news.text/labels or news.labels beside the data news.svm, if "
-            "it exists.",
-            name="labels",
-        ),
-        option("--zero-based", bool, "Line 1 names label 0. Default: if the data have a label 0."),
-    )
+# The command gets `naming`.
+names_options = as_one(
+    "naming",
+    lambda labels, zero_based: Naming(labels, zero_based),
+    option(
+        "--labels NAMES",
+        FILE,
+        "The names of labels: a text file whose line k names label k, or with lines `number<TAB>name`; further "
+        "names of a label come after tabs. Default: news.text/labels or news.labels beside the data news.svm, if "
+        "it exists.",
+    ),
+    option("--zero-based", bool, "Line 1 names label 0. Default: if the data have a label 0."),
+)
 
 
 # The command gets `suggestible`.
@@ -224,7 +222,7 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
     The command gets them as `sources`, with other options that fill a field of `Sources`.
     """
 
-    @names_options()
+    @names_options
     @reading_options
     @wraps(function)
     def with_sources(*args: Any, file: tuple[str, ...], fully_labelled: tuple[str, ...], **kwargs: Any) -> Any:

@@ -58,7 +58,7 @@ def _cutoffs(text: str) -> tuple[int, ...]:
 )
 @option("--metrics NAMES", str, "Report only these metrics, separated by commas. Their names are those in the report.")
 @option("--per-label", bool, "Also report precision, recall and F1 of each label.")
-@names_options("--label-names")
+@names_options
 @numbers_option
 @option(
     "--c",

@@ -52,7 +52,7 @@ from mpu_cli.runtime.options import MOST_INSTANCES, Whole
     multiple=True,
 )
 @option("--link URL", str, "Link each instance to its record: https://... with {id} in place of the record's id.")
-@names_options()
+@names_options
 @suggestible_options
 @numbers_option
 @option("--features NAMES", FILE, "Show features by name: a text file whose line k names feature k.")
