@@ -320,6 +320,26 @@ class Sample:
         return np.ascontiguousarray(cells[self.rows][:, self.columns])
 
 
+def estimate_out_of_fold(
+    X: csr_array,
+    S: csr_array,
+    run: Work,
+    *,
+    method: str = "bbe",
+    size: int = Validation.sample,
+    folds: int | None = Validation.folds,
+    tick: Callable[[], None] = lambda: None,
+) -> FrequencyEstimate:
+    """Estimate c of annotations S (n x q, bool) by a classifier of features X (n x D) that is fitted out of fold.
+
+    `method`: as of `estimators.estimate`: Elkan and Noto's e1 averages over the annotated.
+    `size`, `folds`: of the sample of instances.
+    `tick`: called once per fold.
+    """
+    sample = Sample(Rows(Features.of(X), S, kin=kin_of(X)), size, folds, run)
+    return estimate(sample.naive_probabilities(tick), sample.labels, method, folds=sample.fold_of_instances)
+
+
 def _narrowed(features: Features, of_labels: csr_array) -> tuple[Features, csr_array]:
     """Leave out features that neither instances nor these labels have, such as words of names of other labels."""
     if features.dense.shape[1]:

@@ -15,12 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.options import Validation
-from mpu_cli.core.problem import Rows, kin_of
-from mpu_cli.core.sample import Sample
+from mpu_cli.core.problem import kin_of
+from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
@@ -72,11 +69,8 @@ def tune(label: str, training: Dataset, run: Run) -> tuple[float, float]:
     MpuError as from `fit_and_predict`.
     """
     labels, _ = training.occurring_labels()
-    kin = kin_of(training.features)
-    rows = Rows(Features.of(training.features), labels, kin=kin)
-    sample = Sample(rows, Validation.sample, Validation.folds, run)
-    c = estimate(sample.naive_probabilities(), sample.labels, folds=sample.fold_of_instances).c
-    held_out = deal(len(training), _PARTS, run.seed, kin)[0]
+    c = estimate_out_of_fold(training.features, labels, run).c
+    held_out = deal(len(training), _PARTS, run.seed, kin_of(training.features))[0]
     rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)
     predictions = fit_and_predict(label, training[rest], training[held_out], run)
     annotated = training.labels[held_out]

@@ -30,6 +30,7 @@ from scipy.special import expit
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.limits import largest, refuse_overflow
+from mpu_cli.core.problem import kin_of
 from mpu_cli.core.selection import climb
 from mpu_cli.core.sgd import COSTS
 from mpu_cli.core.thresholds import estimated_f1
@@ -227,15 +228,15 @@ def choose_cost(evaluate: Callable[[float], float], unit: float) -> ChosenCost:
 
 
 def out_of_fold_f1(
-    space: LinearSpace | KernelSpace, labels: csr_array, rho: float, folds: int | None, run: Run
+    space: LinearSpace | KernelSpace, X: csr_array, labels: csr_array, rho: float, folds: int | None, run: Run
 ) -> Callable[[float], float]:
     """Return the function from C to the micro-F1 of out-of-fold predictions on the annotated labels.
 
-    C is that of a support vector machine here, the bound of the dual variables.
+    C is that of a support vector machine here, the bound of the dual variables. Equal rows of X are in one fold.
     """
     n, q = labels.shape
     present = labels.toarray()
-    held_out = deal(n, folds or default_folds(n), run.seed)
+    held_out = deal(n, folds or default_folds(n), run.seed, kin_of(X))
     held_out = held_out[: leading(held_out, _HELD_OUT)]
     annotated = labels[np.concatenate(held_out)]
     complete = LabelFrequency.of(1.0, annotated.shape)

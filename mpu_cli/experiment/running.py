@@ -15,11 +15,7 @@ import joblib
 import numpy as np
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.estimators import estimate
-from mpu_cli.core.options import Validation
-from mpu_cli.core.problem import Rows
-from mpu_cli.core.sample import Sample
+from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.errors import BusyError, MpuError, one_line
 from mpu_cli.experiment import cell, results
 from mpu_cli.experiment.design import Cell, Design
@@ -63,9 +59,8 @@ def incompleteness(data: Dataset, run: Run) -> float | None:
 
     It is estimated as by `mpu train`. None too if the estimate is unreliable, or its interval reaches 0.95.
     """
-    sample = Sample(Rows(Features.of(data.features), data.labels), Validation.sample, Validation.folds, run)
-    with run.step(Step.ESTIMATE_C, sample.m) as tick:
-        estimated = estimate(sample.naive_probabilities(tick), sample.labels, folds=sample.fold_of_instances)
+    with run.step(Step.ESTIMATE_C) as tick:
+        estimated = estimate_out_of_fold(data.features, data.labels, run, tick=tick)
     assert estimated.interval is not None  # of this method
     return estimated.c if estimated.predictable and estimated.interval[1] < _COMPLETE else None
 

@@ -17,7 +17,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
-from mpu_cli.core.problem import Rows
+from mpu_cli.core.problem import Rows, kin_of
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import TrainingSet, default_epochs, default_settings, train_linear
@@ -58,7 +58,8 @@ class Method:
         refuse_large_sample(n if self.is_weighted else min(n, _SAMPLE), q, "train on fewer instances, or fewer labels")
         features = Features.of(X)
         ones = LabelFrequency.of(1.0, S.shape)
-        sample = Sample(Rows(features, S), _SAMPLE, self.folds, run)
+        kin = kin_of(X)
+        sample = Sample(Rows(features, S, kin=kin), _SAMPLE, self.folds, run)
         settings = default_settings(self.epochs or default_epochs(n, features.coherence), features.coherence)
         if self.cost is None:
             choice = choose_settings(Trial(sample.folds, sample.labels, ones), settings, run=run)
@@ -71,7 +72,7 @@ class Method:
         self.c = np.array([(own or pooled).c for own in alone])
         if self.is_weighted:
             if sample.share < 1:
-                rows = deal(n, self.folds or default_folds(n), run.seed)
+                rows = deal(n, self.folds or default_folds(n), run.seed, kin)
                 held_out = out_of_fold((split(features, S, of, run) for of in rows), S.shape, ones, settings, run)
             S = weights(held_out, S, self.c)
         self.model = train_linear(TrainingSet(features, S, np.arange(n), run), ones, settings)

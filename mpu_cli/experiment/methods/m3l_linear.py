@@ -55,7 +55,7 @@ class Method:
         if self.cost is None:
             rows = draw(n, _SAMPLE, run.seed)
             unit = 1 / Features.of(X[rows]).mean_squared_norm()
-            evaluate = out_of_fold_f1(LinearSpace(extended[rows]), S[rows], self.rho, self.folds, run)
+            evaluate = out_of_fold_f1(LinearSpace(extended[rows]), X[rows], S[rows], self.rho, self.folds, run)
             bound, _ = choose_cost(evaluate, unit)
         else:
             bound = HAMMING * self.cost

@@ -83,7 +83,7 @@ class Method:
             gram = kernel_values(X, X, candidate)
             unit = 1 / max(1 - float(gram.mean(dtype=np.float64)), 1e-3)
             gram += _CONSTANT
-            evaluate = out_of_fold_f1(KernelSpace(gram), S, self.rho, self.folds, self.run)
+            evaluate = out_of_fold_f1(KernelSpace(gram), X, S, self.rho, self.folds, self.run)
             if not units:
                 gamma, (bound, best) = candidate, choose_cost(evaluate, unit)
                 units = bound / unit

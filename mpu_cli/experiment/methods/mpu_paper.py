@@ -5,11 +5,8 @@ from typing import Any
 
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.options import LINEAR
-from mpu_cli.core.problem import Rows
-from mpu_cli.core.sample import Sample
+from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.experiment.methods import mpu
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -26,6 +23,7 @@ class Method(mpu.Method):
 
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn."""
-        sample = Sample(Rows(Features.of(X), S), self.options.sample, self.options.folds, self.run)
-        self.options = replace(self.options, c=estimate(sample.naive_probabilities(), sample.labels, "e1").c)
+        how = self.options
+        c = estimate_out_of_fold(X, S, self.run, method="e1", size=how.sample, folds=how.folds).c
+        self.options = replace(how, c=c)
         super().fit(X, S)
