@@ -22,7 +22,7 @@ import numpy as np
 from mpu_cli.errors import ModelError, TooLargeError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
-from mpu_cli.runtime.memory import available_memory
+from mpu_cli.runtime.machine import available_memory
 from mpu_cli.runtime.untrusted import expect, read_npy
 
 # The dtype and the shape of each array of a file.

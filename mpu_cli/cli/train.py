@@ -25,7 +25,7 @@ from mpu_cli.inputs.cluster_data import cluster_data
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, TrainingData, frequency_file
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.memory import peak_bytes
+from mpu_cli.runtime.machine import peak_bytes
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.report import HIDDEN, INLINE, as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

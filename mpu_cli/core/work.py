@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from mpu_cli.runtime import kernels
+from mpu_cli.runtime import machine
 from mpu_cli.runtime.progress import Observer, no_observer, timed
 
 
@@ -38,7 +38,7 @@ class Given:
     @property
     def compiled(self) -> bool:
         """Whether compiled inner loops run."""
-        return kernels.numba_installed() if self.loops is None else self.loops
+        return machine.numba_installed() if self.loops is None else self.loops
 
     def step(self, name: str, ticks: int | None = None) -> AbstractContextManager[Callable[[], None]]:
         """Report a step."""

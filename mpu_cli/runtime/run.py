@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 
 from mpu_cli.errors import MpuError
-from mpu_cli.runtime import kernels
+from mpu_cli.runtime import machine
 from mpu_cli.runtime.options import RunOptions
 from mpu_cli.runtime.progress import Observer, no_observer, timed
 
@@ -27,13 +27,13 @@ class Run(RunOptions):
     observe: Observer = no_observer
 
     def __post_init__(self) -> None:
-        if self.kernel == "numba" and not kernels.numba_installed():
+        if self.kernel == "numba" and not machine.numba_installed():
             raise MpuError("numba is not installed; install it with: pip install numba")
 
     @property
     def compiled(self) -> bool:
         """Whether compiled kernels run; by default, if numba is installed."""
-        return kernels.numba_installed() if self.kernel is None else self.kernel == "numba"
+        return machine.numba_installed() if self.kernel is None else self.kernel == "numba"
 
     def choose(self, reference: ModuleType, compiled: str) -> ModuleType:
         """Return a module of inner loops: the reference, or the compiled one of that name, which is imported here."""

@@ -7,14 +7,14 @@ import pytest
 
 from mpu_cli.core.kernels import kernel, numpy_kernel
 from mpu_cli.errors import MpuError
-from mpu_cli.runtime import kernels
+from mpu_cli.runtime import machine
 from mpu_cli.runtime.run import Run
 from tests.golden import refused
 
 
 @pytest.fixture
 def without_numba(monkeypatch):
-    monkeypatch.setattr(kernels, "numba_installed", lambda: False)
+    monkeypatch.setattr(machine, "numba_installed", lambda: False)
 
 
 def test_numba_is_used_where_it_is_installed():

@@ -2,7 +2,7 @@
 
 import os
 
-from mpu_cli.runtime.memory import available_memory
+from mpu_cli.runtime.machine import available_memory
 
 
 def test_available_memory_is_part_of_the_machine_s():

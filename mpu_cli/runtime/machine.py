@@ -1,5 +1,6 @@
-"""How much memory there is, and has been used."""
+"""What this machine has: memory, and numba, which compiles inner loops."""
 
+import importlib.util
 import os
 import resource
 import sys
@@ -23,3 +24,8 @@ def machine_memory() -> int:
 def peak_bytes() -> int:
     """Return the largest resident memory so far, libraries and data mapped into memory included."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def numba_installed() -> bool:
+    """Whether numba is installed."""
+    return importlib.util.find_spec("numba") is not None
