@@ -194,6 +194,7 @@ class _CandidateCounts:
 
     def counts(self) -> Counts:
         """Return what was counted of all instances."""
+        self.form.refuse(self.threshold)
         counts = (self.over if self._by_threshold else self.listed).counts()
         has_scores = self.form.scores or not self.form.labels
         return replace(counts, gains=self.listed.gains() if has_scores else None)

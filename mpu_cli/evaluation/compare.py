@@ -26,6 +26,7 @@ from mpu_cli.evaluation.reliability import Reliability
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.header import Top
 from mpu_cli.svmlight.reader import iter_chunks, iter_stream, no_instances, one_after_another
 from mpu_cli.svmlight.streams import Files, Readable, Source, open_input
 from mpu_cli.svmlight.writer import score_lines
@@ -106,19 +107,20 @@ def iter_predictions(source: Source, reading: Reading, run: Run, may_be_empty: b
 
 
 class _FirstLine:
-    """A stream that keeps its first line."""
+    """A stream that keeps its first line below the header."""
 
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
-        self._complete = False
+        self._read = b""
         self.text = b""
 
     def read(self, n: int = -1, /) -> bytes:
         data = self._stream.read(n)
-        if not self._complete:
-            line, end, _ = data.partition(b"\n")
-            self.text += line
-            self._complete = bool(end)
+        if not self.text:
+            self._read += data
+            line, end, _ = self._read[Top().end_in(self._read, 1) :].partition(b"\n")
+            if end or not data:
+                self.text, self._read = line + end, b""
         return data
 
 
@@ -230,6 +232,7 @@ class ComparisonCounts:
     def comparison(self) -> Comparison:
         """Return the result."""
         form, threshold = self.form, self.threshold
+        form.refuse(threshold)
         if form.labels and not form.scores:
             return Comparison(self.listed)
         reliability = self.reliability if form.scores else None
@@ -249,13 +252,22 @@ class Form:
     labels: bool = False
     scores: bool = False
     _unscored: bool = False
+    _are_probabilities: bool = True
 
     def see(self, predicted: Dataset) -> None:
         """Update the form by a chunk; InputError if there are scores, and labels without one."""
         self.labels |= predicted.labels.nnz > 0
         self.scores |= predicted.features.nnz > 0
         self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
+        self._are_probabilities &= bool(((predicted.features.data >= 0) & (predicted.features.data <= 1)).all())
         self._refuse_data()
+
+    def refuse(self, threshold: float | None) -> None:
+        """Raise InputError, when all has been seen, where a threshold is no probability, and the scores may be some."""
+        if threshold is not None and self.scores and self._are_probabilities and not 0 <= threshold <= 1:
+            raise InputError(
+                self.name, None, f"all scores are from 0 to 1; give --threshold such a number, not {threshold:g}"
+            )
 
     def _refuse_data(self) -> None:
         if self.scores and self._unscored:

@@ -65,6 +65,23 @@ def test_threshold_makes_the_label_sets(run, files):
     assert recall == [1, 0.25, 0]
 
 
+@pytest.mark.parametrize("header", ["", "3 10\n", "#\n3 10\n"])
+def test_scores_that_are_no_probabilities(run, tmp_path, header):
+    """Their threshold may be below 0; one that is, for probabilities, would predict all labels."""
+    (tmp_path / "truth").write_text("1 0:1\n2 0:1\n1,2 0:1\n")
+    (tmp_path / "scores").write_text(f"{header}1:-0.5 2:-3\n1:-4 2:-1.5\n1:-1 2:-2\n")
+    result = run("evaluate", tmp_path / "truth", tmp_path / "scores", "--threshold", "-1.5", "--json")
+    assert json.loads(result.stdout)["micro_recall"] == 0.75
+    (tmp_path / "scores").write_text(f"{header}1:0.5 2:0.1 # threshold 0.2\n1:0.3 2:0.9\n1:1\n")
+    assert (
+        json.loads(run("evaluate", tmp_path / "truth", tmp_path / "scores", "--json").stdout)["micro_precision"] == 0.75
+    )
+    for others in ((), (tmp_path / "scores",)):
+        result = run("evaluate", tmp_path / "truth", tmp_path / "scores", *others, "--threshold", "-1.5")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "scores: all scores are from 0 to 1; give --threshold such a number, not -1.5" in result.stderr
+
+
 def test_a_threshold_for_scores_that_nobody_chose_is_warned_of(run, files):
     truth, _, scores = files
     for options in ((), ("--metrics", "micro_f1,one_error"), ("--metrics", "one_error", "--per-label"), ("--json",)):
@@ -227,7 +244,6 @@ def test_help_shows_the_example_line_by_line(run):
         (["--c", "0"], "'0': give a number above 0 and at most 1"),
         (["--c", "nan"], "'nan': give a number "),
         (["--threshold", "nan"], "'nan': give a number "),
-        (["--threshold", "2"], "'2': give a number from 0 to 1"),
         (["--labels", "names.txt"], "--labels needs --per-label"),
     ],
 )

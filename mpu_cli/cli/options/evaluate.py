@@ -18,12 +18,14 @@ from mpu_cli.cli.options import (
 from mpu_cli.cli.printing import report_options
 from mpu_cli.runtime.options import (
     FREQUENCY,
+    LARGEST_POSITIVE,
     PROBABILITY,
     PROPENSITY_A,
     PROPENSITY_A_RANGE,
     PROPENSITY_B,
     PROPENSITY_B_RANGE,
     PerLabel,
+    Real,
 )
 
 
@@ -100,9 +102,10 @@ def _cutoffs(text: str) -> tuple[int, ...]:
 )
 @option(
     "--threshold",
-    PROBABILITY,
+    Real(-LARGEST_POSITIVE, LARGEST_POSITIVE),
     "For scores: a label counts as predicted if its score is at least this. (What `mpu predict` "
-    "has written has the thresholds of the model, unless this is set.)",
+    "has written has the thresholds of the model, unless this is set.) Scores such as log probabilities may have one "
+    "below 0.",
     default=0.5,
 )
 @option(
