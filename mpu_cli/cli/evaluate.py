@@ -521,7 +521,7 @@ def command(
     if report.threshold is not None and report.uses_label_sets and not is_set("threshold"):
         warn(_CUT.format(threshold))
     if not report.true_labels:
-        warn("TRUTH has no labels")
+        warn("TRUTH has no labels; they begin a line, such as 3,7 1:0.5")
     if report.corrected and report.corrected["clipped"]:
         warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {c} is probably too small")
     show(report, as_json, _print_report)

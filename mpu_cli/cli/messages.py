@@ -36,6 +36,7 @@ class _Manner:
     warnings: list[str] = field(default_factory=list)
     context: click.Context | None = None  # of the command, once its options are read
     accepted: tuple[str, ...] = ()  # words of warnings that the user knows and accepts
+    once: set[str] = field(default_factory=set)  # what was said and is said only once
     with_time: bool = False  # whether lines of text begin with the time, as those of JSON have it
 
 
@@ -221,6 +222,10 @@ class _Spoken(logging.Handler):
     """Prints log records of the library and of the HTTP server, with their counts if any, and warnings of Python."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "once", False):  # files may be read again
+            if record.getMessage() in _manner.once:
+                return
+            _manner.once.add(record.getMessage())
         say = {logging.DEBUG: detail, logging.INFO: info}.get(record.levelno, warn)
         say(" ".join(self.format(record).split()), **getattr(record, "counts", {}))
 

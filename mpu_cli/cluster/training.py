@@ -35,12 +35,12 @@ from mpu_cli.core.sgd import Settings, TrainingSet, bias_of_counts, default_epoc
 from mpu_cli.core.stacking import MOST_AUTOMATIC_LEVELS, Stack, StackedModel, scale_of_predictions, stack, train
 from mpu_cli.core.thresholds import ComparedCells
 from mpu_cli.core.validation import leading, predict
-from mpu_cli.errors import DataError, InputError
+from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import Part, check_parts, plan_parts
+from mpu_cli.svmlight.reader import Part, check_parts, no_labels, plan_parts
 from mpu_cli.svmlight.streams import as_one
 
 # A larger plain file is cut into parts.
@@ -94,7 +94,7 @@ def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, r
         check_parts(parts, [fact.extent for fact in collection.facts], reading)
     q = len(collection.ids)
     if not q:
-        raise InputError(str(as_one(files)), None, "no instance has a label, so there is nothing to learn")
+        raise no_labels(as_one(files))
     if q > FEW_LABELS:
         raise DataError(f"there are {q:,} labels, and a cluster learns at most {FEW_LABELS}: train on one machine")
     return collection

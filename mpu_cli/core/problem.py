@@ -12,6 +12,7 @@ prediction of the other out of fold. Where folds are dealt, they belong together
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from enum import IntEnum
+from graphlib import CycleError, TopologicalSorter
 from typing import Self
 
 import numpy as np
@@ -412,6 +413,35 @@ class Implications:
         Returns: bool, shape (n, r).
         """
         return csr_array(labels.astype(np.int32) @ self.among(ids, wanted).astype(np.int32)) > 0
+
+    def agreement(self, labels: csr_array, ids: np.ndarray) -> tuple[float, float, int]:
+        """Tell how well the rules fit annotations, and how well they would with narrower and broader labels swapped.
+
+        `labels`, `ids`: as for `implied`.
+        Returns: the share of the next broader labels of annotated ones that are annotated too; the same of the next
+        narrower ones; and how many there are, of the fewer of both.
+        """
+        place = {label: column for column, label in enumerate(ids.tolist())}
+        pairs = [
+            (place[label], place[wide])
+            for label, broader in self.next_broader().items()
+            for wide in broader
+            if label in place and wide in place
+        ]
+        rows, columns = np.array(pairs, np.int64).reshape(-1, 2).T
+        rules = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=(len(ids), len(ids)))
+        implied = [csr_array(labels.astype(np.int32) @ matrix) for matrix in (rules, rules.T)]
+        now, swapped = (cells.multiply(labels).nnz / max(cells.nnz, 1) for cells in implied)
+        return now, swapped, min(cells.nnz for cells in implied)
+
+    @property
+    def circle(self) -> list[int]:
+        """Some labels that imply each other in turn, the first of them also as the last; empty without such."""
+        try:
+            TopologicalSorter(self._broader).prepare()
+        except CycleError as error:
+            return list(reversed(error.args[1]))
+        return []
 
     def labels(self) -> np.ndarray:
         """Return all broader labels in use, ascending."""

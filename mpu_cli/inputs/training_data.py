@@ -28,7 +28,7 @@ from mpu_cli.review.tables import checksum, label_text
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.reader import no_labels, read
 from mpu_cli.svmlight.streams import Content, Files, Source, files_of
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored, packed
@@ -351,7 +351,7 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     if filled is not None:
         data = replace(data, labels=csr_array(data.labels > filled))
     if sources.rules is not None:
-        data = _with_implications(data, read_implications(sources.rules, data.names))
+        data = _with_implications(data, read_implications(sources.rules, data.names), sources.rules)
     if filled is not None:
         known = data.verified or VerifiedLabels.of(filled.shape)
         data = replace(data, verified=known.with_filled_in(filled))
@@ -366,7 +366,7 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     if sources.fully_labelled is not None:
         data = _with_complete(data, read(str(sources.fully_labelled), sources.reading, run))
     if not len(data.ids):
-        raise InputError(str(sources.file), None, "no instance has a label, so there is nothing to learn")
+        raise no_labels(sources.file)
     if sources.scores is None:
         return data
     if sources.fully_labelled is not None:
@@ -435,9 +435,19 @@ def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | No
     return csr_array((np.ones(len(rows), bool), (rows, np.searchsorted(ids, labels))), shape=(len(file), len(ids)))
 
 
-def _with_implications(data: TrainingData, implications: Implications) -> TrainingData:
+_FEWEST_IMPLIED, _SWAPPED = 20, 0.5  # below, annotations do not tell whether the columns of rules are swapped
+
+
+def _with_implications(data: TrainingData, implications: Implications, rules: str | Path) -> TrainingData:
     """Add which labels imply others; implied labels among the annotations are verified as implied."""
     labels = data.labels
+    now, swapped, n = implications.agreement(labels, data.ids)
+    if n >= _FEWEST_IMPLIED and swapped >= _SWAPPED and swapped >= 2 * now:
+        _log.warning(
+            f"{shown(rules)}: where a label has a broader one, this is annotated too in {now:.0%} of the instances; "
+            f"with the columns swapped, in {swapped:.0%}: the narrower label comes first; awk -F '\\t' -v OFS='\\t' "
+            "'{print $2, $1}' swaps them"
+        )
     verified = data.verified or VerifiedLabels.of((labels.shape[0], labels.shape[1]))
     verified = verified.with_implied(implications.implied(labels, data.ids, data.ids), labels)
     return replace(data, implications=implications, verified=verified if verified.cells.nnz else data.verified)

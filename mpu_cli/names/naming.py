@@ -28,6 +28,8 @@ FOLDER = ".text"
 LABELS, IDS, GROUPS, BROADER, DEPRECATED = "labels", "ids", "groups", "broader", "deprecated"
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
 _LOOKED_AT = 100  # lines
+_LISTED = 5
+_FEWEST_LINES = 10  # of names that repeat each other
 
 
 def find_names(source: Source) -> Path | None:
@@ -196,11 +198,28 @@ class Naming:
                 f"has no name for label {largest} of {shown(source)}: {line}, of {len(by_number):,} lines; give the "
                 "right file by --labels, or put a number and a tab before each name",
             )
+        if not is_numbered and not is_kept(file):
+            self._refuse_instances(file, len(texts), sum(map(bool, by_number.values())))
+            if first and len(labels) and labels.min() == 1 and largest == len(by_number) - 1:
+                _log.warning(
+                    f"{names.source}: line 1 names label 1, but neither label 0 nor label {largest + 1}, of the last "
+                    "line, occurs: if line 1 names label 0, give --zero-based"
+                )
         if self.file is None:
             _log.info(
                 f"{names.source} names {named:,} of {counted(len(labels), 'label')}", extra={"counts": {"named": named}}
             )
         return names
+
+    @staticmethod
+    def _refuse_instances(file: str | Path, distinct: int, lines: int) -> None:
+        """Raise InputError where lines repeat each other so often that they are no names."""
+        if lines >= _FEWEST_LINES and lines > 2 * distinct:
+            problem = (
+                f"has {distinct:,} different texts on {lines:,} lines, so they are no names of labels, but perhaps "
+                "labels of instances; move this file away, or give names by --labels"
+            )
+            raise InputError(str(file), None, problem)
 
 
 BESIDE = Naming()
@@ -325,7 +344,16 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
             f"{shown(source)}: {counted(len(pairs) - pairs_in_use, 'line')} of {len(pairs):,} on labels that are not "
             f"in use, such as {quoted(next(iter(unused)))}"
         )
-    return Implications(pairs)
+    implications = Implications(pairs)
+    if circle := implications.circle:
+        known = {label: text for text, label in unused.items()}
+        texts = [known.get(label) or (str(label) if names is None else names.shown(label)) for label in circle]
+        _log.warning(
+            f"{shown(source)}: labels imply each other in a circle: {', '.join(texts[:_LISTED])}"
+            + ", ..." * (len(texts) > _LISTED)
+            + "; where one of them is annotated, all count as true: correct a line if they are not the same"
+        )
+    return implications
 
 
 def implication_lines(broader: Mapping[int, Iterable[int]]) -> str:

@@ -1,9 +1,12 @@
 """The header of a file: where it ends, and whether the file has what it announces."""
 
+import logging
 from typing import NamedTuple
 
-from mpu_cli.errors import InputError, counted
+from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, Header, Reading, header_of, is_comment
+
+_log = logging.getLogger(__name__)
 
 
 class Extent(NamedTuple):
@@ -39,19 +42,22 @@ class Top:
         return start if self.header is None else end
 
     def check(self, extent: Extent, source: str, reading: Reading) -> None:
-        """Raise InputError where a file does not have what its header announces, if there is one."""
+        """Say what a header announces, if there is one. Raise InputError where the file does not have that."""
         if self.header is None:
             return
         header = self.header
+        advice = "; with --implicit-values, an instance of label 3 is written 3 5:1" * reading.implicit_values
         if header.instances != extent.instances:
-            advice = "; with --implicit-values, an instance of label 3 is written 3 5:1" * reading.implicit_values
             raise InputError(
                 source,
                 self._line,
                 f"the header announces {header.instances} instances, but {extent.instances} follow; is the file cut "
                 f"short, or are files joined? (two or three integers alone on the first line are a header{advice})",
             )
-        numbers = [(extent.labels, header.labels, "label"), (extent.features, header.features, "feature")]
+        numbers: list[tuple[int, int | None, str]] = [
+            (extent.labels, header.labels, "label"),
+            (extent.features, header.features, "feature"),
+        ]
         if reading.scores:
             numbers = [(max(extent.labels, extent.features), header.labels, "label")]
         elif header.features is None and not extent.labels:  # the features alone, with labels in another file
@@ -65,3 +71,9 @@ class Top:
                     f"the header announces {counted(announced, name)}, numbered from 0, but {name} {found - 1} "
                     "follows; correct the header, or remove it",
                 )
+        counts = ", ".join(f"{name}s 0 to {announced - 1}" for _, announced, name in numbers if announced)
+        _log.log(
+            logging.WARNING if reading.implicit_values else logging.INFO,
+            f"{shown(source)}:{self._line}: is a header: {counted(header.instances, 'instance')}, {counts}{advice}",
+            extra={"once": True},
+        )

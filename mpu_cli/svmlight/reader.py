@@ -197,6 +197,16 @@ def no_instances(source: Source) -> InputError:
     return InputError(str(source), 1, "the file has no instances")
 
 
+def no_labels(source: Source) -> InputError:
+    """Return the error of a file, or of files, without labels."""
+    return InputError(
+        str(source),
+        None,
+        "no instance has a label, so there is nothing to learn; labels begin a line, such as 3,7 1:0.5; if they are in "
+        "a file of their own, docs/guide/formats.md has a command that joins both",
+    )
+
+
 def _below(top: Top, numbered_blocks: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
     """Yield the blocks of a file without what precedes the instances."""
     for first_line, block in numbered_blocks:

@@ -186,6 +186,17 @@ def test_a_header_is_one_in_any_mode(tmp_path, implicit_values, comments):
         assert [label for chunk in chunks for label in chunk.labels.indices.tolist()] == [1, 2]
 
 
+@pytest.mark.parametrize(("implicit_values", "level"), [(False, "INFO"), (True, "WARNING")])
+def test_a_header_is_told(tmp_path, caplog, implicit_values, level):
+    """With implicit values it might be an instance, of a label that happens to be the number of the others."""
+    caplog.set_level("INFO", "mpu_cli")
+    (tmp_path / "x").write_bytes(b"#\n2 6 3\n1 4:1\n2 5:1\n")
+    read(tmp_path / "x", Reading(implicit_values))
+    (record,) = caplog.records
+    assert record.levelname == level
+    assert "x:2: is a header: 2 instances, labels 0 to 2, features 0 to 5" in record.message
+
+
 @pytest.mark.parametrize("implicit_values", [False, True])
 @pytest.mark.parametrize("text", [b"2 3\n1 4:1\n2 5:1\n", b"2 6\n 4:1\n 5:1\n"])
 def test_a_header_of_two_numbers_has_labels_or_features(tmp_path, text, implicit_values):
