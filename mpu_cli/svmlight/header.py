@@ -72,6 +72,8 @@ class Top:
                     "follows; correct the header, or remove it",
                 )
         counts = ", ".join(f"{name}s 0 to {announced - 1}" for _, announced, name in numbers if announced)
+        if not header.instances:
+            return
         _log.log(
             logging.WARNING if reading.implicit_values else logging.INFO,
             f"{shown(source)}:{self._line}: is a header: {counted(header.instances, 'instance')}, {counts}{advice}",
