@@ -18,8 +18,7 @@ from benchmarks.losing import annotated, collection
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.single_frequencies import estimate_singly, missing
-from mpu_cli.core.problem import Rows
-from mpu_cli.core.sample import Sample
+from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.runtime.run import Run
 
 _SETS = ("yeast", "digits", "bibtex", "reuters-topics")
@@ -53,7 +52,7 @@ def measure(true: csr_array, X: csr_array, way: str, kept: float, seed: int, job
     dense, left = true.toarray(), annotated(way, X, true, kept, seed).toarray()
     some = np.flatnonzero(left.any(axis=0))
     dense, labels = dense[:, some], csr_array(left[:, some])
-    sample = Sample(Rows(Features.of(X), labels), _INSTANCES, None, Run(seed=seed, jobs=jobs))
+    sample = Sample(Instances(Features.of(X), labels), _INSTANCES, None, Run(seed=seed, jobs=jobs))
     probabilities = sample.naive_probabilities()
     of_all = estimators.estimate(probabilities, labels, "bbe")
     single = estimate_singly(probabilities, labels, "bbe", of_all)

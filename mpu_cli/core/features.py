@@ -262,8 +262,8 @@ class Dominating(NamedTuple):
 class Evenness:
     """How large the columns of some features are beside each other."""
 
-    uneven: bool  # whether a scaling may help
-    dominating: Dominating | None
+    uneven: bool = False  # whether a scaling may help
+    dominating: Dominating | None = None
 
     @classmethod
     def of(cls, features: Features) -> "Evenness":
@@ -277,7 +277,7 @@ class Evenness:
             squares = np.concatenate([np.bincount(columns, values**2, some.sparse.shape[1]), squares])
             counts = np.concatenate([np.bincount(columns, minlength=some.sparse.shape[1]), counts])
         if not squares.any():
-            return cls(False, None)
+            return cls()
         column = int(squares.argmax())
         share = float(squares[column] / squares.sum())
         filled = squares[(counts >= _FILLED * len(some)) & (squares > 0)]

@@ -10,7 +10,7 @@ prediction of the other out of fold. Where folds are dealt, they belong together
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import Self
@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core.features import Columns, Features, only_entries, with_width
+from mpu_cli.core.features import Columns, only_entries, with_width
 from mpu_cli.errors import DataError
 
 
@@ -592,35 +592,3 @@ class Problem(LabelInformation):
         occurring = Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
         of_labels = None if of_labels is None else occurring.narrowed(of_labels)
         return replace(self, features=occurring.narrowed(matrix), label_features=of_labels), occurring
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Instances in memory, with features in the form that models learn from."""
-
-    features: Features
-    labels: csr_array  # bool, shape (n, q): annotated labels
-    _: KW_ONLY
-    verified: VerifiedLabels | None = None  # verified labels
-    groups: InstanceGroups | None = None  # as in `Problem`
-    kin: np.ndarray | None = None  # as in `Problem`; None: all instances differ
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def fetch(self, rows: np.ndarray | None = None) -> "Rows":
-        """Return the instances of these rows, ascending; or all, without a copy."""
-        if rows is None:
-            return self
-        return Rows(
-            self.features[rows],
-            self.labels[rows],
-            verified=self.verified and self.verified.rows(rows),
-            groups=self.groups and self.groups.rows(rows),
-            kin=None if self.kin is None else self.kin[rows],
-        )
-
-    def block(self, columns: slice | np.ndarray) -> "Rows":
-        """Return the same instances with a block of their labels."""
-        verified = self.verified and self.verified.block(columns)
-        return replace(self, labels=self.labels[:, columns], verified=verified)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,25 +19,34 @@ from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency,
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Validation
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
-from mpu_cli.core.problem import Answers, Problem, Rows, joined, kin_of, share_repeated
+from mpu_cli.core.problem import Answers, InstanceGroups, Problem, VerifiedLabels, joined, kin_of, share_repeated
 from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
 from mpu_cli.core.work import USUAL, Work
 from mpu_cli.errors import DataError
 
 
-@dataclass(frozen=True, kw_only=True)
-class Instances(Rows):
-    """All instances of a training."""
+@dataclass(frozen=True)
+class Instances:
+    """Instances in memory, with features in the form that models learn from."""
 
-    occurring: Columns  # the features that occur, of all that there are; only these have columns if they are few
-    evenness: Evenness  # of the features as they are in the data
-    share_repeated: float  # of the instances, that are kept together with an earlier one of the same features
-    # `label_features`, `sampled`, `second`, `answers`: as in `Problem`
+    features: Features
+    labels: csr_array  # bool, shape (n, q): annotated labels
+    _: KW_ONLY
+    # Others of the same names: as in `Problem`
+    verified: VerifiedLabels | None = None
+    groups: InstanceGroups | None = None
+    kin: np.ndarray | None = None  # None: all instances differ
+    columns: Columns | None = None  # the features that have columns; None: all
+    evenness: Evenness = field(default_factory=Evenness)  # of the features as they are in the data
+    share_repeated: float = 0.0  # of the instances, that are kept together with an earlier one of the same features
     label_features: csr_array | None = None
     sampled: np.ndarray | None = None
     second: np.ndarray | None = None
     answers: Answers | None = None
+
+    def __len__(self) -> int:
+        return len(self.features)
 
     @classmethod
     def of(cls, problem: Problem) -> "Instances":
@@ -52,7 +61,7 @@ class Instances(Rows):
             verified=problem.verified,
             groups=problem.groups,
             kin=kin,
-            occurring=occurring,
+            columns=occurring if occurring.are_few else None,
             evenness=Evenness.of(features),
             share_repeated=0.0 if kin is problem.same_fold else share_repeated(equal),
             label_features=narrow.label_features,
@@ -60,6 +69,21 @@ class Instances(Rows):
             second=problem.second,
             answers=problem.answers,
         )
+
+    def rows(self, rows: np.ndarray) -> "Instances":
+        """Return the instances of these rows, ascending, to choose settings on."""
+        return Instances(
+            self.features[rows],
+            self.labels[rows],
+            verified=self.verified and self.verified.rows(rows),
+            groups=self.groups and self.groups.rows(rows),
+            kin=None if self.kin is None else self.kin[rows],
+        )
+
+    def block(self, columns: slice | np.ndarray) -> "Instances":
+        """Return the same instances with a block of their labels."""
+        verified = self.verified and self.verified.block(columns)
+        return replace(self, labels=self.labels[:, columns], verified=verified)
 
     @property
     def width(self) -> int:
@@ -71,11 +95,6 @@ class Instances(Rows):
         """Return the feature, by its number, that has nearly all of the squared length of the instances."""
         found, columns = self.evenness.dominating, self.columns
         return found if found is None or columns is None else found._replace(column=int(columns.indices[found.column]))
-
-    @property
-    def columns(self) -> Columns | None:
-        """Return the features that have columns; None: all."""
-        return self.occurring if self.occurring.are_few else None
 
     @cached_property
     def annotations(self) -> np.ndarray:
@@ -208,7 +227,7 @@ class Sample:
 
     def __init__(
         self,
-        population: Instances | Rows,
+        population: Instances,
         size: int,
         m: int | None,
         run: Work = USUAL,
@@ -219,11 +238,10 @@ class Sample:
         self.rows: np.ndarray | slice = slice(None)
         self.columns: np.ndarray | slice = slice(None)
         self.weights: np.ndarray | None = None
+        instances = population  # a copy of all would take as much memory
         if self.share < 1:
             self.rows = draw(len(population), size, run.seed)
-            instances = population.fetch(self.rows)
-        else:
-            instances = population.fetch()  # a copy of all would take as much memory
+            instances = population.rows(self.rows)
         if drawn is not None:
             self.columns, self.weights = drawn.columns, drawn.weights
             instances = instances.block(drawn.columns)
@@ -336,7 +354,7 @@ def estimate_out_of_fold(
     `size`, `folds`: of the sample of instances.
     `tick`: called once per fold.
     """
-    sample = Sample(Rows(Features.of(X), S, kin=kin_of(X)), size, folds, run)
+    sample = Sample(Instances(Features.of(X), S, kin=kin_of(X)), size, folds, run)
     return estimate(sample.naive_probabilities(tick), sample.labels, method, folds=sample.fold_of_instances)
 
 
@@ -362,8 +380,8 @@ def draw_questions(
     labels = draw_labels(count_annotations(problem.labels), run.seed)
     refuse_large_sample(min(len(problem), validation.sample), q if labels is None else len(labels.columns))
     kin = joined(kin_of(problem.features), problem.same_fold)
-    rows = Rows(Features.of(problem.features), problem.labels, verified=problem.verified, kin=kin)
-    sample = Sample(rows, validation.sample, validation.folds or usual_folds(len(problem), q), run, labels)
+    instances = Instances(Features.of(problem.features), problem.labels, verified=problem.verified, kin=kin)
+    sample = Sample(instances, validation.sample, validation.folds or usual_folds(len(problem), q), run, labels)
     if not tells(sample.labels, sample.verified):
         raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
     if scores is None:

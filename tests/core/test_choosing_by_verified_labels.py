@@ -7,8 +7,8 @@ from hypothesis import given
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import METHODS, estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.problem import Problem, Rows, VerifiedLabels
-from mpu_cli.core.sample import Sample
+from mpu_cli.core.problem import Problem, VerifiedLabels
+from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import estimated_f1, label_thresholds, pooled_threshold
 from mpu_cli.errors import MpuError
@@ -128,7 +128,7 @@ def test_c_from_a_collection_of_which_half_is_complete(method):
     verified = VerifiedLabels.of(Y.shape, complete=np.arange(1500))
 
     def found(rows, verified=None) -> float:
-        sample = Sample(Rows(Features.of(as_features(X[rows])), as_labels(S[rows]), verified=verified), 2500, 3)
+        sample = Sample(Instances(Features.of(as_features(X[rows])), as_labels(S[rows]), verified=verified), 2500, 3)
         return estimate(sample.naive_probabilities(), sample.labels, method, verified=sample.verified).c
 
     assert found(slice(None), verified) == pytest.approx(found(slice(1500, None)), abs=0.05)

@@ -4,8 +4,7 @@ from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.problem import Rows
-from mpu_cli.core.sample import Sample
+from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.validation import out_of_fold
 from mpu_cli.runtime.run import Run
@@ -19,7 +18,7 @@ def numbered(n: int) -> tuple[Features, np.ndarray]:
 
 def test_takes_everything_that_fits_in_order():
     features, labels = numbered(100)
-    sample = Sample(Rows(features, as_labels(labels)), 100, 5)
+    sample = Sample(Instances(features, as_labels(labels)), 100, 5)
     assert sample.share == 1
     assert sample.features is features
     assert_array_equal(sample.labels.toarray(), labels)
@@ -27,7 +26,7 @@ def test_takes_everything_that_fits_in_order():
 
 def test_draws_instances_with_their_labels():
     features, labels = numbered(100)
-    sample = Sample(Rows(features, as_labels(labels)), 30, 4)
+    sample = Sample(Instances(features, as_labels(labels)), 30, 4)
     drawn = (sample.features.sparse.toarray() if sample.features.sparse.shape[1] else sample.features.dense).ravel()
     assert sample.share == 0.3
     assert len(np.unique(drawn)) == 30
@@ -35,7 +34,7 @@ def test_draws_instances_with_their_labels():
     assert sample.m == len(sample.folds) == 4
     assert sorted(np.concatenate([fold.rows for fold in sample.folds])) == list(range(30))
     again, other = (
-        Sample(Rows(features, as_labels(labels)), 30, 4, Run(seed=seed)).labels.toarray() for seed in (0, 1)
+        Sample(Instances(features, as_labels(labels)), 30, 4, Run(seed=seed)).labels.toarray() for seed in (0, 1)
     )
     assert_array_equal(again, sample.labels.toarray())
     assert (other != again).any()
@@ -43,7 +42,7 @@ def test_draws_instances_with_their_labels():
 
 def test_no_more_folds_than_instances():
     features, labels = numbered(3)
-    assert Sample(Rows(features, as_labels(labels)), 10, 5).m == 3
+    assert Sample(Instances(features, as_labels(labels)), 10, 5).m == 3
 
 
 def test_naive_probabilities_are_those_of_the_annotations():
@@ -51,7 +50,7 @@ def test_naive_probabilities_are_those_of_the_annotations():
     X, Y = linear_problem(1000, 4, 2)
     S = Y & (np.random.default_rng(0).random(Y.shape) < 0.5)
     ticks = []
-    sample = Sample(Rows(Features.of(as_features(X)), as_labels(S)), 1000, 5)
+    sample = Sample(Instances(Features.of(as_features(X)), as_labels(S)), 1000, 5)
     probabilities = sample.naive_probabilities(lambda: ticks.append(1))
     assert probabilities.shape == (1000, 2)
     assert_allclose(probabilities.mean(axis=0), S.mean(axis=0), atol=0.03)
@@ -63,11 +62,11 @@ def test_features_that_neither_instances_nor_its_labels_have_change_nothing():
     rng = np.random.default_rng(0)
     matrix, labels = csr_array((rng.random((200, 30)) < 0.1).astype(np.float32)), rng.random((200, 3)) < 0.3
     names = csr_array(np.eye(3, 30, dtype=np.float32))
-    narrow = Sample(Rows(Features.of(matrix), as_labels(labels)), 200, 4, label_features=names)
+    narrow = Sample(Instances(Features.of(matrix), as_labels(labels)), 200, 4, label_features=names)
     pad = csr_array((200, 70), dtype=np.float32), csr_array((3, 70), dtype=np.float32)
     wide = Features.of(csr_array(hstack([matrix, pad[0]])))
     padded = csr_array(hstack([names, pad[1]]))
-    sample = Sample(Rows(wide, as_labels(labels)), 200, 4, label_features=padded)
+    sample = Sample(Instances(wide, as_labels(labels)), 200, 4, label_features=padded)
     assert sample.features.width == 30
     settings, frequency = Settings(3.0, 1.0, 2, prior=5.0), LabelFrequency.of(0.7, (200, 3))
     one, other = (out_of_fold(each.folds, (200, 3), frequency, settings) for each in (narrow, sample))

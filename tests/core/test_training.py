@@ -12,8 +12,8 @@ from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem, Rows
-from mpu_cli.core.sample import Sample
+from mpu_cli.core.problem import Problem
+from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.sgd import default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.thresholds import estimated_f1, pooled_threshold
@@ -79,7 +79,7 @@ def test_what_is_given_is_neither_estimated_nor_chosen(problem):
 
 def test_estimates_c_from_naive_predictions(problem):
     _, report = train(Problem(*problem), quick(levels=1))
-    sample = Sample(Rows(Features.of(problem[0]), problem[1]), 120, 3)
+    sample = Sample(Instances(Features.of(problem[0]), problem[1]), 120, 3)
     assert report.c[0] == estimate(sample.naive_probabilities(), problem[1]).c
 
 

@@ -17,8 +17,8 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
-from mpu_cli.core.problem import Rows, kin_of
-from mpu_cli.core.sample import Sample
+from mpu_cli.core.problem import kin_of
+from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import TrainingSet, default_epochs, default_settings, train_linear
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
@@ -59,7 +59,7 @@ class Method:
         features = Features.of(X)
         ones = LabelFrequency.of(1.0, S.shape)
         kin = kin_of(X)
-        sample = Sample(Rows(features, S, kin=kin), _SAMPLE, self.folds, run)
+        sample = Sample(Instances(features, S, kin=kin), _SAMPLE, self.folds, run)
         settings = default_settings(self.epochs or default_epochs(n, features.coherence), features.coherence)
         if self.cost is None:
             choice = choose_settings(Trial(sample.folds, sample.labels, ones), settings, run=run)
