@@ -165,7 +165,7 @@ class Gate:
         if not gains:
             return True, f"{self.acceptance.accept_metric} {value:.3f}, and no other model to compare it with", None
         best = max(range(len(values)), key=values.__getitem__)  # the present one, if it is as good
-        worse = [other for other in (0, best) if gains[other].high < 0]
+        worse = [other for other in (0, best) if gains[other].high < -self.acceptance.accept_margin]
         decisive = worse[0] if worse else 0
         said = conclusion_on(self.others[decisive].name, _NEW, self.acceptance.accept_metric, gains[decisive])
         return not worse, said, gains[decisive]

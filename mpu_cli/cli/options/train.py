@@ -24,7 +24,7 @@ from mpu_cli.cli.options import (
 from mpu_cli.cli.printing import json_option
 from mpu_cli.core.options import Options
 from mpu_cli.errors import STANDARD_STREAM
-from mpu_cli.runtime.options import Whole, Words, options_of
+from mpu_cli.runtime.options import Real, Whole, Words, options_of
 from mpu_cli.runtime.options import option as declared
 
 # Of scores between 0 and 1, which no model can raise by predicting more or less alone.
@@ -40,6 +40,12 @@ class Acceptance:
     """By what a new model is accepted, and how many of those before it are kept."""
 
     test: str  # data with complete labels that no training sees
+    accept_margin: float = declared(
+        Real(0, 1),
+        0.0,
+        "With --accept-on: a new model is worse where the whole 95 % interval of its difference to the other one is "
+        "below minus this.",
+    )
     accept_metric: str = declared(Words(METRICS), METRICS[0], "With --accept-on: the metric that decides.")
     keep: int = declared(
         Whole(0, 10_000),
@@ -100,7 +106,7 @@ _COMMON = "output c levels labels reviewed accept_on jobs quiet json help"
 _GROUPS = {
     "Learning": "loss features levels cost eta0 epochs folds same_fold threshold seed",
     "Knowledge of the labels": "c groups reviewed fully_labelled implied labels zero_based label_features prior",
-    "Replacing the model": "accept_on accept_metric keep",
+    "Replacing the model": "accept_on accept_margin accept_metric keep",
     "Large data": "sample jobs kernel cluster",
     "Input": "implicit_values max_line_bytes",
     "Output": "output oof history json log_format quiet verbose accept_warning help",
