@@ -14,7 +14,6 @@ from mpu_cli.bundle.manifest import (
     MANIFEST,
     MOST_BYTES,
     OF_LABELS,
-    Implied,
     Manifest,
     check_labels,
     origin_name,
@@ -157,9 +156,10 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         expect(not n_known or bool(known[0] >= 0 and known[-1] < D), "known features out of range")
         occurring = Columns(known, D)
         restored = predictor(manifest.numbers, parts, occurring, thresholds)
-        names = None if manifest.names is None else read_label_names(path, *manifest.names)
-        vectorizer = None if manifest.vectorizer is None else read_kept(path, *manifest.vectorizer)
-        implies = None if manifest.implied is None else _implies(path, manifest.implied, q)
+        others = manifest.others
+        names = read_label_names(path, *others["names"]) if "names" in others else None
+        vectorizer = read_kept(path, *others["vectorizer"]) if "vectorizer" in others else None
+        implies = _implies(path, *others["implied"], manifest.pairs, q) if "implied" in others else None
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelError(f"{path}: is damaged ({problem}); copy or train the model again") from error
@@ -167,8 +167,7 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
     return TrainedModel(restored, labels, c, occurring, options, names, vectorizer, implies)
 
 
-def _implies(path: Path, implied: Implied, q: int) -> csr_array:
-    (name, checksum), pairs = implied
+def _implies(path: Path, name: str, checksum: str, pairs: int, q: int) -> csr_array:
     arrays = read_arrays(path / name, checksum, dict.fromkeys(("narrower", "broader"), (np.int32, (pairs,))))
     places = arrays["narrower"], arrays["broader"]
     expect(all(bool(np.all((columns >= 0) & (columns < q))) for columns in places), "implied labels out of range")

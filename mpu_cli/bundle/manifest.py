@@ -11,7 +11,7 @@ import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, get_origin, get_type_hints
+from typing import Any, TypedDict, get_origin, get_type_hints
 
 import numpy as np
 
@@ -35,16 +35,12 @@ C_OF_LABELS = "labels"
 # memory than its text.
 MOST_MARKS = 1 << 12
 ARRAYS_NAME = re.compile(r"(level\d+|kernel)-[0-9a-f]{16}\.npz")
-NAMES_NAME = re.compile(r"labels-[0-9a-f]{16}\.txt")
-VECTORIZER_NAME = re.compile(r"vectorizer-[0-9a-f]{16}\.bin")
-IMPLIED_NAME = re.compile(r"implied-[0-9a-f]{16}\.npz")
-
-
-class Implied(NamedTuple):
-    """Which labels imply others: name and SHA-256 of the file with their columns, and how many pairs there are."""
-
-    file: tuple[str, str]
-    pairs: int
+# The names of files that not every model has: of the names of labels, the vectoriser, and which labels imply others.
+OTHER_NAMES = {
+    "names": re.compile(r"labels-[0-9a-f]{16}\.txt"),
+    "vectorizer": re.compile(r"vectorizer-[0-9a-f]{16}\.bin"),
+    "implied": re.compile(r"implied-[0-9a-f]{16}\.npz"),
+}
 
 
 @dataclass(frozen=True)
@@ -57,19 +53,17 @@ class Manifest:
     n_known: int  # number of features that occurred in training
     numbers: dict[str, Any]  # the numbers of the predictor
     files: list[tuple[str, str]]  # name and SHA-256 of the file of each part
-    names: tuple[str, str] | None = None  # name and SHA-256 of the file of label names, if there is one
-    vectorizer: tuple[str, str] | None = None  # name and SHA-256 of the vectoriser, if there is one
-    implied: Implied | None = None  # which labels imply others, if there are rules
+    others: dict[str, tuple[str, str]]  # the same of the others that there are, by the keys of `OTHER_NAMES`
+    pairs: int = 0  # of a label and one that it implies
 
     def all_files(self) -> list[tuple[str, str]]:
         """Return name and SHA-256 of every file that it names."""
-        implied = None if self.implied is None else self.implied.file
-        return [*self.files, *(file for file in (self.names, self.vectorizer, implied) if file is not None)]
+        return [*self.files, *self.others.values()]
 
 
 def compose(manifest: Manifest) -> str:
     """Return the text of a manifest."""
-    values = {
+    values: dict[str, Any] = {
         "format": "mpu model",
         "format_version": FORMAT_VERSION,
         "mpu_version": __version__,
@@ -79,15 +73,14 @@ def compose(manifest: Manifest) -> str:
         "labels": manifest.n_labels,
         "predictor": manifest.numbers,
         "files": [_entry(*file) for file in manifest.files],
-        **({} if manifest.names is None else {"names": _entry(*manifest.names)}),
-        **({} if manifest.vectorizer is None else {"vectorizer": _entry(*manifest.vectorizer)}),
+        **{kind: _entry(*file) for kind, file in manifest.others.items()},
     }
-    if manifest.implied is not None:
-        values["implied"] = _entry(*manifest.implied.file) | {"pairs": manifest.implied.pairs}
+    if "implied" in values:
+        values["implied"]["pairs"] = manifest.pairs
     return json.dumps(values | {"sha256": digest(values)}, indent=1) + "\n"
 
 
-def _entry(name: str, checksum: str) -> dict[str, str]:
+def _entry(name: str, checksum: str) -> dict[str, Any]:
     return {"file": name, "sha256": checksum}
 
 
@@ -143,18 +136,15 @@ def _manifest(values: dict[str, Any]) -> Manifest:
     expect(isinstance(numbers, dict) and isinstance(options, dict), "numbers or options are not named")
     expect(type(values["files"]) is list and bool(values["files"]), "no files")
     files = [_file(entry, ARRAYS_NAME) for entry in values["files"]]
-    names = _file(values["names"], NAMES_NAME) if "names" in values else None
-    vectorizer = _file(values["vectorizer"], VECTORIZER_NAME) if "vectorizer" in values else None
-    implied = None
-    if "implied" in values:
-        implied = Implied(_file(values["implied"], IMPLIED_NAME), whole(values["implied"]["pairs"]))
+    others = {kind: _file(values[kind], pattern) for kind, pattern in OTHER_NAMES.items() if kind in values}
+    pairs = whole(values["implied"]["pairs"]) if "implied" in others else 0
     n_features = whole(values["features"])
     expect(n_features <= MAX_ID + 1, "features out of range")
     n_labels = whole(values["labels"], 1)
     expect(n_labels <= MAX_ID + 1, "labels out of range")
     n_known = whole(values["features_known"])
     expect(n_known <= n_features, "known features out of range")
-    return Manifest(options, n_features, n_labels, n_known, numbers, files, names, vectorizer, implied)
+    return Manifest(options, n_features, n_labels, n_known, numbers, files, others, pairs)
 
 
 def _file(entry: dict[str, Any], pattern: re.Pattern[str]) -> tuple[str, str]:

@@ -88,9 +88,6 @@ def _read_array(archive: zipfile.ZipFile, name: str, dtype: type, shape: tuple[i
     return array
 
 
-NAMES_PART, VECTORIZER_PART = "labels", "vectorizer"
-
-
 def read_label_names(path: Path, name: str, checksum: str) -> LabelNames:
     """Read the names of a model's labels; errors as for `read_kept`. They are parsed on first use."""
     return LabelNames(read_kept(path, name, checksum), str(path / name))

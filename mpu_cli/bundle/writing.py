@@ -10,7 +10,6 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,20 +20,17 @@ from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.bundle.manifest import (
     ARRAYS_NAME,
     C_OF_LABELS,
-    IMPLIED_NAME,
     MANIFEST,
     MOST_BYTES,
-    NAMES_NAME,
     OF_LABELS,
     ORIGIN_NAME,
-    VECTORIZER_NAME,
-    Implied,
+    OTHER_NAMES,
     Manifest,
     compose,
     manifest_of,
     origin_name,
 )
-from mpu_cli.bundle.model_files import NAMES_PART, VECTORIZER_PART, write_arrays
+from mpu_cli.bundle.model_files import write_arrays
 from mpu_cli.bundle.predictor import numbers_of, parts_of
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
@@ -137,7 +133,7 @@ def _is_ours(entry: Path) -> bool:
     kind = entry.lstat().st_mode
     if entry.name == WORKSHOP:
         return stat.S_ISDIR(kind)
-    patterns = ARRAYS_NAME, NAMES_NAME, VECTORIZER_NAME, IMPLIED_NAME, ORIGIN_NAME
+    patterns = ARRAYS_NAME, ORIGIN_NAME, *OTHER_NAMES.values()
     is_ours = entry.name == MANIFEST or any(pattern.fullmatch(entry.name) for pattern in patterns)
     return is_ours and stat.S_ISREG(kind)  # opening a pipe would block
 
@@ -279,20 +275,26 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     options = model.options
     if isinstance(c := options.get("c"), list) and c == model.c.tolist():
         options = options | {"c": C_OF_LABELS}
+    files = [keep(part, arrays) for part, arrays in parts.items()]
+    others = {}
+    if model.names is not None:
+        others["names"] = keep("labels", model.names.text, "txt")
+    if model.packed_vectorizer is not None:
+        others["vectorizer"] = keep("vectorizer", model.packed_vectorizer, "bin")
+    pairs = 0
+    if model.implies is not None and model.implies.nnz:
+        narrower, broader = (places.astype(np.int32) for places in model.implies.nonzero())
+        others["implied"], pairs = keep("implied", {"narrower": narrower, "broader": broader}), len(narrower)
     manifest = Manifest(
         options,
         model.predictor.n_features,
         len(model.label_ids),
         len(model.occurring.indices),
         numbers_of(model.predictor),
-        files=[keep(part, arrays) for part, arrays in parts.items()],
-        names=None if model.names is None else keep(NAMES_PART, model.names.text, "txt"),
-        vectorizer=None if (packed := model.packed_vectorizer) is None else keep(VECTORIZER_PART, packed, "bin"),
+        files,
+        others,
+        pairs,
     )
-    if (implies := model.implies) is not None and implies.nnz:
-        narrower, broader = (places.astype(np.int32) for places in implies.nonzero())
-        file = keep("implied", {"narrower": narrower, "broader": broader})
-        manifest = replace(manifest, implied=Implied(file, len(narrower)))
     text = compose(manifest).encode()
     if len(text) > MOST_BYTES:
         raise ModelError(f"{path}: cannot be written: its manifest has {len(text):,} bytes")
