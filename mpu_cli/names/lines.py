@@ -114,14 +114,14 @@ class _Pieces(io.RawIOBase):
         return n
 
 
-def text_lines(source: str | Path, lenient: bool = False) -> Generator[str, None, None]:
+def text_lines(source: str | Path, lenient: bool = False, is_ours: bool = False) -> Generator[str, None, None]:
     """Yield the lines of a text file, plain or compressed by suffix, or ``-`` for standard input, without their ends.
 
     If lenient, bytes that are not UTF-8 are replaced by U+FFFD, as in comments. InputError where it cannot be read, is
     has a line of 8 MiB or more, or one that is not UTF-8.
     """
     with open_side(source) as stream:
-        for number, line in enumerate(decoded_lines(stream, str(source), _LINE_BYTES), 1):
+        for number, line in enumerate(decoded_lines(stream, str(source), _LINE_BYTES, is_ours), 1):
             if line is None:
                 raise InputError(str(source), number, f"the line is longer than {_LINE_BYTES:,} bytes")
             if not is_utf8(line):
@@ -143,14 +143,14 @@ def read_each(lines: Iterable[str], source: str | Path, read: Callable[[str], No
             raise InputError(str(source), number, str(error)) from None
 
 
-def decoded_lines(stream: ReadableLines, source: str, limit: int) -> Iterator[str | None]:
+def decoded_lines(stream: ReadableLines, source: str, limit: int, is_ours: bool = False) -> Iterator[str | None]:
     """Yield the lines of a stream with their ends, None for one that is too long.
 
     Bytes that are not UTF-8 become surrogates (`is_utf8`).
 
-    Raises InputError (it is of a format that no command reads, by its first line that is not empty).
+    Raises InputError (it is not ours, and of a format that no command reads, by its first line that is not empty).
     """
-    is_top = True
+    is_top = not is_ours
     for number in count(1):
         raw = stream.readline(limit + len(b"\r\n"))
         if not raw:

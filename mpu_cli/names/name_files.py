@@ -61,7 +61,7 @@ def read_names(
     `is_ours`: whether `mpu vectorize` has written the file: each line is a name, whatever it looks like.
     Raises InputError (the file cannot be read, is empty, or a line has neither of these forms).
     """
-    return parse_names(text_lines(source), str(source), first, largest, is_ours)
+    return parse_names(text_lines(source, is_ours=is_ours), str(source), first, largest, is_ours)
 
 
 def parse_names(

@@ -201,3 +201,38 @@ def test_one_long_literal(tmp_path):
     path.write_text(CONCEPT.format("<https://a.org/x>", f'"{"x" * 5_000_000}"'))
     ((name, _),) = read_thesaurus(path).labels.names
     assert len(name) == 5_000_000
+
+
+@pytest.mark.parametrize("form", ["ttl", "csv"])
+def test_concepts_by_notation_and_by_the_end_of_their_uris(tmp_path, form):
+    path = tmp_path / f"gnd.{form}"
+    if form == "ttl":
+        path.write_text(
+            "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n@prefix : <https://d-nb.info/gnd/> .\n"
+            ':4113937-9 skos:prefLabel "Hydrogeologie"@de ; skos:notation "19.2b" .\n'
+            ':4026894-9 skos:prefLabel "Informatik"@de ; skos:altLabel "Hydrogeologie", "30" ; skos:notation "30" .\n'
+            ':4127413-1 skos:prefLabel "Technik"@de ; skos:altLabel "30" .\n'
+        )
+    else:
+        path.write_text(
+            "uri,label_de,notation\nhttps://d-nb.info/gnd/4113937-9,Hydrogeologie,19.2b\n"
+            "https://d-nb.info/gnd/4026894-9,Informatik,30\nhttps://d-nb.info/gnd/4127413-1,Technik,30\n"
+        )
+    labels = read_thesaurus(path).labels
+    numbers = map(labels.number, TAGS_BY_ID)
+    assert [number and labels.names[number - 1][0] for number in numbers] == [*TAGS_BY_ID.values()]
+    assert labels.by_id.keys() == {"4113937-9", "(DE-588)4026894-9", "gnd:4113937-9"}
+    assert labels.of_several == {"30"}
+
+
+TAGS_BY_ID = {
+    "19.2b": "Hydrogeologie",
+    "30": "Informatik",
+    "4113937-9": "Hydrogeologie",
+    "(DE-588)4026894-9": "Informatik",
+    "gnd:4113937-9": "Hydrogeologie",
+    "http://d-nb.info/gnd/4113937-9": "Hydrogeologie",
+    "https://elsewhere.org/4113937-9": None,
+    "4113937-8": None,
+    "Hydrogeologie": "Hydrogeologie",
+}
