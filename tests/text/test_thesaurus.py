@@ -211,12 +211,12 @@ def test_concepts_by_notation_and_by_the_end_of_their_uris(tmp_path, form):
             "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n@prefix : <https://d-nb.info/gnd/> .\n"
             ':4113937-9 skos:prefLabel "Hydrogeologie"@de ; skos:notation "19.2b" .\n'
             ':4026894-9 skos:prefLabel "Informatik"@de ; skos:altLabel "Hydrogeologie", "30" ; skos:notation "30" .\n'
-            ':4127413-1 skos:prefLabel "Technik"@de ; skos:altLabel "30" .\n'
+            ':4127413-1 skos:prefLabel "Chemie"@de ; skos:altLabel "30" .\n'
         )
     else:
         path.write_text(
             "uri,label_de,notation\nhttps://d-nb.info/gnd/4113937-9,Hydrogeologie,19.2b\n"
-            "https://d-nb.info/gnd/4026894-9,Informatik,30\nhttps://d-nb.info/gnd/4127413-1,Technik,30\n"
+            "https://d-nb.info/gnd/4026894-9,Informatik,30\nhttps://d-nb.info/gnd/4127413-1,Chemie,30\n"
         )
     labels = read_thesaurus(path).labels
     numbers = map(labels.number, TAGS_BY_ID)
