@@ -34,17 +34,6 @@ COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Suggestion:
-    """A label that is probably missing from an instance."""
-
-    instance: int  # From 1.
-    id: str | None = None  # Of the record.
-    label: int
-    name: str | None = None  # Of the label.
-    probability: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class MissingLabelsReport:
     """What is missing."""
 
@@ -52,7 +41,9 @@ class MissingLabelsReport:
     frequency: estimate_c.FrequencyReport
     # How many labels are missing, as `mpu suggest` reports it.
     missing: suggest.SuggestionReport
-    suggestions: list[Suggestion]  # The most probable missing labels, the most probable first.
+    # The most probable missing labels, the most probable first: instance (from 1), id of the record, label, name of the
+    # label, probability.
+    suggestions: list[dict[str, Any]]
 
     @property
     def warnings(self) -> list[str]:
@@ -81,18 +72,13 @@ class MissingLabelsReport:
             yield "label", label, name, annotations, *numbers(of.missing, of.low, of.high, estimated=estimated)
 
 
-def _suggestions(missing: suggest.SuggestionReport) -> Iterator[Suggestion]:
+def _suggestions(missing: suggest.SuggestionReport) -> Iterator[dict[str, Any]]:
     ids, names, cells = missing.record_ids, missing.names, missing.cells
-    for row, label, probability in zip(
-        cells.rows.tolist(), missing.ids[cells.columns].tolist(), cells.probabilities.tolist(), strict=True
-    ):
-        yield Suggestion(
-            instance=row + 1,
-            id=None if ids is None else ids.texts[row],
-            label=label,
-            name=None if names is None else names.name(label),
-            probability=probability,
-        )
+    labels = missing.ids[cells.columns].tolist()
+    for row, label, probability in zip(cells.rows.tolist(), labels, cells.probabilities.tolist(), strict=True):
+        of_record, name = None if ids is None else ids.texts[row], None if names is None else names.name(label)
+        values = {"instance": row + 1, "id": of_record, "label": label, "name": name}
+        yield {of: value for of, value in values.items() if value is not None} | {"probability": probability}
 
 
 _MOST_LABELS = 50
