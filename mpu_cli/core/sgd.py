@@ -1,7 +1,7 @@
 """Level models: PU-SGD for every label at once (Kong et al. 2014, Section 2.1)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -159,26 +159,54 @@ def train_linear(
     absolute value, are dropped, and the others are in a sparse matrix: each block of labels is pruned before the next
     is learned, so that there are never D x q of them.
     """
+    if prune is not None:
+        return train_sparse([data], frequency, settings, prune, start)(0)
     begin, q = data.cold_start(frequency) if start is None else start, data.labels.shape[1]
-    weights, bias = np.empty((data.width, q if prune is None else 0), np.float32), np.empty(q, np.float32)
+    weights, bias = np.empty((data.width, q), np.float32), np.empty(q, np.float32)
 
-    def learn(block: Block) -> LinearModel | None:
+    def learn(block: Block) -> None:
         model = train_block(data, block, frequency, settings, begin.block(block))
-        if prune is not None:
-            return sparse_model(data, model, prune)
         weights[:, block], bias[block] = model.weights, model.bias
-        return None
 
-    blocks = data.blocks()
-    models = list(parallel.run(learn, ((block,) for block in blocks), data.run.jobs))
-    if prune is None:
-        return LinearModel(weights, bias)
-    learned = [(model, np.arange(q)[block]) for model, block in zip(models, blocks, strict=True) if model is not None]
-    others = of_others(data, blocks, frequency, settings, prune)
-    return LinearModel.of_blocks(*zip(*learned, *others, strict=True))
+    for _ in parallel.run(learn, ((block,) for block in data.blocks()), data.run.jobs):
+        pass
+    return LinearModel(weights, bias)
 
 
-def sparse_model(data: TrainingSet, model: LinearModel, prune: float) -> LinearModel:
+def train_sparse(
+    sets: Sequence[TrainingSet],
+    frequency: LabelFrequency,
+    settings: Settings,
+    prune: float,
+    start: LinearModel | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> Callable[[int], LinearModel]:
+    """Learn sparse weights of all labels from instances after others, as `through` does.
+
+    `tick`: called once per block of labels.
+    Returns: what gives the model after one of the sets, by its number: one is in memory at a time.
+    """
+    data = sets[0]
+    begin = data.cold_start(frequency) if start is None else start
+    blocks = blocks_to_learn(data.labels.shape[1], data.side, data.run, np.concatenate([one.rows for one in sets]))
+    others = of_others(data, blocks, frequency, settings, prune)  # labels that are in no block
+
+    def learn(block: Block) -> list[LinearModel]:
+        models = through(sets, block, frequency, settings, begin.block(block))
+        tick()
+        return [_sparse(data, model, prune) for model in models]
+
+    of_blocks = list(parallel.run(learn, ((block,) for block in blocks), data.run.jobs))
+    labels = [np.arange(data.labels.shape[1])[block] for block in blocks]
+
+    def after(place: int) -> LinearModel:
+        of_set = [(models[place], of_block) for models, of_block in zip(of_blocks, labels, strict=True)]
+        return LinearModel.of_blocks(*zip(*of_set, *others, strict=True))
+
+    return after
+
+
+def _sparse(data: TrainingSet, model: LinearModel, prune: float) -> LinearModel:
     """Return what was learned of a block of labels as weights of all features, without those below some value."""
     weights = pruned(model.weights, prune)
     if (learnable := data.side.learnable) is not None:
@@ -276,6 +304,23 @@ def train_block(
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         raise OverflowingError
     return LinearModel(weights, bias)
+
+
+def through(
+    sets: Sequence[TrainingSet], block: Block, frequency: LabelFrequency, settings: Settings, start: LinearModel
+) -> list[LinearModel]:
+    """Learn a block of labels from instances after others, each in one pass if there are several.
+
+    Returns: the model after each of them.
+    """
+    n, seen, models = sum(data.size for data in sets), 0, [start]
+    for data in sets:
+        of_set = settings
+        if len(sets) > 1:  # lambda is that for n instances
+            of_set = replace(settings, epochs=1, cost=settings.cost * n / data.size)
+        models.append(train_block(data, block, frequency, of_set, models[-1], seen))
+        seen += data.size
+    return models[1:]
 
 
 def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:

@@ -314,7 +314,7 @@ def _learn_few(task: LearningTask, chains: Sequence[Chain], tick: Callable[[], N
     def learn_block(
         sets: list[TrainingSet], predicted: np.ndarray | None, start: LinearModel, block: Block
     ) -> tuple[Block, LinearModel]:
-        first, *others = through(sets, block, task.frequency, task.settings, start.block(block))
+        first, *others = sgd.through(sets, block, task.frequency, task.settings, start.block(block))
         if predicted is not None:
             places = predicted if isinstance(rows, slice) else np.searchsorted(rows, predicted)
             predict(first, task.features, predicted, block, predictions, task.run, places)
@@ -340,44 +340,12 @@ def _learn_many(
     task: LearningTask, chain: Chain, top: Top, prune: float, tick: Callable[[], None]
 ) -> tuple[LinearModel, HeldOut]:
     """Learn sparse weights, and predict by those of all labels together."""
-    sets, blocks = [task.training_set(rows) for rows in chain.learned], task.blocks()
-    start = sets[0].cold_start(task.frequency)
-    others = sgd.of_others(sets[0], blocks, task.frequency, task.settings, prune)  # labels that are in no block
-
-    def learn_block(block: Block) -> list[LinearModel]:
-        models = through(sets, block, task.frequency, task.settings, start.block(block))
-        tick()
-        return [sgd.sparse_model(sets[0], model, prune) for model in models]
-
-    of_blocks = list(parallel.run(learn_block, ((block,) for block in blocks), task.run.jobs))
-    labels = [np.arange(task.labels.shape[1])[block] for block in blocks]
-
-    def after(place: int) -> LinearModel:
-        of_set = [(models[place], of_block) for models, of_block in zip(of_blocks, labels, strict=True)]
-        return LinearModel.of_blocks(*zip(*of_set, *others, strict=True))
-
+    sets = [task.training_set(rows) for rows in chain.learned]
+    after = sgd.train_sparse(sets, task.frequency, task.settings, prune, tick=tick)
     if chain.predicted is None:
         return after(-1), HeldOut(np.empty(0, int), csr_array((0, task.labels.shape[1]), dtype=np.float32))
-    # One of the models is in memory at a time.
     predictions = predict_top(after(0), task.features, chain.predicted, top, task.run)
     return after(-1), HeldOut(chain.predicted, predictions)
-
-
-def through(
-    sets: Sequence[TrainingSet], block: Block, frequency: LabelFrequency, settings: Settings, start: LinearModel
-) -> list[LinearModel]:
-    """Learn a block of labels from instances after others, each in one pass if there are several.
-
-    Returns: the model after each of them.
-    """
-    n, seen, models = sum(data.size for data in sets), 0, [start]
-    for data in sets:
-        of_set = settings
-        if len(sets) > 1:  # lambda is that for n instances
-            of_set = replace(settings, epochs=1, cost=settings.cost * n / data.size)
-        models.append(sgd.train_block(data, block, frequency, of_set, models[-1], seen))
-        seen += data.size
-    return models[1:]
 
 
 def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
