@@ -1,6 +1,6 @@
 """Train a model on files, here or by a cluster, and report it: ``mpu train``."""
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -90,28 +90,20 @@ def train(
     (another training is at work there), MpuError (nothing can be learned from the data, or the model cannot be
     written).
     """
-    _refuse_files(sources, target, options, oof, history, acceptance)
-    if history is None:
-        return _trained(sources, target, options, on, oof, acceptance, run)
+    test = None if acceptance is None else acceptance.test
+    inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
+    refuse_overlaps(inputs, {"--output": target, "--oof": oof, "--history": history}, ("--output",))
+    for name, path in sources.by_option().items():
+        with suppress(OSError):
+            if test is not None and path is not None and Path(path).samefile(test):
+                raise OverlapError(f"{name} and --accept-on are the same file, {test}; no training may see it")
+    refuse_unwritable(oof)
+    if history is not None:
+        refuse_unappendable(history)
     names = {"time": provenance.now(), "model": str(target), "file": without_secrets(str(sources.file))}
-    with with_failures(history, names):
-        report = _trained(sources, target, options, on, oof, acceptance, run)
-    append(history, names | {"time": provenance.now()} | _line(report))
-    return report
-
-
-def _trained(
-    sources: Sources,
-    target: Path,
-    options: Options,
-    on: OnCluster | None,
-    oof: Path | None,
-    acceptance: Acceptance | None,
-    run: Run,
-) -> TrainingReport:
     hold_out_all = oof is not None
     seconds: dict[str, float] = {}
-    with ExitStack() as stack:
+    with nullcontext() if history is None else with_failures(history, names), ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target))
         gate = None
         if acceptance is not None:
@@ -159,33 +151,9 @@ def _trained(
         )
         if gate is not None and report.acceptance is not None and report.acceptance.accepted:
             gate.replace_present(save, model)
-    return report
-
-
-def _refuse_files(
-    sources: Sources,
-    target: Path,
-    options: Options,
-    oof: Path | None,
-    history: Path | None,
-    acceptance: Acceptance | None,
-) -> None:
-    """Refuse, before any training, files that would overwrite each other, or that cannot be written."""
-    test = None if acceptance is None else acceptance.test
-    inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
-    outputs = {
-        "--output": target,
-        "--oof": oof,
-        "--history": history,
-    }
-    refuse_overlaps(inputs, outputs, ("--output",))
-    for name, path in sources.by_option().items():
-        with suppress(OSError):
-            if test is not None and path is not None and Path(path).samefile(test):
-                raise OverlapError(f"{name} and --accept-on are the same file, {test}; no training may see it")
-    refuse_unwritable(oof)
     if history is not None:
-        refuse_unappendable(history)
+        append(history, names | {"time": provenance.now()} | _line(report))
+    return report
 
 
 def _line(report: TrainingReport) -> dict[str, Any]:

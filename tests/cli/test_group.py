@@ -181,7 +181,7 @@ def test_the_help_of_train_has_each_option_in_a_group_and_the_common_ones_first(
     text = run("train", "--help").stdout
     titles = re.findall(r"^(\S.*):$", text, re.MULTILINE)
     assert titles[:3] == ["Common options", "Learning", "Knowledge of the labels"]
-    assert {"Large data", "Cluster", "Output"} < set(titles)
+    assert {"Large data", "Output"} < set(titles)
     first, others = text.split("\n  FILE is a")[0].split("\nLearning:\n")
     assert len(first.splitlines()) <= 36
     for option in ("--c ", "--accept-on TEST.svm", "--quiet"):
