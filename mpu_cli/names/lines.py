@@ -8,6 +8,7 @@ for quoting. So such a text gets an apostrophe before it, or is quoted (`cell`).
 """
 
 import codecs
+import csv
 import io
 import re
 from collections import Counter
@@ -238,3 +239,22 @@ def first_repeated(names: Iterable[str]) -> str | None:
     'a'
     """
     return next((name for name, count in Counter(names).items() if name and count > 1), None)
+
+
+def delimiter_of(header: str, own: str, needed: Iterable[str]) -> str:
+    r"""Return what separates the columns of a table, by the line that names them.
+
+    Of a comma, a semicolon, a tab and a vertical bar it is the one that gives most of the needed names, or else its
+    own one, or else the one that gives most names.
+
+    Examples
+    --------
+    >>> delimiter_of("id;text;tags, all", ",", ["text"]), delimiter_of("id\ttext", ",", [])
+    (';', '\t')
+    """
+
+    def fit(delimiter: str) -> tuple[int, bool, int]:
+        names = {name.strip() for name in next(csv.reader([header[: 1 << 16]], delimiter=delimiter), [])}
+        return len(names.intersection(needed)), delimiter == own and len(names) > 1, len(names)
+
+    return max((own, *",;\t|"), key=fit)

@@ -1,4 +1,4 @@
-"""Review files as text: tab-separated tables as spreadsheets and people write them, and their values.
+"""Review files as text: tables as spreadsheets and people write them, tab-separated or as CSV, and their values.
 
 The first line names the columns. Tolerated: a byte order mark, CRLF, empty lines, lines of comment that start with
 ``#``, capital letters and spaces around the names of columns and around values, empty fields at the end of a line that
@@ -8,6 +8,7 @@ Values are numbers of instances, labels, verdicts and sources. Only this module 
 value is a ValueError with the reason.
 """
 
+import csv
 import hashlib
 import math
 import re
@@ -23,7 +24,7 @@ from scipy.sparse import csr_array
 from mpu_cli.errors import InputError, shown
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
-from mpu_cli.names.lines import cell, first_repeated, text_lines, whole
+from mpu_cli.names.lines import cell, delimiter_of, first_repeated, text_lines, whole
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.streams import Source
 
@@ -141,12 +142,13 @@ def _read(
     in_place: Mapping[str, str],
 ) -> Table:
     comments: list[tuple[int, str]] = []
-    number, header = 0, None
+    number, header, delimiter = 0, None, "\t"
     for number, line in lines:
         if _is_comment(line):
             _keep(comments, number, line)
         elif line.strip():
-            header = [name.strip().lower() for name in line.split("\t")]
+            delimiter = delimiter_of(line.lower(), delimiter, required)
+            header = [name.strip().lower() for name in _cells(line, delimiter, source, number)]
             break
     if header is None:
         raise InputError(source, None, f"it is empty; its first line should name the columns: {', '.join(required)}")
@@ -165,9 +167,9 @@ def _read(
         if _is_comment(line):
             _keep(comments, number, line)
             continue
-        if not line or line.isspace():
+        if not line.strip(" \t,;"):
             continue
-        fields = line.split("\t")
+        fields = _cells(line, delimiter, source, number)
         if any(field.strip() for field in fields[width:]):
             there = ", ".join(header)[:200]
             raise InputError(source, number, f"there are {len(fields)} values, but the columns are {there}")
@@ -182,6 +184,15 @@ def _read(
     return Table(source, dict(zip(names, columns, strict=True)), places, comments)
 
 
+def _cells(line: str, delimiter: str, source: str, number: int) -> list[str]:
+    if delimiter == "\t":
+        return line.split(delimiter)
+    try:
+        return next(csv.reader([line], delimiter=delimiter))
+    except csv.Error as error:
+        raise InputError(source, number, f"this is not a row of a table ({error})") from None
+
+
 def _move(rows: list[tuple[str, ...]], columns: list[list[str]], same: dict[str, str]) -> None:
     """Add rows to columns; none is left."""
     for column, values in zip(columns, zip(*rows, strict=True), strict=False):  # zip gives no columns of no rows
@@ -194,7 +205,7 @@ def _is_comment(line: str) -> bool:
 
 
 def _keep(comments: list[tuple[int, str]], number: int, line: str) -> None:
-    text = line[:_LONGEST_COMMENT].strip().strip('"')[1:].strip()
+    text = line[:_LONGEST_COMMENT].strip(' \t,;"')[1:].strip()
     if text.lower().startswith(("checksum", "suggestions")):
         comments.append((number, text))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from shlex import quote
 
 from mpu_cli.errors import InputError
-from mpu_cli.names.lines import NOT_UTF8, Joined, as_utf8, decoded_lines, first_repeated, is_utf8
+from mpu_cli.names.lines import NOT_UTF8, Joined, as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, compression_named, open_input
@@ -28,9 +28,9 @@ from mpu_cli.text.tag_texts import listed
 ANNIF, SUBJECTS = "annif", "subjects"
 FORMATS = ("jsonl", "csv", "tsv", ANNIF)
 _FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv"}
+DELIMITERS = {"csv": ",", "tsv": "\t"}  # where the names of columns do not tell others
 _MOST_SHOWN = 10
 _PEEKED = 100  # records
-_MOST_LOOKED_AT = 1 << 16  # characters of the names of columns
 _BLANK = re.compile(r'\ufeff?(?:sep=.)?[ \t\r\n,;|"]*')  # Excel says so what separates columns
 _LABEL_STUDIO = "{id, text: .data.text, tags: [.annotations[0].result[].value.choices[]?]}"
 
@@ -67,7 +67,7 @@ def read_rows(
     and quotation marks written twice.
 
     `source`: its name for errors.
-    `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table (`delimiter_of`); or, without a
+    `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table; or, without a
     row of names, lines of a text, a tab, and URIs with blanks between them: the fields ``text`` and ``subjects``.
     `max_line_bytes`: largest size of a line, and of a row of a table, which may have several lines.
     `needed`: fields that a table must have. If it has rows, each of them reports a missing one.
@@ -76,7 +76,7 @@ def read_rows(
     a row that does not end, or with this row alone in which a needed name is missing).
     """
     lines = decoded_lines(stream, source, max_line_bytes)
-    if form in ("csv", "tsv"):
+    if form in DELIMITERS:
         yield from _table(lines, source, form, max_line_bytes, needed)
         return
     is_first = True
@@ -130,26 +130,6 @@ def field_list(names: Iterable[str]) -> str:
     return f"there are {there or 'none at all'}"
 
 
-def delimiter_of(header: str, form: str, needed: Iterable[str]) -> str:
-    r"""Return what separates the columns of a table, by the line that names them.
-
-    Of a comma, a semicolon, a tab and a vertical bar it is the one that gives most of the needed names, or else that
-    of the format, or else the one that gives most names.
-
-    Examples
-    --------
-    >>> delimiter_of("id;text;tags, all", "csv", ["text"]), delimiter_of("id\ttext", "csv", [])
-    (';', '\t')
-    """
-    own = "," if form == "csv" else "\t"
-
-    def fit(delimiter: str) -> tuple[int, bool, int]:
-        names = {name.strip() for name in next(csv.reader([header[:_MOST_LOOKED_AT]], delimiter=delimiter), [])}
-        return len(names.intersection(needed)), delimiter == own and len(names) > 1, len(names)
-
-    return max((own, *",;\t|"), key=fit)
-
-
 def is_blank(line: str) -> bool:
     """Whether a line of a table has no values."""
     return _BLANK.fullmatch(line) is not None
@@ -176,7 +156,7 @@ def _table(
         before.append("\n" if line and is_blank(line) else line)
         if before[-1] != "\n":
             break
-    delimiter = delimiter_of(before[-1] or "" if before else "", form, needed)
+    delimiter = delimiter_of(before[-1] or "" if before else "", DELIMITERS[form], needed)
     rows = csv.reader(numbered(chain(before, lines)), delimiter=delimiter, strict=True)
     header = 0  # the line of the names of columns
     names: list[str] = []
@@ -487,38 +467,28 @@ def clean(text: str) -> str:
     return text.translate(_CONTROL).strip()
 
 
-def chosen_format(source: str | Path, form: str | None) -> str:
-    """Return the format of a file: `form`, or else that of its suffix.
-
-    Raises InputError (there is no `form`, and the suffix means no format, or it is of another one).
-    """
-    chosen = form or format_of(source)
-    if chosen is None:
-        if Path(source).is_file():
-            with open_records(source) as stream:
-                next(decoded_lines(stream, str(source), MAX_LINE_BYTES), None)  # which may know what it is
-        raise InputError(
-            str(source), None, f"its name does not tell which of {', '.join(FORMATS)} it is; say so by --format"
-        )
-    return chosen
-
-
 _TABLE = Fields(tags=("subject_uris",), id="document_id", separator=" ")
 _OTHERS = Fields(tags=(SUBJECTS,), id="document_id", separator=" ")
 
 
 def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tuple[str, Fields]:
-    """Return the format of the rows of a file, one of `records.FORMATS`, and the fields that it has by default.
+    """Return the format of the rows of a file, one of `FORMATS`, and the fields that it has by default.
 
-    Without `form`, its name tells it, or InputError as from `chosen_format`. A directory is a corpus of Annif.
-    `default` has the fields of other files.
+    Without `form`, its name tells it. A directory is a corpus of Annif. `default` has the fields of other files.
+    Raises InputError (there is no `form`, and the name means no format, or the content is that of another one).
     """
     if Path(source).is_dir():
         return "jsonl", _OTHERS
-    if form != ANNIF:
-        return chosen_format(source, form), default
-    form = format_of(source)
-    return (form, _TABLE if form == "csv" else _OTHERS) if form in ("csv", "jsonl") else (ANNIF, _OTHERS)
+    named = format_of(source)
+    if form == ANNIF:
+        return (named, _TABLE if named == "csv" else _OTHERS) if named in ("csv", "jsonl") else (ANNIF, _OTHERS)
+    if form or named:
+        return form or named or "", default
+    if Path(source).is_file():
+        with open_records(source) as stream:
+            next(decoded_lines(stream, str(source), MAX_LINE_BYTES), None)  # which may know what it is
+    problem = f"its name does not tell which of {', '.join(FORMATS)} it is; say so by --format"
+    raise InputError(str(source), None, problem)
 
 
 def is_corpus(form: str, fields: Fields) -> bool:

@@ -8,17 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mpu_cli.errors import InputError
+from mpu_cli.names.lines import delimiter_of
 from mpu_cli.names.name_files import is_uri
 from mpu_cli.svmlight.streams import ReadableLines
 from mpu_cli.text.fields import holder, value_of, with_value
 from mpu_cli.text.records import (
+    DELIMITERS,
     Bad,
     Fields,
     Record,
     RecordReader,
     Row,
     clean,
-    delimiter_of,
     is_blank,
     is_corpus,
     subject,
@@ -91,7 +92,7 @@ class Rewriter:
         before, text = "".join(lines[:n_before]), "".join(lines[n_before:])
         row = text.rstrip(_LINE_END)
         end = text[len(row) :]
-        if self._form in ("csv", "tsv"):
+        if self._form in DELIMITERS:
             before = before if self._columns else self._with_columns(lines[:n_before])
             row = self._table_row(row, change)
         elif change.added or change.removed:
@@ -122,7 +123,7 @@ class Rewriter:
         """Return the lines up to the first record, with the names of columns that are new."""
         start = next(place for place, line in enumerate(lines) if not is_blank(line))
         header = [lines[start].removeprefix("\ufeff"), *lines[start + 1 :]]
-        self._delimiter = delimiter_of(header[0], self._form, self._fields.needed())
+        self._delimiter = delimiter_of(header[0], DELIMITERS[self._form], self._fields.needed())
         rows = csv.reader(header, delimiter=self._delimiter)
         self._columns = [name.strip() for name in next(rows)]
         new = [name for name in (*self._fields.tags, self._added) if name and name not in self._columns]

@@ -67,10 +67,6 @@ class Records:
             return None
         return cls(os.path.relpath(file, Path(data).parent), form, skip_bad, sha256, fields)
 
-    def place(self) -> dict[str, Any]:
-        """Return all but the names of fields, for a manifest that has them."""
-        return {name: getattr(self, name) for name in _PLACE} | {"encoding": self.fields.encoding}
-
     def seen_from(self, data: Path) -> "Records":
         """Return the same with the path of the file, for the data file as it is called."""
         return replace(self, file=os.path.normpath(data.parent / self.file))
@@ -134,7 +130,8 @@ def described(stored: Stored) -> dict[str, Any]:
         "features": len(stored.features),
         "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
         "content": None if stored.content is None else asdict(stored.content),
-        **({} if stored.records is None else {"records": stored.records.place()}),
+        **({} if (of := stored.records) is None else {"records": {name: getattr(of, name) for name in _PLACE}}),
+        "encoding": stored.fields.encoding,
     }
 
 
@@ -180,7 +177,7 @@ def records_of(values: Mapping[str, Any]) -> Records | None:
     """Return what the data of a manifest were made of; None where it does not tell. A damaged one tells nothing."""
     try:
         place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, (str, str, bool, str), strict=True)}
-        encoding = str(values["records"]["encoding"])
+        encoding = str(values["encoding"])
         codecs.lookup(encoding or "utf-8")
         fields = replace(_fields(values["fields"]), encoding=encoding)
         return Records(**place, fields=fields) if place["form"] in FORMATS else None

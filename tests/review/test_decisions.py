@@ -1,5 +1,6 @@
 """Review files: what is read, what is tolerated, and what is refused with its place."""
 
+import csv
 import gzip
 import io
 import time
@@ -45,6 +46,16 @@ def test_reads_decisions(file):
     ]
     assert decisions.undecided == 1
     assert [decisions.place(i).rpartition("/")[2] for i in range(3)] == [f"checked.tsv:{n}" for n in (4, 3, 2)]
+
+
+@pytest.mark.parametrize("delimiter", list(",;\t"))
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_spreadsheet_may_write_it_in_another_way(file, delimiter, encoding):
+    rows = [["1", "Bread, butter", "yes", "sample"], ["", "", "", ""], ["2", 'The "A"; B', "no", "sample"]]
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter).writerows([["# suggestions 4", "", "", ""], HEADER.split(), *rows])
+    names = LabelNames.of({1: ("Bread, butter",), 2: ('The "A"; B',)}, "names")
+    assert cells(read([file(out.getvalue().encode(encoding))], names)) == [(0, 1, True, True), (1, 2, False, True)]
 
 
 def test_without_a_source_all_is_a_sample(file):

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from mpu_cli.errors import InputError
-from mpu_cli.text.records import Bad, Fields, Record, RecordReader, chosen_format
+from mpu_cli.text.records import Bad, Fields, Record, RecordReader, form_and_fields
 from tests.golden import refused
 
 
@@ -121,7 +121,7 @@ def test_several_fields_have_tags():
 
 
 def test_the_format_is_told_or_given():
-    assert chosen_format("a.csv.gz", None) == "csv"
-    assert chosen_format("a.csv", "tsv") == "tsv"
+    assert form_and_fields("a.csv.gz", None, Fields()) == ("csv", Fields())
+    assert form_and_fields("a.csv", "tsv", Fields()) == ("tsv", Fields())
     with refused(InputError):
-        chosen_format("-", None)
+        form_and_fields("-", None, Fields())
