@@ -274,7 +274,7 @@ def missing_labels(
     P = annotations.of_scores(scores, y)
     frequency = learning.frequency(c, annotations)
     probabilities = calibrated_by(P, annotations.labels, frequency)(P)
-    evidence = Evidence(probabilities, frequency, calibration_blocks=1)
+    evidence = Evidence(probabilities, frequency)
     return learning.missing_labels(evidence, annotations, Choice(top=top))
 
 

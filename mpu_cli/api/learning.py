@@ -25,7 +25,7 @@ from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.people import suggestions
-from mpu_cli.people.by_answers import Corrections
+from mpu_cli.people.claims import Claims
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.options import RunOptions, options_of
@@ -128,10 +128,10 @@ def missing_labels(evidence: Evidence, annotations: Annotations, choice: suggest
     """List what is probably missing as `mpu suggest` does, by the caller's columns."""
     labels, frequency = annotations.labels, evidence.frequency
     probabilities = given_other_labels(evidence.probabilities, labels, frequency, kin=evidence.kin)
-    answers = annotations.problem(without_features(labels.shape[0])).answers
-    corrections = Corrections.of(probabilities, labels, frequency, answers, evidence.reviewed)
+    problem = annotations.problem(without_features(labels.shape[0]))
+    claims = Claims.of(probabilities, problem, evidence, choice)
     annotated = frequency.positives(labels).astype(bool)
-    cells = suggestions.suggest(probabilities, annotated, frequency, choice, correction=corrections)
+    cells = suggestions.suggest(probabilities, annotated, frequency, choice, correction=claims)
     return replace(cells, columns=annotations.columns[cells.columns])
 
 

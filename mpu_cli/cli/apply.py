@@ -83,6 +83,7 @@ def _changes(
     reviewed: tuple[str, ...],
     suggestions: str | None,
     least: float | None,
+    is_sure: bool,
     remove: bool,
     fill_implied: bool,
     n_labels: int,
@@ -109,6 +110,13 @@ def _changes(
         elif label != NOTHING_ELSE and (remove or fill_implied):
             changes[instance].refused.add(label)
     if suggestions is not None:
+        if not len(decided) and not is_sure:
+            raise InputError(
+                suggestions,
+                None,
+                "nobody has decided any suggestion, and annotations alone cannot show how many are right: decide 20 of "
+                "them, give these to mpu suggest --reviewed and here to --reviewed; or add --yes",
+            )
         digits = checksum(dataset.features)
         suggested = read_suggestions(suggestions, dataset, data, digits, names, ids)
         for instance, labels in suggested.items():
@@ -165,6 +173,7 @@ def command(
     reviewed: tuple[str, ...],
     suggestions: str | None,
     least: float | None,
+    is_sure: bool,
     remove: bool,
     fill_implied: bool,
 ) -> None:
@@ -180,7 +189,7 @@ def command(
     data = str(_data_beside(source)) if data is None else data
     vectorization = read_vectorization(data)
     changes, names, ids, n = _changes(
-        data, reviewed, suggestions, least, remove, fill_implied, len(vectorization.labels), reading
+        data, reviewed, suggestions, least, is_sure, remove, fill_implied, len(vectorization.labels), reading
     )
     by_key = _by_key(changes, ids, data)
     used: set[str | int] = set()

@@ -18,6 +18,7 @@ import click
 from mpu_cli.cli import estimate_c, suggest
 from mpu_cli.cli.messages import info
 from mpu_cli.cli.printing import give
+from mpu_cli.cli.review import texts_of
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources
@@ -28,6 +29,7 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import as_json
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
+from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.version import __version__
 
 COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")
@@ -72,12 +74,16 @@ class MissingLabelsReport:
             yield "label", label, name, annotations, *numbers(of.missing, of.low, of.high, estimated=estimated)
 
 
-def _suggestions(missing: suggest.SuggestionReport) -> Iterator[dict[str, Any]]:
+def _suggestions(missing: suggest.SuggestionReport, sources: Sources) -> Iterator[dict[str, Any]]:
+    """Yield each suggestion, with the first 100 characters of the text of its record as title."""
     ids, names, cells = missing.record_ids, missing.names, missing.cells
-    labels = missing.ids[cells.columns].tolist()
+    labels, wanted = missing.ids[cells.columns].tolist(), {*cells.rows.tolist()}
+    n = missing.frequency.instances if missing.frequency else 0
+    texts = texts_of(None, (), Sidecars(sources.file), ids, wanted, n, sources.reading.max_line_bytes)
     for row, label, probability in zip(cells.rows.tolist(), labels, cells.probabilities.tolist(), strict=True):
         of_record, name = None if ids is None else ids.texts[row], None if names is None else names.name(label)
-        values = {"instance": row + 1, "id": of_record, "label": label, "name": name}
+        title = None if texts is None else " ".join(texts.get(row, ("",))[0].split())[:100]
+        values = {"instance": row + 1, "id": of_record, "title": title, "label": label, "name": name}
         yield {of: value for of, value in values.items() if value is not None} | {"probability": probability}
 
 
@@ -109,6 +115,7 @@ def page(source: str, made: MissingLabelsReport) -> bytes:
         groups=groups,
         labels=labels,
         suggestions=report["suggestions"],
+        claim=made.missing.claim,
         review=report["missing"].get("review"),
         judged=report["missing"].get("judged"),
         basis=_basis(c),
@@ -134,7 +141,9 @@ def command(sources: Sources, output: Path, table: Path | None, top: int, run: R
     refuse_unwritable(output, table)
     missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run=run)
     assert missing.frequency is not None  # the options have none
-    made = MissingLabelsReport(frequency=missing.frequency, missing=missing, suggestions=list(_suggestions(missing)))
+    made = MissingLabelsReport(
+        frequency=missing.frequency, missing=missing, suggestions=list(_suggestions(missing, sources))
+    )
     with ExitStack() as stack:
         out, *more = (stack.enter_context(open_output(file)) for file in (output, table) if file is not None)
         out.write(page(str(sources.file), made))

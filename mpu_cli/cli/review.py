@@ -51,7 +51,7 @@ def _allowed(
 _Keyed = Iterator[tuple[str | None, tuple[str, ...]]]
 
 
-def _texts(
+def texts_of(
     text: str | None,
     text_fields: tuple[str, ...],
     sidecars: Sidecars,
@@ -186,7 +186,7 @@ def command(
         suggestions=suggested,
         shown=worklist.Shown(
             ids,
-            _texts(text, text_fields, sidecars, ids, set(wanted), len(data), reading.max_line_bytes),
+            texts_of(text, text_fields, sidecars, ids, set(wanted), len(data), reading.max_line_bytes),
             link,
             {} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
             decided,

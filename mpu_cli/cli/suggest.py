@@ -15,7 +15,7 @@ from mpu_cli.bundle import provenance
 from mpu_cli.cli import estimate_c
 from mpu_cli.cli.estimate_c import Asked
 from mpu_cli.cli.messages import detail, info
-from mpu_cli.cli.printing import give, report_file
+from mpu_cli.cli.printing import QUESTIONS, give, report_file
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -29,10 +29,10 @@ from mpu_cli.inputs.training_data import ReviewCounts, Sources, TrainingData, fr
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.naming import filled_file, implication_lines, implied_file
 from mpu_cli.people import suggestions
-from mpu_cli.people.by_answers import Corrections
+from mpu_cli.people.claims import Claims, Decided
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posterior import posterior_at
-from mpu_cli.people.suggestions import ByDecisions, Cells, Choice, FillingIn
+from mpu_cli.people.suggestions import Cells, Choice, FillingIn
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import stored
 from mpu_cli.runtime.files import refuse_overlaps
@@ -62,7 +62,7 @@ class Suggestions:
     listed: Cells  # the suggestions, the most probable first
     right: suggestions.Count  # how many of these are right
     filling_in: FillingIn  # how many of these to fill in; none where none raises the expected F1
-    by_decisions: ByDecisions | None  # what was decided of single cells; it corrects probabilities
+    decided: Decided | None  # what was decided of suggestions; probabilities are corrected by it
     answers: int  # answers to questions, which the probabilities and the counts go by
 
     def suspects(self, top: int | None = None) -> Cells:
@@ -99,15 +99,9 @@ def find(
         annotated = positive.nnz - positive[second].nnz
         if choice == Choice():
             choice = replace(choice, least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
-        corrections = Corrections.of(probabilities, labels, frequency, problem.answers, reviewed, problem.origins)
-        listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, corrections)
-        if corrections.by_answers is None:
-            undecided = corrections.by_decisions is None  # what was decided says what claims are worth, whatever c is
-            block = missing / evidence.calibration_blocks
-            right = suggestions.expected_right(listed, frequency, block, range_of_c if undecided else (1.0, 1.0))
-        else:
-            posterior = posterior_at(probabilities, frequency, listed.rows, listed.columns)
-            right = corrections.by_answers.expected_right(listed, posterior)
+        claims = Claims.of(probabilities, problem, evidence, choice, implied)
+        listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, claims)
+        right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         filling_in = suggestions.worth_filling_in(listed, annotated, missing)
     return Suggestions(
         probabilities=probabilities,
@@ -120,7 +114,7 @@ def find(
         listed=listed,
         right=right,
         filling_in=filling_in,
-        by_decisions=corrections.by_decisions,
+        decided=claims.decided,
         answers=reviewed.answers if reviewed else 0,
     )
 
@@ -273,7 +267,7 @@ class MissingOfLabel:
 
 @dataclass(frozen=True, kw_only=True)
 class SuggestionReport:
-    """What `suggest` did. Counts are expected ones, with 90 % intervals by chance and that of c, or by answers."""
+    """What `suggest` did. Counts are expected ones, with 90 % intervals."""
 
     missing: float  # How many labels are missing.
     missing_low: float
@@ -290,7 +284,7 @@ class SuggestionReport:
     expected_f1_after: float  # The same with those that are worth filling in.
     review: ReviewCounts | None = None  # Counts of the decisions in review files.
     # What was decided of single cells; it corrects the probabilities of the cells listed.
-    judged: ByDecisions | None = None
+    judged: Decided | None = None
     # Answers to questions, which c, the probabilities and the intervals come from; None where there are none.
     answers: int | None = None
     # What c, and so all this, rests on where it comes from annotations alone.
@@ -305,6 +299,23 @@ class SuggestionReport:
     # The label frequency behind all numbers, as `mpu estimate-c` reports it; None where the options set it.
     frequency: estimate_c.FrequencyReport | None = field(metadata=HIDDEN)
     warnings: tuple[str, ...]  # What the user should know before trusting this.
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether all this rests on annotations alone."""
+        c = self.frequency
+        return c is not None and self.judged is None and self.answers is None and c.complete_instances is None
+
+    @property
+    def claim(self) -> str:
+        """What may be said of the list."""
+        ends = f"{self.right_low:,.0f} to {self.right_high:,.0f}"
+        if not self.is_unchecked:
+            return f"{self.listed:,} are listed, of which about {self.right:,.0f} are right ({ends})"
+        return (
+            f"of these {self.listed:,}, {ends} may be right; decide 20 from the list, or answer 40 questions "
+            f"({QUESTIONS}), to know"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -454,7 +465,7 @@ def _report(
         expected_f1_before=found.filling_in.f1_before,
         expected_f1_after=found.filling_in.f1_after,
         review=data.review,
-        judged=found.by_decisions,
+        judged=found.decided,
         answers=found.answers or None,
         per_label={
             label: MissingOfLabel(name=None if names is None else names.name(label), missing=of, low=low, high=high)
@@ -555,11 +566,11 @@ def _say(report: SuggestionReport) -> None:
     by = f"by {' and '.join(by_people)}" if by_people else by_c
     if frequency is not None and frequency.c_if_one_label_each is not None:
         unknown = "how many labels are missing is unknown; if each instance truly has one label only, "
-    info(
+    missing = (
         f"{unknown}about {report.missing:,.0f} labels are missing ({report.missing_low:,.0f} to "
-        f"{report.missing_high:,.0f}, {by}); {report.listed:,} are listed, of which about {report.right:,.0f} are "
-        f"right ({report.right_low:,.0f} to {report.right_high:,.0f})"
+        f"{report.missing_high:,.0f}, {by})"
     )
+    info("; ".join([report.claim, missing] if report.is_unchecked else [missing, report.claim]))
     if report.listed_never_annotated:
         info(f"{report.listed_never_annotated:,} of those listed are of labels that are never annotated")
     if report.filled_in is not None:

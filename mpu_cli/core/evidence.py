@@ -27,7 +27,6 @@ class Evidence:
     probabilities: Predictions
     frequency: LabelFrequency
     _: KW_ONLY
-    calibration_blocks: int  # blocks of the isotonic calibration: predictions in one get about one probability
     estimates: Estimates = field(default_factory=Estimates)  # where the frequency comes from
     warnings: tuple[str, ...] = ()
     kin: np.ndarray | None = None  # int, shape (n,): instances with equal numbers stay in one fold; None: all differ
@@ -63,7 +62,6 @@ class Evidence:
         return cls(
             calibration(scores),
             frequency,
-            calibration_blocks=len(calibration.actual),
             estimates=estimates,
             warnings=tuple(estimates.warnings()),
             kin=population.kin,
@@ -77,7 +75,6 @@ class Evidence:
             self,
             probabilities=calibration(scores),
             calibration=calibration,
-            calibration_blocks=len(calibration.actual),
         )
 
     def by_label(self, scores: np.ndarray, labels: csr_array) -> "Evidence":

@@ -222,9 +222,9 @@ class Estimates:
         return rates
 
     @property
-    def overall(self) -> FrequencyEstimate | ReviewedFrequency:
+    def overall(self) -> FrequencyEstimate | ReviewedFrequency | EarlierEstimate:
         """Return what c of all labels, and its interval, come from."""
-        basis = self.reviewed or self.estimate
+        basis = self.reviewed or self.estimate or self.earlier
         if basis is None:
             raise ValueError("no label frequency was estimated")
         return basis
@@ -232,11 +232,10 @@ class Estimates:
     @property
     def range_of_c(self) -> tuple[float, float]:
         """Return the ends of the 90 % interval of c, as multiples of c; 1 and 1 where there is none."""
-        basis = self.reviewed or self.estimate or self.earlier
-        if basis is None or basis.interval is None:
+        if not self.are_estimated or self.overall.interval is None:
             return 1.0, 1.0
-        low, high = basis.interval
-        return low / basis.c, high / basis.c
+        low, high = self.overall.interval
+        return low / self.overall.c, high / self.overall.c
 
     def warnings(self) -> list[str]:
         """Say what to know before trusting it."""

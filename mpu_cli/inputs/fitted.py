@@ -63,14 +63,10 @@ class Fitted:
     def evidence(self, problem: Problem) -> Evidence:
         """Return what missing labels are listed by, where all instances were predicted out of fold."""
         assert self.out_of_fold is not None
-        calibration = self.model.calibration
-        # Each has about as many true labels; the calibration of a stratum has some more.
-        blocks = 1 if calibration is None else min(len(of_one.actual) for of_one in calibration.maps)
         frequency = LabelFrequency.of(self.c, problem.labels.shape, problem.verified, self.groups)
         return Evidence(
             self.out_of_fold,
             frequency,
-            calibration_blocks=blocks,
             estimates=self.estimates,
             warnings=self.warnings,
             kin=joined(kin_of(problem.features), problem.same_fold),

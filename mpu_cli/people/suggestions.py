@@ -2,9 +2,6 @@
 
 Everything is computed from out-of-fold predictions of all instances, a block of instances at a time. Cells whose truth
 is known, and ignored ones, are never listed.
-
-Decisions of people on a part of the suggestions correct the probabilities of all (`ByDecisions`): they are taken
-for a sample of what was claimed at the same probability. The model is in docs/method.md, "Missing labels".
 """
 
 from collections.abc import Iterator
@@ -13,98 +10,13 @@ from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import expit, log_expit, logit, softmax
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
 from mpu_cli.core.predictions import Predictions, f1_score, values_at
-from mpu_cli.core.problem import TRUE_CELLS, Answers, Origin, Verdict, VerifiedLabels
-from mpu_cli.people.posterior import posterior_at, posterior_blocks
-from mpu_cli.runtime.report import HIDDEN
-
-# Constants of `ByDecisions` (docs/method.md, "Missing labels"); docs/choices/reviews.md has the measurements, at
-# "Decisions of people on suggestions".
-# Of the line a + b z of log odds z: a grid of a, the mean and deviation of its prior, and b.
-_INTERCEPTS, _PRIOR_OF_INTERCEPT, _SLOPE = np.arange(-7.0, 7.1, 0.25)[:, None], (0.5, 1.6), 0.1
-# Above this z, claims are so sure that their differences say little: there, z rises by this factor only.
-_SURE_LOG_ODDS, _RISE_OF_SURE = 3.0, 0.05
-# The line is used down to this far below the lowest z decided on, and fades to the claims over this distance.
-_LINE_REACHES, _LINE_FADES = 2.0, 4.0
-_SHARE_IN_ORDER = 0.95  # of the fading, at most, so that claims stay in order
-# Log odds of claims end here, and are tabulated.
-_LARGEST = 12.0
-_TABULATED = np.linspace(-_LARGEST, _LARGEST, 481)
-# Of the normal distribution, outside which 5 % lie.
-_Z = 1.96
-
-
-@dataclass(frozen=True)
-class ByDecisions:
-    """What was decided of suggestions, and how that corrects claims.
-
-    Attributes
-    ----------
-    claimed : float
-        The mean probability of those decided, as it was claimed.
-    interval : tuple of two floats
-        95 % interval of the share that is true, if those decided are a sample (Wilson, JASA 1927).
-    log_odds : ndarray of float64
-        Corrected log odds, at log odds of claims from -12 to 12 in equal steps.
-    """
-
-    answered: int
-    yes: int
-    claimed: float
-    interval: tuple[float, float]
-    log_odds: np.ndarray = field(metadata=HIDDEN)
-
-    @classmethod
-    def of(cls, claimed: np.ndarray, true: np.ndarray) -> "ByDecisions":
-        """Learn from a sample of what was claimed.
-
-        Parameters
-        ----------
-        claimed : ndarray of float, shape (m,)
-            Pr(y=1 | x, s=0) by models that have not seen the instances.
-        true : ndarray of bool, shape (m,)
-        """
-        z = _bent(_log_odds(claimed))
-        centre, least = z.mean(), z.min() - _LINE_REACHES
-        line = _INTERCEPTS + _SLOPE * (z - centre)  # (intercepts, m)
-        mean, deviation = _PRIOR_OF_INTERCEPT
-        log_weight = np.where(true, log_expit(line), log_expit(-line)).sum(axis=1, keepdims=True)
-        log_weight -= ((_INTERCEPTS - mean) / deviation) ** 2 / 2
-        at = _bent(_TABULATED)
-        lines = _INTERCEPTS + _SLOPE * (np.maximum(at, least) - centre)
-        off = _INTERCEPTS + _SLOPE * (least - centre) - least  # that fades below, as far as claims stay in order
-        fading = (1 - (least - at) / np.maximum(_LINE_FADES, -off / _SHARE_IN_ORDER)).clip(0, 1)
-        lines = np.where(at < least, at + off * fading, lines)
-        log_odds = logit((softmax(log_weight, axis=0) * expit(lines)).sum(axis=0))
-
-        n, share = len(true), float(true.mean())
-        middle, width = share + _Z**2 / (2 * n), _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-        low, high = np.clip(np.array([middle - width, middle + width]) / (1 + _Z**2 / n), 0, 1).tolist()
-        return cls(n, int(true.sum()), float(claimed.mean()), (low, high), log_odds)
-
-    def corrected(self, claimed: np.ndarray) -> np.ndarray:
-        """Return corrected probabilities, in the precision of those claimed; 0 stays 0."""
-        z = _log_odds(claimed)
-        with np.errstate(divide="ignore"):
-            below = np.minimum(logit(claimed.astype(float)) - z, 0)  # the table
-        corrected: np.ndarray = expit(np.interp(z, _TABULATED, self.log_odds) + below).astype(claimed.dtype)
-        return corrected
-
-
-def _bent(log_odds: np.ndarray) -> np.ndarray:
-    """Return z of log odds of claims: any shape."""
-    return np.minimum(log_odds, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(log_odds - _SURE_LOG_ODDS, 0)
-
-
-def _log_odds(claimed: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return logit(claimed.astype(float)).clip(-_LARGEST, _LARGEST)
-
+from mpu_cli.core.problem import TRUE_CELLS, Verdict
+from mpu_cli.people.posterior import posterior_blocks
 
 _QUANTILES = (0.05, 0.95)
 Z = 1.645  # of these, in standard errors
@@ -217,7 +129,7 @@ def missing_labels(
 
     Of the true labels a share c is annotated, so that a annotated ones leave a number of others that is negative
     binomial, with mean a (1-c) / c and variance a (1-c) / c^2. What has been found already is taken off. The intervals
-    cover chance and the range of c; where c comes from people, its interval.
+    of labels cover chance and the range of c; that of all is the range of c or, where c is given, chance.
 
     `annotated`: bool, shape (n, q).
     `reviewed`: where the frequency comes from. Then as many are missing as `mpu estimate-c` says.
@@ -241,9 +153,9 @@ def missing_labels(
             nbinom.ppf(share, np.maximum(by_chance, 1), end) * (by_chance > 0)
             for share, end in zip(_QUANTILES, (most, least), strict=True)
         )
-        total, spread = expected.sum(), Z * np.sqrt((expected / c).sum())
-        fewer, more = (np.hypot(total - (by_chance * (1 / end - 1)).sum(), spread) for end in (most, least))
-        of_all = total, total - fewer, total + more
+        total, *ends = ((by_chance * (1 / end - 1)).sum() for end in (c, most, least))
+        spread = Z * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # c is given: chance alone is left
+        of_all = total, ends[0] - spread, ends[1] + spread
     else:
         expected = missing(by_chance, reviewed.rates, reviewed.c)
         low, high = (by_chance * (1 / end - 1) for end in reviewed.intervals.T[::-1])
@@ -253,30 +165,6 @@ def missing_labels(
         Count(*(np.maximum(values - confirmed, 0.0) for values in (expected, low, high))),
         Count(*(max(float(value - confirmed.sum()), 0.0) for value in of_all)),
     )
-
-
-def expected_right(
-    listed: Cells, frequency: LabelFrequency, block: float = 0.0, range_of_c: tuple[float, float] = (1.0, 1.0)
-) -> Count:
-    """Estimate how many of a subset of the suggestions are right.
-
-    Their probabilities add up to it. A block of cells of like probability has m missing labels, known from the
-    annotated ones up to a variance of m / c (see `missing_labels`). Where only a share f of them is listed, the
-    variance is the f-fold of that, plus the (1-f)-fold of the variance of independent draws.
-
-    Annotations are what they are: were c another, p would be in proportion to 1 / c, and so r to (1-c) / c.
-
-    `block`: missing labels of such a block; where fewer are listed, all of them are taken for part of one.
-    `range_of_c`: the ends of its interval, in multiples of c.
-    """
-    r, c = listed.probabilities.astype(float), frequency.by_chance(listed.rows, listed.columns)
-    expected = float(r.sum())
-    share = min(expected / block, 1.0) if block else 1.0
-    variance = share * (r / c).sum() + (1 - share) * (r * (1 - r)).sum()
-    ends = (np.minimum(c * ratio, 1) for ratio in reversed(range_of_c))
-    odds = r * c / np.maximum(1 - c, np.finfo(float).tiny)
-    fewer, more = (np.hypot(np.minimum(odds * (1 - end) / end, 1).sum() - expected, Z * variance**0.5) for end in ends)
-    return Count(expected, max(expected - float(fewer), 0.0), min(expected + float(more), float(len(listed))))
 
 
 @dataclass(frozen=True)
@@ -359,41 +247,6 @@ def _posteriors(
 
 def _corrected(posterior: np.ndarray, correction: Correction | None) -> np.ndarray:
     return posterior if correction is None else correction.corrected(posterior)
-
-
-def correction_by_decisions(
-    probabilities: Predictions,
-    verified: VerifiedLabels | None,
-    labels: csr_array,
-    frequency: LabelFrequency,
-    correction: Correction | None = None,
-    answers: Answers | None = None,
-    origins: csr_array | None = None,
-) -> ByDecisions | None:
-    """Compare what is claimed of single cells that are not annotated with what people have decided of them.
-
-    Claims are posteriors, corrected. Left out are cells of complete instances, of answers that the correction has
-    learned from, and added ones, for which nothing had been claimed. Where all is yes, people may have recorded only
-    what they accept, so that only lists that were answered in order are a sample of what was claimed.
-
-    `origins`: int8, shape (n, q): the `Origin` of each cell. None: unknown.
-    Returns: None where nothing was decided, or not as a sample.
-    """
-    if verified is None:
-        return None
-    cells = verified.cells
-    rows, columns = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr)), cells.indices
-    counts = np.isin(cells.data, (Verdict.TRUE, Verdict.FALSE)) & (verified.instances[rows] == Verdict.UNKNOWN)
-    counts &= ~values_at(labels, rows, columns).astype(bool)
-    if answers is not None:
-        counts &= ~np.isin(rows * labels.shape[1] + columns, answers.rows * labels.shape[1] + answers.columns)
-    origin = np.zeros(len(rows)) if origins is None else values_at(origins, rows, columns)
-    counts &= origin != Origin.ADDED
-    if not (cells.data[counts] == Verdict.FALSE).any():
-        counts &= origin == Origin.IN_ORDER
-    rows, columns, true = rows[counts], columns[counts], cells.data[counts] == Verdict.TRUE
-    claimed = _corrected(posterior_at(probabilities, frequency, rows, columns), correction)
-    return ByDecisions.of(claimed, true) if len(true) else None
 
 
 def _largest(cells: Cells, k: int) -> Cells:

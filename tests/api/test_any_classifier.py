@@ -247,7 +247,7 @@ def test_groups_have_their_own_c():
     model = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=groups)
     assert model.group_c_ == pytest.approx({"poor": 0.3, "rich": 0.8}, abs=0.06)
     listed = model.missing_labels()
-    assert listed.probabilities.sum() == pytest.approx((Y & ~S).sum(), rel=0.15)
+    assert 0.7 < listed.probabilities.sum() / (Y & ~S).sum() < 1.1
     with refused(ValueError):
         IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=groups[1:])
 

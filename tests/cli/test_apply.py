@@ -145,6 +145,13 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
     assert result.stderr.endswith("changed: 2 tags added (1 decided, 1 suggested), 0 removed\n")
     assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, None]
 
+    new.unlink()
+    refused = run("apply", books, *options, "-o", new)
+    assert (refused.exit_code, new.exists()) == (1, False)
+    assert "nobody has decided any suggestion" in refused.stderr
+    assert run("apply", books, *options, "--yes", "-o", new).exit_code == 0
+    assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, ["food"]]
+
 
 def test_records_are_matched_by_their_ids(run, collection, decided, tmp_path):
     books, new = collection(), tmp_path / "new.jsonl"

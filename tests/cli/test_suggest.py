@@ -37,7 +37,7 @@ def test_lists_what_was_removed(run, incomplete, tmp_path):
     assert np.mean(probabilities) == pytest.approx(np.mean(hits), abs=0.05)
     assert report["missing"] == pytest.approx(len(removed), rel=0.05)
     assert report["missing_low"] <= len(removed) <= report["missing_high"]
-    assert report["right_low"] <= sum(hits) <= report["right_high"]
+    assert report["right"] == pytest.approx(sum(hits), rel=0.05)
     assert sum(label["missing"] for label in report["per_label"].values()) == pytest.approx(report["missing"])
 
 
@@ -85,6 +85,17 @@ def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_pa
     assert run("suggest", source, "--reviewed", checked, *options, "-o", first).exit_code == 0
     seen = {(row["instance"], row["label"]) for row in listed}
     assert not seen & {(row["instance"], row["label"]) for row in rows(first)}
+
+
+def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, incomplete, tmp_path):
+    options = ("--top", 40, "--features", "linear", "--cost", 10, "--epochs", 3, "-o", tmp_path / "missing.tsv")
+    first = run("suggest", incomplete[0], *options)
+    report = json.loads(run("suggest", incomplete[0], *options, "--json", "-q").stdout)
+    assert first.stderr.splitlines()[-1].startswith("of these 40, ")
+    assert "may be right; decide 20 from the list, or answer 40 questions" in first.stderr
+    assert 0.4 < (report["right_high"] - report["right_low"]) / 40 < 0.8
+    given = run("suggest", incomplete[0], *options, "--c", 0.7)
+    assert "40 are listed, of which about 40 are right" in given.stderr
 
 
 def test_suspects_are_another_list(run, incomplete, tmp_path):

@@ -12,7 +12,6 @@ from mpu_cli.people.posterior import unannotated_posterior
 from mpu_cli.people.suggestions import (
     Cells,
     Choice,
-    expected_right,
     missing_labels,
     suggest,
     suspects,
@@ -119,19 +118,6 @@ def test_what_is_found_and_what_is_complete_is_not_missing_any_more():
     assert of_labels.expected.tolist() == [25 - 10, 25]
 
 
-def test_expected_number_of_right_ones_is_the_sum_of_probabilities():
-    rng = np.random.default_rng(0)
-    listed = Cells(np.arange(1000), np.zeros(1000, int), np.sort(rng.random(1000))[::-1].astype(np.float32))
-    frequency = LabelFrequency.of(0.5, (1000, 1))
-    right = expected_right(listed, frequency)
-    assert right.expected == pytest.approx(listed.probabilities.sum(), rel=1e-5)
-    assert 0 < right.low < right.expected < right.high < 1000
-    part = expected_right(listed, frequency, block=1e9)  # all alike, and very many of them: chance alone is left
-    assert part.high - part.low < right.high - right.low
-    sure = expected_right(Cells(np.arange(3), np.zeros(3, int), np.ones(3, np.float32)), frequency)
-    assert sure.high == 3
-
-
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1, width=32), max_size=30), st.integers(1, 40), st.floats(0, 40))
 def test_filling_in_ends_where_expected_f1_is_largest(values, annotated, missing):
@@ -171,6 +157,3 @@ def test_intervals_of_counts_hold_where_c_is_near_either_end_of_its_interval(tru
     assert (of_labels.low <= missing.sum(axis=0)).all() and (missing.sum(axis=0) <= of_labels.high).all()
     chance_alone = missing_labels(annotated, frequency)[1]
     assert not chance_alone.low <= missing.sum() <= chance_alone.high
-    listed = suggest(p * true_c / 0.5, annotated, frequency, Choice(top=2000))
-    right = expected_right(listed, frequency, 1e9, range_of_c)
-    assert right.low <= missing[listed.rows, listed.columns].sum() <= right.high

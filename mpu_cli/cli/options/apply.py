@@ -25,6 +25,7 @@ from mpu_cli.text.records import (
     "Also add tags that `mpu suggest` suggests with at least --min-probability, unless they are decided.",
 )
 @option("--min-probability", PROBABILITY, "Least probability of the suggestions that are added.", name="least")
+@option("--yes", bool, "Add suggestions although nobody has decided any.", name="is_sure")
 @option("--remove-rejected", bool, "Remove the tags that are decided no.", name="remove")
 @option(
     "--fill-implied",
@@ -47,7 +48,7 @@ def command(**given: Any) -> None:
     """Write accepted tags back into RECORDS.
 
     RECORDS are the texts with tags that `mpu vectorize` made a data file of. NEW has the same records, in the same
-    order, with the tags that people  All other fields stay as they are, and records that do not change
+    order, with the tags that people have accepted. All other fields stay as they are, and records that do not change
     are not touched. Records are matched by their ids or, where they have none, by their order. So RECORDS may have
     changed in the meantime if they have ids.
 
@@ -55,7 +56,7 @@ def command(**given: Any) -> None:
     Example:
       mpu apply news.jsonl --reviewed checked.tsv -o news-new.jsonl
       mpu apply books.csv --reviewed checked.tsv --remove-rejected -o books-new.csv
-      mpu apply news.jsonl --suggestions missing.tsv --min-probability 0.95 -o news-new.jsonl
+      mpu apply news.jsonl --reviewed checked.tsv --suggestions more.tsv --min-probability 0.95 -o news-new.jsonl
     """
     from mpu_cli.cli import apply
 

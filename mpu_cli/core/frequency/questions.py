@@ -19,7 +19,7 @@ from mpu_cli.core.frequency.frequency_posterior import FOR_LABELS, Grid, Posteri
 from mpu_cli.core.problem import Answers, Verdict, VerifiedLabels
 
 # No cell is surely true, and how sharply r bends to that. A guard and no estimate: questions are asked at all depths,
-# so that some 10 of 200 tell of the surest cells. Decisions on suggestions tell more (`people.ByDecisions`).
+# so that some 10 of 200 tell of the surest cells. Decisions on suggestions tell more (`people.claims`).
 _CEILING, _BEND = 0.97, 8.0
 # Log odds of scores are counted in steps from the first to the last.
 _SCORES = np.arange(-9.0, 7.1, 0.25)

@@ -1,0 +1,217 @@
+"""What is claimed of suggestions: how probable each is, and how many of a list are right.
+
+The posterior (`posterior`) is right where all true labels are annotated with one chance. Where people annotate what is
+obvious first, fewer of the surest suggestions are right, and annotations cannot show that. So the share that is right
+at the top of a list has a prior of its own, beside c, and decisions and answers update both. docs/method.md, "Missing
+labels", has the model, and docs/choices/reviews.md, "Claims", how its constants were chosen.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit, log_expit, logit
+
+from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.predictions import Predictions, values_at
+from mpu_cli.core.problem import Answers, Origin, Problem, Verdict
+from mpu_cli.core.selection import Estimates
+from mpu_cli.people.by_answers import ByAnswers
+from mpu_cli.people.posterior import posterior_at
+from mpu_cli.people.suggestions import Choice, Count, Z, suggest
+
+# Of the line a + b (z - mean z) at the top of a list: a and b on a grid, and the normal prior of a.
+_LEVELS, _SLOPES = (
+    values.reshape(-1, 1, 1) for values in np.meshgrid(np.arange(-7.0, 9.01, 0.1), np.array([0.0, 0.8]))
+)
+_MEAN, _DEVIATION = 1.2, 1.05
+# The top are as many as this part of the annotations, within these limits.
+_TOP, _FEWEST, _MOST = 0.05, 10, 200
+# Above this z, claims are so sure that their differences say little: there, z rises by this factor only.
+_SURE_LOG_ODDS, _RISE_OF_SURE = 3.0, 0.05
+# The line is used down to this far below the lowest z of the top, and fades to the claims over this distance.
+_LINE_REACHES, _LINE_FADES = 2.0, 4.0
+_SHARE_IN_ORDER = 0.95  # of the fading, at most, so that claims stay in order
+# Weights of c, and of the lower and the upper end of its 90 % interval: together they have the variance of a normal c.
+_WEIGHTS = np.array([0.63, 0.185, 0.185])
+# Log odds of posteriors end here, and are tabulated.
+_LARGEST = 12.0
+_TABULATED = np.linspace(-_LARGEST, _LARGEST, 481)
+# Of the normal distribution, outside which 5 % lie.
+_Z = 1.96
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided of suggestions.
+
+    Attributes
+    ----------
+    claimed : float
+        The mean probability of those decided, as it was claimed before.
+    interval : tuple of two floats
+        95 % interval of the share that is true, if those decided are a sample (Wilson, JASA 1927).
+    """
+
+    answered: int
+    yes: int
+    claimed: float
+    interval: tuple[float, float]
+
+    @classmethod
+    def of(cls, claimed: np.ndarray, true: np.ndarray) -> "Decided":
+        """Count decisions."""
+        n, share = len(true), float(true.mean())
+        middle, width = share + _Z**2 / (2 * n), _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+        low, high = np.clip(np.array([middle - width, middle + width]) / (1 + _Z**2 / n), 0, 1).tolist()
+        return cls(n, int(true.sum()), float(claimed.mean()), (low, high))
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Probabilities of suggestions by their posteriors."""
+
+    # float64, shape (G, 481): at log odds of posteriors from -12 to 12, in each of G cases that may hold
+    right: np.ndarray
+    weights: np.ndarray  # float64, shape (G,): how probable each case is
+    decided: Decided | None = None
+
+    @classmethod
+    def of(
+        cls,
+        probabilities: Predictions,
+        problem: Problem,
+        evidence: Evidence,
+        choice: Choice,
+        left_out: csr_array | None = None,
+    ) -> "Claims":
+        """Learn what may be claimed from annotations, answers and decisions.
+
+        Where c was given and nothing is decided, claims are the posteriors.
+
+        `probabilities`: those of `evidence`, perhaps by the other labels too.
+        `choice`, `left_out`: of `suggest`; the top is that of the list.
+        """
+        frequency, reviewed, answers = evidence.frequency, evidence.reviewed, problem.answers
+        by_answers = None
+        if answers is not None and reviewed is not None and reviewed.answers:
+            by_answers = ByAnswers.of(probabilities, problem.labels, frequency, answers, reviewed)
+        claimed = _of_c(evidence.estimates) if by_answers is None else by_answers.probabilities
+        rows, columns, true, is_listed = _decided(problem, answers if by_answers is not None else None)
+        size = int(np.clip(_TOP * problem.labels.nnz, _FEWEST, _MOST))
+        annotated = frequency.positives(problem.labels).astype(bool)
+        top = suggest(probabilities, annotated, frequency, Choice(top=size, columns=choice.columns), left_out)
+        decided = posterior_at(probabilities, frequency, rows, columns)
+        if evidence.estimates.are_estimated or is_listed.any():
+            return cls.learned(claimed, top.probabilities, decided, true, is_listed)
+        return cls(claimed(expit(_TABULATED))[:1], np.ones(1))
+
+    @classmethod
+    def learned(
+        cls,
+        claimed: Callable[[np.ndarray], np.ndarray],
+        top: np.ndarray,
+        decided: np.ndarray,
+        true: np.ndarray,
+        is_listed: np.ndarray | slice = slice(None),
+    ) -> "Claims":
+        """Learn from posteriors at the top of a list, and from those decided.
+
+        `claimed`: makes of posteriors what they are by c, and at both ends of its interval: shape (3, m).
+        `true`: bool, shape (m,): what was decided.
+        `is_listed`: bool, shape (m,): which of them are suggestions, and not answers or cells of whole instances.
+        """
+        at, of_top = expit(_TABULATED), np.append(top, decided[is_listed])
+        of_top = _log_odds(claimed(of_top if len(of_top) else np.ones(1)))
+        centre, least = of_top.mean(axis=1)[:, None], of_top.min(axis=1)[:, None] - _LINE_REACHES
+        z = _log_odds(claimed(at))
+        off = _LEVELS + _SLOPES * (least - centre) - least  # that fades below, as far as claims stay in order
+        fading = (1 - (least - z) / np.maximum(_LINE_FADES, -off / _SHARE_IN_ORDER)).clip(0, 1)
+        lines = np.where(
+            z < least, z + off * fading, _LEVELS + _SLOPES * (np.maximum(z, least) - centre)
+        )  # (A, 3, 481)
+        prior = np.exp(-(((_LEVELS[:, :, 0] - _MEAN) / _DEVIATION) ** 2) / 2)
+        prior = prior / prior.sum() * _WEIGHTS  # (A, 3)
+        yes, no = (np.bincount(_place(decided[true == is_true]), minlength=len(at)) for is_true in (True, False))
+        log_likelihood = log_expit(lines) @ yes + log_expit(-lines) @ no
+        weights = prior * np.exp(log_likelihood - log_likelihood.max())
+        right = expit(lines).reshape(-1, len(at))
+        before = (prior.ravel() @ right)[_place(decided[is_listed])]
+        counted = Decided.of(before, true[is_listed]) if len(before) else None
+        return cls(right, (weights / weights.sum()).ravel(), counted)
+
+    def corrected(self, posterior: np.ndarray) -> np.ndarray:
+        """Return probabilities for posteriors, in the same order and precision; 0 stays 0."""
+        with np.errstate(divide="ignore"):
+            log_odds = logit(posterior.astype(float))
+        below = np.minimum(log_odds + _LARGEST, 0)  # the table
+        corrected: np.ndarray = expit(np.interp(log_odds, _TABULATED, logit(self.weights @ self.right)) + below)
+        return corrected.astype(posterior.dtype)
+
+    def expected_right(self, posterior: np.ndarray) -> Count:
+        """Estimate how many suggestions with these posteriors are right; the 90 % interval covers chance too."""
+        r = self.corrected(posterior).astype(float)
+        sums = self.right @ np.bincount(_place(posterior), minlength=len(_TABULATED))
+        order = np.argsort(sums)
+        reached = np.cumsum(self.weights[order])
+        ends = sums[order][np.searchsorted(reached, [0.05, 0.95]).clip(max=len(sums) - 1)]
+        fewer, more = np.hypot(ends - self.weights @ sums, Z * np.sqrt((r * (1 - r)).sum()))
+        return Count(r.sum(), max(r.sum() - fewer, 0.0), min(r.sum() + more, float(len(r))))
+
+
+def _of_c(estimates: Estimates) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what makes of posteriors what they are by c and by both ends of its interval: shape (3, m).
+
+    Annotations are what they are, so that posteriors are in proportion to (1-c) / c.
+    """
+    c = estimates.overall.c if estimates.are_estimated else 0.5
+    of_c = np.clip(c * np.array([1.0, *estimates.range_of_c]), 1e-3, 1 - 1e-3)
+    ratio = ((1 - of_c) / of_c)[:, None]
+    return lambda posterior: np.minimum(posterior.astype(float) * ratio / ratio[0], 1.0)
+
+
+def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return cells that were not annotated and are decided, whether each is true, and whether it is a suggestion.
+
+    Others are of answers that claims have learned from, and of instances that were drawn and completely reviewed.
+    Left out are added ones, for which nothing had been claimed. Where all is yes, people may have recorded only
+    what they accept, so that only lists that were answered in order are a sample of what was claimed.
+    """
+    verified, origins = problem.verified, problem.origins
+    if verified is None:
+        nothing = np.zeros(0, int)
+        return nothing, nothing, nothing.astype(bool), nothing.astype(bool)
+    rows, columns = (index.astype(np.int64) for index in verified.cells.nonzero())
+    is_single = verified.instances[rows] == Verdict.UNKNOWN
+    rows, columns = rows[is_single], columns[is_single]
+    if problem.sampled is not None:
+        whole, all_columns = np.nonzero(np.ones((len(problem.sampled), problem.labels.shape[1]), bool))
+        rows, columns = np.append(rows, problem.sampled[whole]), np.append(columns, all_columns)
+    verdicts = verified.at(rows, columns)
+    counts = np.isin(verdicts, (Verdict.TRUE, Verdict.FALSE)) & ~values_at(problem.labels, rows, columns).astype(bool)
+    rows, columns, true = rows[counts], columns[counts], verdicts[counts] == Verdict.TRUE
+    is_listed = verified.instances[rows] == Verdict.UNKNOWN
+    if learned is not None:
+        q = problem.labels.shape[1]
+        is_listed &= ~np.isin(rows * q + columns, learned.rows * q + learned.columns)
+    origin = np.zeros(len(rows)) if origins is None else values_at(origins, rows, columns)
+    kept = ~is_listed | (origin != Origin.ADDED)
+    if true[is_listed & kept].all():
+        kept &= ~is_listed | (origin == Origin.IN_ORDER)
+    return rows[kept], columns[kept], true[kept], is_listed[kept]
+
+
+def _log_odds(claimed: np.ndarray) -> np.ndarray:
+    """Return log odds, which rise less above where claims are sure: any shape."""
+    with np.errstate(divide="ignore"):
+        z = logit(claimed).clip(-_LARGEST, _LARGEST)
+    bent: np.ndarray = np.minimum(z, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(z - _SURE_LOG_ODDS, 0)
+    return bent
+
+
+def _place(posterior: np.ndarray) -> np.ndarray:
+    """Return the nearest of the tabulated log odds of each: int, shape (m,)."""
+    with np.errstate(divide="ignore"):
+        z = logit(posterior.astype(float))
+    return np.rint(np.interp(z, _TABULATED, np.arange(len(_TABULATED)))).astype(int)

@@ -1,0 +1,131 @@
+"""What is claimed of suggestions: without decisions, and after some of them."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+from scipy.stats import binomtest
+
+from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.frequency.estimators import FrequencyEstimate
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.problem import Origin, Problem, VerifiedLabels
+from mpu_cli.core.selection import Estimates
+from mpu_cli.people.claims import Claims, Decided
+from mpu_cli.people.suggestions import Choice
+
+
+def claims(seed, truth, n=4000):
+    """Posteriors in descending order, and whether each is true, by a function of the posterior."""
+    rng = np.random.default_rng(seed)
+    claimed = np.sort(expit(rng.normal(-3, 3.5, n)))[::-1]
+    return claimed.astype(np.float32), truth(claimed), rng.random(n) < truth(claimed)
+
+
+def by_one_c(posterior):
+    return np.tile(posterior.astype(float), (3, 1))
+
+
+TRUTHS = {
+    "as claimed": lambda r: r,
+    "half of that": lambda r: r / 2,
+    "too sure": lambda r: expit(0.4 * logit(r)),
+    "c too large": lambda r: expit(logit(r) + 2),
+    "c too small": lambda r: expit(logit(r) - 1.5),
+    "the same share": lambda r: np.full(len(r), 0.8),
+}
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_decisions_on_the_first_tell_how_many_of_the_next_are_right(name):
+    """Of 20 lists; before any decision the interval is wide, and not that of all."""
+    off, covered = {0: [], 25: []}, {0: [], 25: []}
+    for seed in range(20):
+        posterior, p, true = claims(seed, TRUTHS[name])
+        for answered in off:
+            learned = Claims.learned(by_one_c, posterior[answered:200], posterior[:answered], true[:answered])
+            rest = slice(answered, answered + 200)
+            count = learned.expected_right(posterior[rest])
+            off[answered].append(count.expected / 200 - p[rest].mean())
+            covered[answered].append(count.low - 10 <= true[rest].sum() <= count.high + 10)
+            assert (count.high - count.low) / 200 < (0.4 if answered else 0.63)
+            assert count.expected == pytest.approx(learned.corrected(posterior[rest]).sum(), rel=1e-5)
+    assert np.mean(covered[0]) > 0.9
+    assert np.mean(covered[25]) > 0.8
+    assert abs(np.mean(off[25])) < 0.1
+
+
+def test_the_prior_and_decisions_are_weighed_by_bayes_rule():
+    """The same by drawing lines; posteriors are so near each other that the slope does not matter."""
+    posterior, true = np.full(30, 0.9), np.arange(30) < 13
+    a = np.random.default_rng(0).normal(1.2, 1.05, 400_000)
+    weights = expit(a) ** 13 * expit(-a) ** 17
+    for answered, expected in ((0, expit(a).mean()), (30, np.average(expit(a), weights=weights))):
+        learned = Claims.learned(by_one_c, posterior, posterior[:answered], true[:answered])
+        np.testing.assert_allclose(learned.corrected(posterior), expected, atol=0.01)
+
+
+def test_the_order_stays_and_0_stays_0():
+    many = Claims.learned(by_one_c, np.full(10, 0.9), np.full(200, 0.9), np.arange(200) < 20)
+    posterior = np.linspace(0, 1, 101, dtype=np.float32)
+    corrected = many.corrected(posterior)
+    assert (np.diff(corrected) >= 0).all()
+    assert corrected[0] == 0
+    assert corrected[90] == pytest.approx(0.11, abs=0.03)
+    deep = np.float32(1e-5)
+    assert many.corrected(deep) == pytest.approx(deep, rel=0.1)  # the top says nothing of what is far below
+
+
+def test_claims_without_a_doubt():
+    learned = Claims.learned(by_one_c, np.ones(3), np.array([0.0, 1.0, 1.0]), np.array([True, False, False]))
+    assert np.isfinite(learned.corrected(np.array([0.0, 0.5, 1.0], np.float32))).all()
+
+
+@pytest.mark.parametrize(("n", "yes"), [(26, 14), (1, 0), (40, 0), (7, 7)])
+def test_the_interval_is_wilsons(n, yes):
+    decided = Decided.of(np.full(n, 0.995), np.arange(n) < yes)
+    expected = binomtest(yes, n).proportion_ci(0.95, method="wilson")
+    np.testing.assert_allclose(decided.interval, (expected.low, expected.high), atol=1e-4)
+    assert (decided.answered, decided.yes, round(decided.claimed, 3)) == (n, yes, 0.995)
+    assert 0 <= decided.interval[0] <= decided.interval[1] <= 1
+
+
+def of_a_column(estimates=None, verified=None, **of_problem):
+    """Eighty cells of one label, which is annotated in no instance, and claimed at .5."""
+    shape = (80, 1)
+    p, labels = np.full(shape, 2 / 3, np.float32), csr_array(shape, dtype=bool)
+    problem = Problem(csr_array(shape), labels, verified=verified, **of_problem)
+    return Claims.of(
+        p, problem, Evidence(p, LabelFrequency.of(0.5, shape, verified), estimates=estimates or Estimates()), Choice()
+    )
+
+
+def test_what_was_accepted_says_nothing_and_a_list_answered_in_order_much():
+    """Forty cells of a column are claimed at .5, and all right; of them those count that were answered in order."""
+    decided = range(40), [0] * 40
+    verified = VerifiedLabels.of((80, 1), true=decided)
+    assert of_a_column(verified=verified).decided is None
+    for origin, answered in ((Origin.UNKNOWN, None), (Origin.ADDED, None), (Origin.IN_ORDER, 40)):
+        origins = csr_array((np.full(40, origin, np.int8), decided), shape=(80, 1))
+        learned = of_a_column(verified=verified, origins=origins)
+        assert (learned.decided and learned.decided.answered) == answered
+    assert learned.corrected(np.array([0.5]))[0] > 0.9
+    refused = VerifiedLabels.of((80, 1), true=decided, false=([50], [0]))
+    assert of_a_column(verified=refused).decided.answered == 41
+
+
+def test_c_that_was_given_is_taken_at_its_word_and_an_estimate_is_not():
+    estimate = FrequencyEstimate(0.5, (0.4, 0.6), np.zeros(1, int), predictable=True)
+    half = np.array([0.5])
+    assert of_a_column().corrected(half) == pytest.approx(half)
+    unknown = of_a_column(Estimates(estimate=estimate)).expected_right(np.full(40, 0.5))
+    assert unknown.high - unknown.low > 20
+
+
+def test_instances_that_were_drawn_and_completely_reviewed_are_evidence():
+    """Of sixty cells none is right."""
+    whole = np.arange(60)
+    verified = VerifiedLabels.of((80, 1), complete=whole, false=([70], [0]))
+    alone, both = (of_a_column(verified=verified, sampled=rows) for rows in (None, whole))
+    assert both.decided.answered == alone.decided.answered == 1
+    assert both.corrected(np.array([0.5]))[0] < 0.1 < alone.corrected(np.array([0.5]))[0]
