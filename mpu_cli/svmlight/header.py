@@ -61,7 +61,7 @@ class Top:
         if reading.scores:
             numbers = [(max(extent.labels, extent.features), header.labels, "label")]
         elif header.features is None and not extent.labels:  # the features alone, with labels in another file
-            numbers = [(extent.features, header.labels, "feature")]
+            numbers = [(extent.features, header.labels, "feature")] * reading.labels
         for found, announced, name in numbers:
             is_wanted = reading.labels or name == "feature"
             if is_wanted and announced is not None and found > announced:
@@ -71,11 +71,13 @@ class Top:
                     f"the header announces {counted(announced, name)}, numbered from 0, but {name} {found - 1} "
                     "follows; correct the header, or remove it",
                 )
-        counts = ", ".join(f"{name}s 0 to {announced - 1}" for _, announced, name in numbers if announced)
+        counts = [f"{name}s 0 to {announced - 1}" for _, announced, name in numbers if announced]
         if not header.instances:
             return
         _log.log(
             logging.WARNING if reading.implicit_values else logging.INFO,
-            f"{shown(source)}:{self._line}: is a header: {counted(header.instances, 'instance')}, {counts}{advice}",
+            f"{shown(source)}:{self._line}: is a header: "
+            + ", ".join([counted(header.instances, "instance"), *counts])
+            + advice,
             extra={"once": True},
         )

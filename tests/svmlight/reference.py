@@ -60,7 +60,7 @@ def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
     if header is not None:
         labels = {label for labels, _ in instances for label in labels}
         features = {index for _, features in instances for index, _ in features}
-        if header.features is None and not labels:
+        if header.features is None and not labels and reading.labels:
             header = header._replace(features=header.labels)
         if max(labels, default=-1) >= header.labels:
             return f"file:{first + 1}: the header announces {counted(header.labels, 'label')}"
@@ -77,7 +77,7 @@ def read_file(data: bytes, reading: Reading, block_bytes: int) -> list[Instance]
             instances += instances_of(chunk)
     except InputError as error:
         return str(error)
-    return instances
+    return [(labels if reading.labels else [], features) for labels, features in instances]
 
 
 def assert_reads_as_the_reference(data: bytes, reading: Reading, block_bytes: int) -> None:

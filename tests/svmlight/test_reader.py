@@ -206,6 +206,11 @@ def test_a_header_of_two_numbers_has_labels_or_features(tmp_path, text, implicit
     assert len(dataset) == 2
 
 
+def test_a_header_of_labels_that_are_skipped(tmp_path):
+    (tmp_path / "x").write_bytes(b"2 3\n? 4:1\n7 5:1\n")
+    assert len(read(tmp_path / "x", Reading(labels=False))) == 2
+
+
 def test_the_header_of_scores_has_the_number_of_labels(tmp_path):
     (tmp_path / "x").write_bytes(b"2 6\n4:.5\n5:.5\n")
     assert len(read(tmp_path / "x", Reading(scores=True))) == 2

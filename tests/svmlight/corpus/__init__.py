@@ -9,5 +9,5 @@ _BLOCK_BYTES = (1 << 19, 1, 7, 40)
 def replay(data: bytes) -> None:
     """Read an input: options in the bits of its first byte, then the file."""
     options = data[0] if data else 0
-    reading = Reading(bool(options & 1), 16 if options & 8 else MAX_LINE_BYTES)
+    reading = Reading(bool(options & 1), 16 if options & 8 else MAX_LINE_BYTES, labels=not options & 16)
     assert_reads_as_the_reference(data[1:], reading, _BLOCK_BYTES[options >> 1 & 3])
