@@ -41,6 +41,8 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUOTED_BYTES = 40
 _LABEL = rb"\+?[0-9]++(?:\.0*+)?"
 _LABELS = re.compile(rb"^" + _LABEL + rb"(?:[ \t]*+,[ \t]*+" + _LABEL + rb")*+(?=[ \t\r\n#]|\Z)", re.MULTILINE)
+# Where `_LABELS` may be written otherwise; many times as fast to look for
+_OTHER_LABELS = re.compile(rb"\n[0-9]*+(?:,[0-9]++)*+(?:[+.]|[ \t]*+,)")
 _WEIGHTED = rb"[^\s,#]++(?:,[0-9]++:[^\s,#]++)++"
 _NO_LABELS = re.compile(
     rb"^(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*+|" + _WEIGHTED + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z))",
@@ -122,6 +124,8 @@ def plain_labels(text: bytes, reading: Reading = DEFAULT_READING) -> bytes:
     """
     if not reading.labels:
         return _NO_LABELS.sub(b"", text)
+    if not _OTHER_LABELS.search(b"\n" + text):
+        return text
     return _LABELS.sub(lambda match: b",".join(map(_digits, match[0].split(b","))), text)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from mpu_cli.errors import InputError, counted
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.formats import problem_of
 from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, LineError, Reading, header_of, is_comment, parse_line
 from mpu_cli.svmlight.reader import iter_stream, parse_block
 
@@ -53,6 +54,8 @@ def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
     instances = reference_block(b"".join(line + b"\n" for line in whole[after:]), reading, after + 1)
     if isinstance(instances, str):
         return instances
+    if long and long[0] == 0 and problem_of(lines[0]):
+        return "file:1: this is "
     if long:
         return f"file:{long[0] + 1}: the line is longer than {reading.max_line_bytes:,} bytes"
     if header is not None and header.instances != len(instances):
