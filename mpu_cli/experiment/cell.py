@@ -93,7 +93,7 @@ def run(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: str | N
     `c`: label frequency of the data, if their labels are incomplete before any are removed.
     """
     how = Run(seed=design.seed, jobs=1, kernel=kernel)
-    rows = partial(Row, cell, dataset)
+    rows = partial(Row, cell, dataset, seed=design.seed)
     try:
         with blas_on_one_thread():
             _warm(cell.method, kernel)

@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from mpu_cli.experiment.design import TUNED
 from mpu_cli.experiment.results import Row, write
 from mpu_cli.experiment.summary import Panel, fit_power_law, fit_seconds, panels, short_names
 from mpu_cli.runtime.figures import image, literal, new_figure
@@ -45,8 +44,8 @@ def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "sv
     """Draw metrics if there are several missing rates, and training time if there are several numbers of instances.
 
     The folder gets ``micro_f1``, ``macro_f1`` and ``time``, and the corrected metrics if the data are incomplete. If
-    the rule is the tuned threshold, ``-tuned`` is added to the name; if there are several numbers of instances, the
-    number is. Formats are a subset of `FORMATS`. Return the files.
+    there are several numbers of instances, the number is added to the name. Formats are a subset of `FORMATS`. Return
+    the files.
     """
     every = panels(rows)
     several_sizes = len({panel.instances for panel in every}) > 1
@@ -54,7 +53,7 @@ def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "sv
     with rc_context(_STYLE):
         for panel in every:
             if len(panel.rates) > 1:
-                suffix = "-tuned" * (panel.rule == TUNED) + f"-{panel.instances}" * several_sizes
+                suffix = f"-{panel.instances}" * several_sizes
                 for metric, name in panel.metrics.items():
                     figure = _metric_figure(panel, metric, name, rows[0].dataset)
                     written += _save(figure, folder / f"{metric}{suffix}", formats)

@@ -10,6 +10,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,17 @@ from mpu_cli.evaluation.compare import metric_names
 from mpu_cli.evaluation.incomplete import corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
 from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities, PropensityScoredMetrics
+from mpu_cli.evaluation.reliability import Reliability
 from mpu_cli.experiment.design import Cell
 from mpu_cli.names import lines
 from mpu_cli.runtime.files import open_regular, replacing
 from mpu_cli.runtime.untrusted import json_value
+from mpu_cli.version import __version__
 
 _AVERAGES = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in ("precision", "recall", "f1"))
 # As in `mpu evaluate`, and estimates on complete labels, for a test set with incomplete labels.
-NAMES = (*metric_names((1, 3, 5)), *(f"corrected_{name}" for name in _AVERAGES))
+_LOSSES = ("brier", "log_loss", "ece")  # of scores from 0 to 1
+NAMES = (*metric_names((1, 3, 5)), *_LOSSES, *(f"corrected_{name}" for name in _AVERAGES))
 
 
 def measure(
@@ -50,6 +54,9 @@ def measure(
         scored = PropensityScoredMetrics(Propensities.of_annotations([training]))
         scored.add(truth, of_all)
         metrics |= scored.results()
+    with suppress(MpuError):  # scores of a method that are no probabilities
+        (reliability := Reliability()).add(truth, of_all)
+        metrics |= {name: reliability.summary()[name] for name in _LOSSES}
     if c is not None:
         estimates = corrected_metrics(label_sets, c)
         metrics |= {f"corrected_{name}": float(estimates[name]) for name in _AVERAGES}
@@ -70,31 +77,34 @@ class Row:
     predict_seconds: float = 0.0
     c: float = 0.0
     error: str = ""
+    seed: int = 0
+    version: str = __version__
 
     def texts(self) -> list[str]:
         """Return the values of the columns."""
-        ends = ["", "", "", self.error] if self.error else [self.fit_seconds, self.predict_seconds, self.c, ""]
-        words = lines.cell(self.dataset), lines.cell(self.cell.method), self.rule
-        numbers = list(asdict(self.cell).values())[1:]
-        return [*words, *map(str, numbers), *(str(self.metrics.get(name, "")) for name in NAMES),
-                *map(str, ends[:-1]), lines.cell(str(ends[-1]))]  # fmt: skip
+        values = vars(self) | asdict(self.cell) | self.metrics
+        if self.error:
+            values |= dict.fromkeys(_NUMBERS, "")
+        return [lines.cell(str(values.get(name, ""))) for name in HEADER]
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "Row":
         """Parse a row; ValueError if it is none."""
-        values = dict(zip(HEADER, texts, strict=True))
-        (dataset, *_), (method, *_), (error, *_) = (
-            lines.meanings(values[name]) for name in ("dataset", "method", "error")
-        )
-        fold, removal, instances = (int(values[name]) for name in ("fold", "removal", "instances"))
-        cell = Cell(method, float(values["missing_rate"]), fold, removal, instances)
-        metrics = {name: float(values[name]) for name in NAMES if values[name]}
-        numbers = {} if error else {name: float(values[name]) for name in _NUMBERS}
-        return cls(cell, dataset, values["rule"], metrics, error=error, **numbers)
+        of_column = dict(zip(HEADER, texts, strict=True))
+        of_row: dict[str, Any] = {
+            name: lines.meanings(of_column[name])[0] for name in ("dataset", "method", "version", "error")
+        }
+        seed, *ints = (int(of_column[name]) for name in ("seed", "fold", "removal", "instances"))
+        cell = Cell(of_row.pop("method"), float(of_column["missing_rate"]), *ints)
+        metrics = {name: float(of_column[name]) for name in NAMES if of_column[name]}
+        if not of_row["error"]:
+            of_row |= {name: float(of_column[name]) for name in _NUMBERS}
+        return cls(cell, rule=of_column["rule"], metrics=metrics, seed=seed, **of_row)
 
 
 _NUMBERS = ("fit_seconds", "predict_seconds", "c")
-HEADER = ("dataset", "method", "rule", *list(Cell.__dataclass_fields__)[1:], *NAMES, *_NUMBERS, "error")
+_CELL = list(Cell.__dataclass_fields__)[1:]
+HEADER = ("dataset", "method", "rule", *_CELL, *NAMES, *_NUMBERS, "seed", "version", "error")
 
 
 def resume(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[Row]:

@@ -22,16 +22,15 @@ def fit_power_law(sizes: Sequence[float], seconds: Sequence[float]) -> Any:
 
 METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
 CORRECTED = {f"corrected_{metric}": f"{name} corrected for c" for metric, name in METRICS.items()}
-RULES = {"own": "each method's own decision rule", "tuned": "the tuned threshold for every method"}
+_TUNED = " (tuned threshold)"
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The content of one table or figure: all methods and missing rates, under one rule, at one number of instances."""
+    """The content of one table or figure: all methods and missing rates, at one number of instances."""
 
-    rule: str
     instances: int
-    methods: list[str]
+    methods: list[str]  # with their decision rule, where it is the tuned threshold
     rates: list[float]  # ascending
     _rows: dict[tuple[str, float], list[Row]]
 
@@ -77,13 +76,14 @@ def deviation(values: Iterable[float]) -> float:
 
 def panels(rows: Iterable[Row]) -> list[Panel]:
     """Group the rows of cells that did not fail into panels. Methods keep the order of the rows."""
-    parts: dict[tuple[str, int], dict[tuple[str, float], list[Row]]] = defaultdict(lambda: defaultdict(list))
+    parts: dict[int, dict[tuple[str, float], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if not row.error:
-            parts[row.rule, row.cell.instances][row.cell.method, row.cell.missing_rate].append(row)
+            shown = row.cell.method + _TUNED * (row.rule != OWN)
+            parts[row.cell.instances][shown, row.cell.missing_rate].append(row)
     return [
-        Panel(rule, instances, list(dict.fromkeys(m for m, _ in part)), sorted({r for _, r in part}), part)
-        for (rule, instances), part in parts.items()
+        Panel(instances, list(dict.fromkeys(m for m, _ in part)), sorted({r for _, r in part}), part)
+        for instances, part in parts.items()
     ]
 
 
@@ -110,7 +110,7 @@ def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> st
         )
     for panel in panels(rows):
         for metric, name in panel.metrics.items():
-            parts.append(f"## {name}, {RULES[panel.rule]}, {panel.instances:,} instances\n\n{_scores(panel, metric)}")
+            parts.append(f"## {name}, {panel.instances:,} instances\n\n{_scores(panel, metric)}")
             if len(panel.methods) > 1:
                 parts.append(_against_first(panel, metric, folds))
     parts.append(f"## Time of a cell, means\n\n{_costs(rows)}")
@@ -215,7 +215,8 @@ def short_names(labels: Sequence[str]) -> dict[str, str]:
     >>> short_names(["mpu:c=0.7:cost=100", "mpu:levels=1:c=0.7:cost=100", "br:cost=100"])
     {'mpu:c=0.7:cost=100': 'mpu', 'mpu:levels=1:c=0.7:cost=100': 'mpu, levels=1', 'br:cost=100': 'br'}
     """
-    parts = {label: [*takewhile(lambda word: "=" not in word, label.split(":"))] for label in labels}
+    whole = {label: label.removesuffix(_TUNED) for label in labels}
+    parts = {label: [*takewhile(lambda word: "=" not in word, label.split(":"))] for label in whole.values()}
     groups = defaultdict(list)
     options_of = {label: label.split(":")[len(name) :] for label, name in parts.items()}
     for label, name in parts.items():
@@ -225,4 +226,5 @@ def short_names(labels: Sequence[str]) -> dict[str, str]:
         own = [option for option in options_of[label] if not all(option in others for others in groups[*name])]
         short_of[label] = ", ".join([":".join(name), *own])
     twice = Counter(short_of.values())
-    return {label: short if twice[short] == 1 else label for label, short in short_of.items()}
+    short_of = {label: short if twice[short] == 1 else label for label, short in short_of.items()}
+    return {label: short_of[name] + label[len(name) :] for label, name in whole.items()}

@@ -101,7 +101,7 @@ def test_data_that_are_incomplete_themselves(run, tmp_path):
     result = run("experiment", source, "--out", out, "--methods", METHODS, "--folds", 2, "--missing-rates", "0")
     assert "warning: by estimate, 5" in result.stderr
     assert "% of the true labels are annotated in these data, before any are removed" in result.stderr
-    assert "## Micro-F1 corrected for c, each method's own decision rule" in result.stdout
+    assert "## Micro-F1 corrected for c, " in result.stdout
     for row in rows(out):
         if row["method"].startswith("mpu"):
             assert float(row["corrected_micro_f1"]) > float(row["micro_f1"]) + 0.2

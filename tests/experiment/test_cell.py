@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, log_loss
 
 from mpu_cli import jain_propensities, ranking_metrics
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -38,7 +38,8 @@ def test_all_metrics_of_evaluate_are_there():
     training, test, rows = DESIGN.split(data, row.cell)
     probabilities = fit_and_predict(BR, training, test, Run()).scores
     truth, complete = dense(test.labels), dense(data.labels[rows])
-    assert set(row.metrics) == set(metric_names((1, 3, 5)))
+    assert set(row.metrics) == {*metric_names((1, 3, 5)), "brier", "log_loss", "ece"}
+    assert row.metrics["log_loss"] == pytest.approx(log_loss(truth.ravel(), probabilities.astype(float).ravel()))
     expected = ranking_metrics(truth, probabilities, k=[1, 3, 5], propensities=jain_propensities(complete))
     assert {name: row.metrics[name] for name in expected} == pytest.approx(expected)
     assert row.metrics["samples_recall"] > 0

@@ -35,9 +35,9 @@ def test_one_rate_and_one_size_is_no_figure(tmp_path):
     assert names(tmp_path) == set()
 
 
-def test_rules_have_figures_of_their_own(tmp_path):
+def test_rules_are_in_one_figure(tmp_path):
     draw([*RATES, row(rule="tuned"), row(rule="tuned", rate=0.3)], tmp_path)
-    assert names(tmp_path) == both("micro_f1", "macro_f1", "micro_f1-tuned", "macro_f1-tuned")
+    assert names(tmp_path) == both("micro_f1", "macro_f1")
 
 
 def test_time_against_sizes(tmp_path):

@@ -18,11 +18,15 @@ METRICS = (
     "samples_f1,hamming_loss,subset_accuracy,precision_at_1,precision_at_3,precision_at_5,ndcg_at_1,ndcg_at_3,"
     "ndcg_at_5,recall_at_1,recall_at_3,recall_at_5,label_ranking_average_precision,coverage_error,one_error,"
     "coverage_at_1,coverage_at_3,coverage_at_5,psp_at_1,psp_at_3,psp_at_5,psndcg_at_1,psndcg_at_3,psndcg_at_5,"
+    "brier,log_loss,ece,"
     "corrected_micro_precision,corrected_micro_recall,corrected_micro_f1,"
     "corrected_macro_precision,corrected_macro_recall,corrected_macro_f1"
 )
-HEADER = f"dataset,method,rule,missing_rate,fold,removal,instances,{METRICS},fit_seconds,predict_seconds,c,error"
-BLANK = "," * (METRICS.count(",") + 5) + "no"
+HEADER = (
+    f"dataset,method,rule,missing_rate,fold,removal,instances,{METRICS},"
+    "fit_seconds,predict_seconds,c,seed,version,error"
+)
+BLANK = "," * (METRICS.count(",") + 5) + "0,1.0.0,no"
 LINE = "small,br,own,0.0,0,0,60"
 CELLS = [row(fold=fold).cell for fold in range(3)]
 words = (st.text(min_size=1) | st.sampled_from(["=1+1", "'=1", '"a', "-", "@b\tc"])).map(one_line)
