@@ -113,8 +113,7 @@ def predict(
     Raises InputError (the data cannot be read, or do not have as many instances as ids), MpuError (the target cannot be
     written).
     """
-    if output.fill_implied:
-        implications_of(model)  # or it is refused before data are read
+    implies = implications_of(model) if output.fill_implied else None
     write, allowed = _writer(model, output), output.suggestible.of(model.label_ids, model.names)
     why = _why(model) if output.why else None
     ids: Ids | Texts | None
@@ -127,8 +126,29 @@ def predict(
         reading = replace(reading, labels=False)
         chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
 
+    thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
+    if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
+        thresholds = np.where(allowed, thresholds, np.float32(np.inf))
+        most = None if most is None else most + int(np.count_nonzero(~allowed))
+    # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
+    top_alone = output.has_all or (most is not None and (thresholds == thresholds[0]).all())
+    ranked = output.form != "labels"
+
     def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, PredictionReport]:
-        return _predict_rows(model, *rows, output, allowed, write, run, why)
+        """Return the lines of some instances, and what was counted in them."""
+        (features, names), n = rows, rows[0].shape[0]
+        if top_alone:
+            predictions = model.predictor.predictions(features, run, most)
+        else:
+            predictions = reaching(model, features, thresholds, run)
+        cells = select(predictions, thresholds, output.top_k, ranked)
+        if implies is not None:
+            cells = with_implied(cells, implies, allowed, ranked)
+        reasons = [] if why is None else [why(features, cells)]
+        lines = write(
+            names, np.searchsorted(cells.rows, np.arange(n + 1)), cells.columns, cells.probabilities, *reasons
+        )
+        return lines, PredictionReport(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
 
     width = min(len(model.label_ids), FEW_LABELS) if allowed is None else len(model.label_ids)
     slices = _slices(chunks, max(1, _PROBABILITIES // width))
@@ -163,11 +183,8 @@ def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
             yield chunk.features[start : start + most_rows]
 
 
-# Writes some instances: their ids, where the entries of each start and end, the columns of entries, and probabilities.
-_Writer = Callable[..., bytes]
-
-
-def _writer(model: TrainedModel, output: Output) -> _Writer:
+def _writer(model: TrainedModel, output: Output) -> Callable[..., bytes]:
+    """Return a function of ids, where the entries of each start and end, the columns of entries, and probabilities."""
     least = output.thresholds(model)
     if output.form == "labels":
         return lambda _ids, indptr, columns, _probabilities: label_lines(indptr, model.label_ids[columns])
@@ -180,42 +197,8 @@ def _writer(model: TrainedModel, output: Output) -> _Writer:
     return record_writer(output.form, model.label_ids, model.names, output.by_number)
 
 
-def _predict_rows(
-    model: TrainedModel,
-    features: csr_array,
-    ids: list[str],
-    output: Output,
-    allowed: np.ndarray | None,
-    write: _Writer,
-    run: Run,
-    why: "_Why | None",
-) -> tuple[bytes, PredictionReport]:
-    """Return the lines of a subset of the instances, and what was counted in them."""
-    thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
-    if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
-        thresholds = np.where(allowed, thresholds, np.float32(np.inf))
-        most = None if most is None else most + int(np.count_nonzero(~allowed))
-    # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
-    one_threshold = (thresholds == thresholds[0]).all()
-    if output.has_all or (output.top_k is not None and one_threshold):
-        predictions = model.predictor.predictions(features, run, most)
-    else:
-        predictions = reaching(model, features, thresholds, run)
-    cells = select(predictions, thresholds, output.top_k, output.form != "labels")
-    if output.fill_implied:
-        cells = with_implied(cells, implications_of(model), allowed, output.form != "labels")
-    n = predictions.shape[0]
-    counts = PredictionReport(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
-    ends = np.searchsorted(cells.rows, np.arange(n + 1))
-    return write(ids, ends, cells.columns, cells.probabilities, *([why(features, cells)] if why else [])), counts
-
-
-# What speaks most for each of some labels of instances.
-_Why = Callable[[csr_array, Cells], list[list[str]]]
-
-
-def _why(model: TrainedModel) -> _Why:
-    """Return a function that names features; MpuError where the model does not tell."""
+def _why(model: TrainedModel) -> Callable[[csr_array, Cells], list[list[str]]]:
+    """Return a function that names what speaks most for each of some labels; MpuError where the model does not tell."""
     predictor = model.predictor
     if predictor.kernel is not None:
         raise MpuError("--why needs a linear model, and this one has learned from features of a kernel")
