@@ -70,7 +70,7 @@ def as_utf8(stream: Any, source: str, encoding: str = "") -> ReadableLines:
     beginning = stream.peek(3)[:3]
     if utf16 := _UTF16.match(beginning):
         encoding = "utf-16-le" if utf16[1] else "utf-16-be"
-    if not encoding or beginning == _BOM.encode():
+    if not encoding or codecs.lookup(encoding).name == "utf-8" or beginning == _BOM.encode():
         return stream
     return Joined(_recoded(stream, source, encoding), encoding)
 

@@ -27,7 +27,11 @@ _OF_NO_COMMAND = (
     (rb"PK\x03\x04", "a zip archive; extract the files from it first: unzip"),
     (rb".{257}ustar[\0 ]", "a tar archive; extract the files from it first: tar -xf"),
     (rb"PAR1\x15", "Parquet data; pandas.read_parquet(FILE).to_csv('news.csv') in Python makes a table of it"),
-    (rb"\x93NUMPY|\x89HDF\r\n|MATLAB 5\.0 MAT-file|\x80[\x02-\x05]", f"data of a program; {_DUMP}"),
+    (rb"\x93NUMPY|\x89HDF\r\n|MATLAB 5\.0 MAT-file", f"data of a program; {_DUMP}"),
+    (
+        rb"\x80[\x02-\x05]",
+        f"a Python pickle; pandas.read_pickle(FILE).to_csv('news.csv') makes a table of one of pandas; {_DUMP}",
+    ),
     (rb"\xff\xfe|\xfe\xff", "UTF-16 text; save it as UTF-8: iconv -f UTF-16 -t UTF-8"),
     (rb"\s*<(?i:!doctype\s+html|html|head|body)\b", "a web page (HTML); download the file that it links to"),
     (rb"version https://git-lfs\.github\.com/", "a pointer of Git LFS; fetch the file itself: git lfs pull"),

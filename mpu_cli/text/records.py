@@ -185,7 +185,8 @@ def _table(
             continue
         elif header:
             absent = []  # each row reports it
-            yield _named(first, values, names, empty)
+            again = "this line names the columns again, as in a table that was put after another; remove it"
+            yield Bad(first, again) if values == names else _named(first, values, names, empty)
         else:
             header, names = first, [name.strip() for name in values]
             if any("<" in name and "://" in name for name in names):
@@ -420,7 +421,7 @@ def _are_flags(values: list[object]) -> bool:
 
 def subject(value: object) -> object:
     """Return what identifies a tag in a list: of an object of Annif its URI, or else its label; all others as it is."""
-    return value.get("uri", value.get("label")) if isinstance(value, dict) else value
+    return value.get("uri", value.get("label", value)) if isinstance(value, dict) else value
 
 
 def _value(row: Row, name: str) -> object:

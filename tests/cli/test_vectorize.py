@@ -223,6 +223,7 @@ def test_what_the_tags_look_like_is_said(run, tmp_path, text, words):
         (b'{"text": "x"}', ("--tags", "topics"), "there is no field 'topics' here"),
         ("text\nä\n".encode("cp1252"), (), "name its encoding, such as --encoding cp1252"),
         ("text\nä\n".encode(), ("--encoding", "cp1252"), "this is UTF-8 text, and not cp1252"),
+        ("text\n\u00e4\ntext\n".encode(), ("--encoding", "utf8"), "a.csv:3: this line names the columns again"),
         (b"text\n\x81\n", ("--encoding", "cp1252"), "this is not cp1252 text"),
     ],
 )

@@ -55,6 +55,10 @@ BAD = {
     "tags as an object in a text": ({"id": "1", "text": "", "tags": '{"a": 1}'}, "'tags' is an object"),
     "tags as an object": ({"id": "1", "text": "", "tags": {"a": 1}}, "'tags' is an object"),
     "tags as a number": ({"id": "1", "text": "", "tags": 1}, "'tags' is a number"),
+    "a tag that is an object": (
+        {"id": "1", "text": "", "tags": [{"name": "a"}]},
+        "'tags' is a list that has an object",
+    ),
     "a tag that is a list": ({"id": "1", "text": "", "tags": [["a"]]}, "'tags' is a list that has a list"),
     "a tag that is true": ({"id": "1", "text": "", "tags": [True]}, "true or false"),
     "a tag that is null": ({"id": "1", "text": "", "tags": [None]}, "null"),
