@@ -84,6 +84,8 @@ class Candidate:
                 tick(len(pair[0]))
             return
         fitness = collect(add, self.model, truth, reading, run, tick)
+        if not fitness.entries:
+            _log.warning(f"{truth}: no instance has a feature, such as 1:0.5")
         for note in fitness.notes():
             _log.info(f"{self.name}: {note}")
         for warning in fitness.warnings(self.model):

@@ -329,6 +329,8 @@ def command(
             )
     if not counts.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
+    elif not counts.fitness.entries:
+        warn(f"{shown(as_one(names))}: no instance has a feature, such as 1:0.5")
     _say(counts, trained)
 
 

@@ -45,7 +45,10 @@ _NO_VECTORS = (
     (rb'\s*\[.*"annotations"', f"an export of Label Studio; {_PAGE} it for mpu vectorize"),
     (rb"\s*\[", "a JSON array; make JSON lines of it by jq -c '.[]'; mpu vectorize makes LIBSVM data of texts"),
     (rb"\s*\{", "JSON; mpu vectorize makes LIBSVM data of texts in JSON lines"),
-    (rb"[^#|]*\|", "Vowpal Wabbit data; if features are numbers, sed -E 's/ *[|][^ ]* */ /' makes LIBSVM data of it"),
+    (
+        rb"[\t !\"$-{}~]*\|",
+        "Vowpal Wabbit data; if features are numbers, sed -E 's/ *[|][^ ]* */ /' makes LIBSVM data of it",
+    ),
     (
         rb'(?=[^#]*[A-Za-z".;\t])(?![^#]*' + _PAIR + rb")[^#\s]*[,;\t]",
         f"a table; mpu vectorize makes LIBSVM data of texts in a table; {_PAGE} numbers",

@@ -139,8 +139,14 @@ def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
     LineError where the line breaks the grammar.
     """
     text = line.removesuffix(b"\n").removesuffix(b"\r").partition(b"#")[0]
+    words = _SCORE if reading.scores else _FEATURE
     try:
-        return _parse(plain_labels(text, reading), reading.implicit_values, _SCORE if reading.scores else _FEATURE)
+        if not reading.implicit_values and header_of(text) is not None:
+            raise LineError(
+                f"{_quote(text.split()[1])} has no colon; if this line is the header of another file, give several "
+                f"FILEs, or remove the line; if it is an instance, {words.colon_missing}"
+            )
+        return _parse(plain_labels(text, reading), reading.implicit_values, words)
     except LineError:
         if problem := problem_of_line(line):
             raise LineError(problem) from None
@@ -151,11 +157,6 @@ def _parse(text: bytes, implicit_values: bool, words: _Words) -> Instance:
     if match := _NOT_TEXT.search(text):
         raise LineError(f"byte 0x{match[0][0]:02x} at column {match.start() + 1} is not text; is this a LIBSVM file?")
     tokens = text.split()
-    if not implicit_values and header_of(text) is not None:
-        raise LineError(
-            f"{_quote(tokens[1])} has no colon; if this line is the header of another file, give several FILEs, or "
-            f"remove the line; if it is an instance, {words.colon_missing}"
-        )
     labels = []
     if tokens and text.startswith(tokens[0]):
         if re.fullmatch(_WEIGHTED, tokens[0]):
@@ -219,9 +220,8 @@ def _parse_value(text: bytes, index: int, words: _Words) -> float:
     if not text:
         raise LineError(f"{thing} {index} has no {name} after its colon; write a number, or leave the {thing} out")
     if not _NUMBER.fullmatch(text):
-        raise LineError(
-            f"{name} {_quote(text)} of {thing} {index} is not a finite number; write one, or leave the {thing} out"
-        )
+        advice = "decimals have a point" if b"," in text else f"write one, or leave the {thing} out"
+        raise LineError(f"{name} {_quote(text)} of {thing} {index} is not a finite number; {advice}")
     value = float(text)
     if abs(value) >= FLOAT32_OVERFLOW:
         raise LineError(
