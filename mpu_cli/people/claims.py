@@ -2,8 +2,8 @@
 
 The posterior (`posterior`) is right where all true labels are annotated with one chance. Where people annotate what is
 obvious first, fewer of the surest suggestions are right, and annotations cannot show that. So the share that is right
-at the top of a list has a prior of its own, beside c, and decisions and answers update both. docs/method.md, "Missing
-labels", has the model, and docs/choices/reviews.md, "Claims", how its constants were chosen.
+at the top of a list has a prior of its own, beside c, and decisions and answers update both. The model is in
+docs/method.md, "Missing labels", and how its constants were chosen in docs/choices/reviews.md, "Claims".
 """
 
 from collections.abc import Callable
