@@ -21,7 +21,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
-from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
+from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample
 from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
 from mpu_cli.core.problem import joined, kin_of
 from mpu_cli.core.sample import Sample, draw_labels, usual_folds
@@ -148,7 +148,6 @@ def estimate_c(
         {name: keywords.get(option.name, option.written_default) for name, option in declared.items()}
     )
     q, run = len(annotations.columns), learning.run_of(chosen)
-    refuse_too_large(matrix.shape[1], q, levels=1)
     labels = draw_labels(count_annotations(annotations.labels), run.seed)
     refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if labels is None else len(labels.columns))
     features = chosen["features"] if P is None else LINEAR

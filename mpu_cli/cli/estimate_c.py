@@ -15,7 +15,7 @@ from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
-from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.limits import refuse_large_sample
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options, Validation
 from mpu_cli.core.problem import Answers
 from mpu_cli.core.sample import DrawnLabels, Instances, Sample, draw_labels, draw_questions, usual_folds
@@ -208,7 +208,6 @@ class _Drawn:
     def of(cls, data: TrainingData, options: FrequencyOptions, method: str, per_label: bool, run: Run) -> "_Drawn":
         """Fetch the data, choose features and draw; `per_label`: all labels with enough annotations are in it."""
         q = len(data.ids)
-        refuse_too_large(data.features.shape[1], q, levels=1)
         pool = each = draw_labels(data.annotations, run.seed)
         if per_label and pool is not None and data.answers is None:
             often = np.flatnonzero(data.annotations >= estimators.FEWEST_ANNOTATIONS)

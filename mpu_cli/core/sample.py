@@ -50,8 +50,9 @@ class Instances:
 
     @classmethod
     def of(cls, problem: Problem) -> "Instances":
-        """Return the instances of a problem."""
+        """Return the instances of a problem, with the features that occur; TooLargeError where their weights are."""
         narrow, occurring = problem.narrowed()
+        refuse_too_large(narrow.features.shape[1], problem.labels.shape[1], levels=1)
         features = Features.of(narrow.features)
         equal = kin_of(problem.features) if problem.kin is None else problem.kin
         kin = joined(equal, problem.same_fold)
@@ -376,12 +377,11 @@ def draw_questions(
     Raises DataError (nothing is annotated but in complete label sets), TooLargeError (the data do not fit in memory).
     """
     q = problem.labels.shape[1]
-    refuse_too_large(problem.features.shape[1], q, levels=1)
     labels = draw_labels(count_annotations(problem.labels), run.seed)
     refuse_large_sample(min(len(problem), validation.sample), q if labels is None else len(labels.columns))
-    kin = joined(kin_of(problem.features), problem.same_fold)
-    instances = Instances(Features.of(problem.features), problem.labels, verified=problem.verified, kin=kin)
-    sample = Sample(instances, validation.sample, validation.folds or usual_folds(len(problem), q), run, labels)
+    sample = Sample(
+        Instances.of(problem), validation.sample, validation.folds or usual_folds(len(problem), q), run, labels
+    )
     if not tells(sample.labels, sample.verified):
         raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
     if scores is None:

@@ -15,6 +15,7 @@ import joblib
 import numpy as np
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from mpu_cli.core.features import Columns
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.errors import BusyError, MpuError, one_line
 from mpu_cli.experiment import cell, results
@@ -38,7 +39,7 @@ RESULTS, SETTINGS, SUMMARY, LOCK = "results.csv", "settings.json", "summary.md",
 
 
 def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
-    """Read files as one set of instances. The labels that occur are renumbered from 0.
+    """Read files as one set of instances. The labels that occur are renumbered from 0, and few features too.
 
     Raises InputError (a file cannot be read, or a line breaks the grammar), MpuError (no instance has a label).
     """
@@ -51,7 +52,7 @@ def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
     occurring, ids = pooled.occurring_labels()
     if not len(ids):
         raise MpuError(f"{', '.join(sources)}: no instance has a label, so there is nothing to learn")
-    return Dataset(occurring, pooled.features)
+    return Dataset(occurring, Columns.occurring(pooled.features).narrowed(pooled.features))
 
 
 def incompleteness(data: Dataset, run: Run) -> float | None:

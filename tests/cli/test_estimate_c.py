@@ -307,3 +307,15 @@ def test_answers_tell_c_where_instances_have_one_label_each(run, one_each, tmp_p
     low, high = report["interval"]
     assert low < 242 / 400 < high  # of 240 records, 160 have two topics
     assert "by_annotations_alone" not in report
+
+
+@pytest.mark.parametrize(
+    "command", [("estimate-c",), ("suggest", "--questions", 5), ("experiment", "--methods", "br", "--missing-rates", 0)]
+)
+def test_cost_is_that_of_the_features_that_occur(run, tmp_path, command):
+    """Indices are near 2^31."""
+    rows = (f"{k % 3 + 1} {(k % 3 + 1) * 500_000_000}:1 2000000000:{k % 7 + 1}" for k in range(60))
+    (tmp_path / "large.svm").write_text("\n".join(rows) + "\n")
+    outputs = {"suggest": ("-o", tmp_path / "out"), "experiment": ("--out", tmp_path / "results", "--folds", 2)}
+    result = run(command[0], tmp_path / "large.svm", *command[1:], *outputs.get(command[0], ()), "-q")
+    assert result.exit_code == 0, result.stderr
