@@ -113,6 +113,7 @@ def test_jobs_are_at_most_the_cores(monkeypatch, given, used):
 
 
 def test_json_has_null_for_nan(capsys):
+    messages.reset()
     print_json({"a": float("nan"), "b": [1, float("nan"), {"c": 0.5}]})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [1, None, {"c": 0.5}], "warnings": []}
 
