@@ -13,7 +13,6 @@ from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core import stacking
 from mpu_cli.core.calibration import Calibration
-from mpu_cli.core.choose_features import choose_features
 from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
@@ -25,7 +24,7 @@ from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample
 from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
 from mpu_cli.core.problem import joined, kin_of
 from mpu_cli.core.sample import Sample, draw_labels, usual_folds
-from mpu_cli.core.selection import Estimates
+from mpu_cli.core.selection import Estimates, choose_features
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels

@@ -9,7 +9,6 @@ import click
 import numpy as np
 
 from mpu_cli.cli.printing import QUESTIONS, WIDE, give, print_groups, print_table, report_file
-from mpu_cli.core.choose_features import choose_features
 from mpu_cli.core.frequency import estimators, questions
 from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate
@@ -19,7 +18,7 @@ from mpu_cli.core.limits import refuse_large_sample
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options, Validation
 from mpu_cli.core.problem import Answers
 from mpu_cli.core.sample import DrawnLabels, Instances, Sample, draw_labels, draw_questions, usual_folds
-from mpu_cli.core.selection import Estimates
+from mpu_cli.core.selection import Estimates, choose_features
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines

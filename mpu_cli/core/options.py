@@ -24,7 +24,7 @@ from mpu_cli.runtime.options import (
 if TYPE_CHECKING:
     import numpy as np
 
-# What instances are learned by (`core.choose_features`): their own features, perhaps scaled (`core.features`), or
+# What instances are learned by (`core.selection`): their own features, perhaps scaled (`core.features`), or
 # features of an RBF kernel.
 LINEAR, STANDARDISED, LARGEST, RBF = FEATURES = ("linear", "standardised", "largest", "rbf")
 # By what thresholds are chosen (`core.thresholds`): one for all labels, or, by the last two, one for each.
