@@ -20,7 +20,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
-from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample
+from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
 from mpu_cli.core.problem import joined, kin_of
 from mpu_cli.core.sample import Sample, draw_labels, usual_folds
@@ -152,6 +152,7 @@ def estimate_c(
     features = chosen["features"] if P is None else LINEAR
     options = Options(folds=chosen["folds"], sample=chosen["sample"], features=features)
     instances = choose_features(annotations.problem(matrix), options, run).instances
+    refuse_too_large(instances.width, q, levels=1)
     drawn = Sample(instances, options.sample, options.folds or usual_folds(len(instances), q), run, labels)
     probabilities = drawn.naive_probabilities() if P is None else drawn.part_of(P)
     how = estimators.REPLICATES, run.seed, drawn.verified, drawn.fold_of_instances

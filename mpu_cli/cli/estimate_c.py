@@ -14,7 +14,7 @@ from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
-from mpu_cli.core.limits import refuse_large_sample
+from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options, Validation
 from mpu_cli.core.problem import Answers
 from mpu_cli.core.sample import DrawnLabels, Instances, Sample, draw_labels, draw_questions, usual_folds
@@ -220,6 +220,7 @@ class _Drawn:
         features = options.features if data.scores is None else LINEAR
         chosen = Options(folds=options.folds, sample=options.sample, features=features)
         population = choose_features(data.problem, chosen, run).instances
+        refuse_too_large(population.width, q, levels=1)
         folds = options.folds or usual_folds(len(data), q)
         return cls(data, population, Sample(population, options.sample, folds, run, each), pool)
 

@@ -50,9 +50,8 @@ class Instances:
 
     @classmethod
     def of(cls, problem: Problem) -> "Instances":
-        """Return the instances of a problem, with the features that occur; TooLargeError where their weights are."""
+        """Return the instances of a problem."""
         narrow, occurring = problem.narrowed()
-        refuse_too_large(narrow.features.shape[1], problem.labels.shape[1], levels=1)
         features = Features.of(narrow.features)
         equal = kin_of(problem.features) if problem.kin is None else problem.kin
         kin = joined(equal, problem.same_fold)
@@ -379,9 +378,9 @@ def draw_questions(
     q = problem.labels.shape[1]
     labels = draw_labels(count_annotations(problem.labels), run.seed)
     refuse_large_sample(min(len(problem), validation.sample), q if labels is None else len(labels.columns))
-    sample = Sample(
-        Instances.of(problem), validation.sample, validation.folds or usual_folds(len(problem), q), run, labels
-    )
+    instances, folds = Instances.of(problem), validation.folds or usual_folds(len(problem), q)
+    refuse_too_large(instances.width, q, levels=1)
+    sample = Sample(instances, validation.sample, folds, run, labels)
     if not tells(sample.labels, sample.verified):
         raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
     if scores is None:
