@@ -4,7 +4,7 @@ import hashlib
 import logging
 import re
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -395,7 +395,9 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
 
     vectorizer = Vectorizer(**written(options))
     try:
-        vectorizer.fit(texts(), names=names())
+        names_of_labels = names()
+        vectorizer.fit(texts(), names=names_of_labels)
+        deque(names_of_labels, maxlen=0)  # hashed features need no names, but tags their numbers
     except DataError as error:
         if reader.good:
             raise InputError(reader.name, None, str(error)) from error
@@ -501,7 +503,7 @@ def _cautions(
     if forgotten := vectorization.vectorizer.forgotten_:
         yield (
             f"there were too many different n-grams to count them all: {forgotten:,} rare ones were "
-            "forgotten on the way; --ngrams 1-1 counts fewer"
+            "forgotten on the way; --ngrams 1-1 or --hashing counts all"
         )
 
 
@@ -528,6 +530,8 @@ def command(
         raise click.UsageError(
             "-o needs a file: the vectoriser, names and ids are written beside it. (With --like, - is possible.)"
         )
+    if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
+        raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
     beside = None if directory_of(output) is None else str(directory_of(output))
     inputs = {"TEXTS": source.file, "--labels": labels, "--like": like}
     refuse_overlaps(inputs, {"--output": output, "its directory": beside}, ("its directory",))

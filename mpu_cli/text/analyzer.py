@@ -66,6 +66,11 @@ class TextOptions:
     max_features: int | None = option(
         Whole(1), None, "Keep at most this many features that occur in no name of a label: those in most texts."
     )
+    hashing: int | None = option(
+        Whole(8, 30),
+        None,
+        "Number features by a hash of this many bits, and keep no vocabulary. Takes no --min-df and --max-features.",
+    )
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -1,14 +1,19 @@
 """Document frequencies of terms: the first of two passes over texts that need not fit in memory."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from mpu_cli.text.analyzer import Analyzer
+import numpy as np
+from scipy.sparse import csr_array, vstack
+from sklearn.feature_extraction import FeatureHasher
+
+from mpu_cli.text.analyzer import Analyzer, batches
 
 # Terms that are counted at a time, of about 130 bytes each, and their characters.
 MOST_TERMS, MOST_CHARACTERS = 6_000_000, 1 << 29
 _PIECE = 1 << 16  # terms of long texts
+_LEAST_MERGED = 1 << 20
 
 
 class TermCounts:
@@ -72,3 +77,73 @@ class TermCounts:
         if max_features is not None and len(frequent) > max_features:
             frequent = sorted(frequent, key=lambda term: (-self.of[term], term))[:max_features]
         return sorted([*frequent, *kept])
+
+
+class Hashes:
+    """Terms numbered by hashes with a number of bits; the hashes are the columns of matrices."""
+
+    def __init__(self, analyzer: Analyzer, bits: int) -> None:
+        self._analyzer = analyzer
+        self._hasher = FeatureHasher(2**bits, input_type="string", alternate_sign=False, dtype=np.float32)
+        self.width = 2**bits
+
+    def transform(self, texts: Iterable[str]) -> csr_array:
+        """Count the terms of texts: float32, shape (n, D)."""
+        parts = [self._counted(batch) for batch in batches(texts)] or [self._counted([])]
+        return csr_array(vstack(parts)) if len(parts) > 1 else parts[0]
+
+    def _counted(self, texts: list[str]) -> csr_array:
+        total = csr_array((len(texts), self.width), dtype=np.float32)
+        for rows, pieces in self._pieces(texts):
+            part = self._hasher.transform(pieces)
+            total += csr_array((part.data, (np.repeat(rows, np.diff(part.indptr)), part.indices)), shape=total.shape)
+        return total
+
+    def _pieces(self, texts: list[str]) -> Iterator[tuple[list[int], list[list[str]]]]:
+        """Yield pieces of texts, a few megabytes of terms at a time, and the row of each piece."""
+        rows: list[int] = []
+        pieces: list[list[str]] = []
+        room = _PIECE
+        for row, text in enumerate(texts):
+            terms = iter(self._analyzer(text))
+            while piece := list(islice(terms, room)):
+                rows.append(row)
+                pieces.append(piece)
+                room -= len(piece)
+                if not room:
+                    yield rows, pieces
+                    rows, pieces, room = [], [], _PIECE
+        if pieces:
+            yield rows, pieces
+
+
+class HashCounts:
+    """Document frequencies of the hashes of terms, in memory that grows with the number of different ones."""
+
+    def __init__(self, hashes: Hashes) -> None:
+        self._hashes = hashes
+        self.texts = 0
+        self._counts = csr_array((1, hashes.width), dtype=np.int64)
+        self._new: list[np.ndarray] = []
+        self._entries = 0
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Count the terms of more texts."""
+        for batch in batches(texts):
+            counts = self._hashes.transform(batch)
+            self.texts += len(batch)
+            self._new.append(counts.indices)
+            self._entries += counts.nnz
+            if self._entries > max(_LEAST_MERGED, self._counts.nnz):  # so that merging takes linear time in all
+                self._merge()
+
+    def _merge(self) -> None:
+        columns, counts = np.unique(np.concatenate(self._new), return_counts=True)
+        self._counts += csr_array((counts, columns, [0, len(columns)]), shape=self._counts.shape)
+        self._new, self._entries = [], 0
+
+    def of(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns that occur, ascending, and in how many texts each does."""
+        if self._new:
+            self._merge()
+        return self._counts.indices.astype(np.int32), self._counts.data

@@ -2,7 +2,7 @@
 
 It holds
 - ``manifest.json``, ``features`` and ``idf.npy``: the vectoriser (`stored`), and where the records are; line j of
-  ``features`` names feature j;
+  ``features`` names feature j; where features are hashed, there is ``hashes.npy`` in its place;
 - ``labels``: line k has the names of label k, separated by tabs, or is empty where k is no label;
 - ``broader``: lines of the numbers of a label and of a broader one, where a thesaurus tells them;
 - ``deprecated``: the numbers of labels that records have, and the thesaurus no longer wants;
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from mpu_cli.text.vectorizer import Vectorizer
 
 LABEL_FEATURES = "label-features.svm"
-_OURS = {stored.MANIFEST, stored.FEATURES, stored.IDF, LABEL_FEATURES}
+_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABEL_FEATURES}
 _OURS |= {LABELS, BROADER, DEPRECATED, IDS, GROUPS}
 
 

@@ -1,7 +1,7 @@
-"""A vectoriser on disk: a manifest, the names of the features, and inverse document frequencies.
+"""A vectoriser on disk: a manifest, the names of the features or their hashes, and inverse document frequencies.
 
 It is a directory beside a data file (`save`), or a file of a model (`packed`): a line of JSON, inverse document
-frequencies, and names.
+frequencies, and names or hashes.
 Nothing is unpickled. Checksums detect damage, and no array is larger than its file.
 """
 
@@ -28,7 +28,7 @@ from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 from mpu_cli.version import __version__
 
 FORMAT, FORMAT_VERSION = "mpu text", 1
-MANIFEST, FEATURES, IDF = "manifest.json", "features", "idf.npy"
+MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
 _FIELDS = ("text", "tags", "id", "separator", "language", "are_tags")
 _PLACE = ("file", "form", "skip_bad", "sha256")
@@ -77,20 +77,33 @@ class Stored:
     """The stored state of a vectoriser."""
 
     options: TextOptions
-    features: list[str]
-    idf: np.ndarray  # float64, shape (D,)
+    features: list[str] | None  # None where features are hashed
+    # float64, shape (D,), or (m + 1,) where features are hashed: the last one is that of hashes that do not occur
+    idf: np.ndarray
     fields: Fields = DEFAULT_FIELDS  # fields of the records
     content: Content | None = None  # None if it belongs to no data file
+    hashes: np.ndarray | None = None  # int32, shape (m,): where features are hashed, those that occur, ascending
     records: Records | None = None  # what the data file was made of
+
+    @property
+    def width(self) -> int:
+        """The number of features D."""
+        return len(self.idf) if self.options.hashing is None else 2**self.options.hashing
 
 
 def save(path: Path, stored: Stored) -> None:
     """Write the files of a vectoriser into a directory, which is created if missing."""
     path.mkdir(exist_ok=True)
     np.save(path / IDF, stored.idf, allow_pickle=False)
-    with (path / FEATURES).open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{feature}\n" for feature in stored.features)
-    manifest = described(stored) | {"checksums": {name: checksum(path / name) for name in (IDF, FEATURES)}}
+    names = [IDF]
+    if stored.features is not None:
+        with (path / FEATURES).open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{feature}\n" for feature in stored.features)
+        names.append(FEATURES)
+    if stored.hashes is not None:
+        np.save(path / HASHES, stored.hashes, allow_pickle=False)
+        names.append(HASHES)
+    manifest = described(stored) | {"checksums": {name: checksum(path / name) for name in names}}
     (path / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
@@ -100,9 +113,12 @@ def load(path: Path) -> Stored:
         raise InputError(str(path), None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
     try:
         manifest = read_manifest(path)
-        for name in (IDF, FEATURES):
+        n_hashes = number_of_hashes(manifest)
+        for name in (IDF, FEATURES if n_hashes is None else HASHES):
             expect(checksum(path / name) == manifest["checksums"][name], f"the checksum of {name} is another")
-        idf = _read_array(path / IDF, manifest["features"], np.float64)
+        idf = _read_array(path / IDF, manifest["features"] if n_hashes is None else n_hashes + 1, np.float64)
+        if n_hashes is not None:
+            return made(manifest, idf, None, _read_array(path / HASHES, n_hashes, np.int32))
         with open_regular(path / FEATURES) as file:
             return made(manifest, idf, file.readall())
     except OSError as error:
@@ -127,7 +143,8 @@ def described(stored: Stored) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "mpu_version": __version__,
         "options": written(stored.options),
-        "features": len(stored.features),
+        "features": stored.width,
+        **({} if stored.hashes is None else {"hashes": len(stored.hashes)}),
         "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
         "content": None if stored.content is None else asdict(stored.content),
         **({} if (of := stored.records) is None else {"records": {name: getattr(of, name) for name in _PLACE}}),
@@ -151,15 +168,35 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
     return values
 
 
-def made(values: Mapping[str, Any], idf: np.ndarray, features: bytes) -> Stored:
+def number_of_hashes(values: Mapping[str, Any]) -> int | None:
+    """Return how many hashes are kept; None where features have names.
+
+    Raises KeyError, ValueError (it is damaged).
+    """
+    if values["options"]["hashing"] is None:
+        return None
+    count = values["hashes"]
+    expect(type(count) is int and 0 <= count <= values["features"], f"{count!r} is no number of hashes")
+    return count
+
+
+def made(
+    values: Mapping[str, Any], idf: np.ndarray, features: bytes | None, hashes: np.ndarray | None = None
+) -> Stored:
     """Return a vectoriser from its manifest and its long arrays.
 
     Raises DataError, KeyError, TypeError, ValueError (it is damaged).
     """
     options, count = checked(values["options"]), values["features"]
-    expect(len(idf) == count, f"{IDF} has another number of them")
+    expect(options.hashing is None or count == 2**options.hashing, "features are not as many as hashes")
+    expect(len(idf) == (count if hashes is None else len(hashes) + 1), f"{IDF} has another number of them")
     expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has numbers that no number of texts gives")
-    return Stored(options, _features(features, count), idf, _fields(values["fields"]), content_of(values))
+    names = None if features is None else _features(features, count)
+    expect((names is None) == (hashes is not None) == (options.hashing is not None), "features have no names")
+    if hashes is not None:
+        ascending = np.all(np.diff(hashes, prepend=np.int32(-1)) > 0) and np.all(hashes < count)
+        expect(bool(ascending), f"{HASHES} has no ascending hashes")
+    return Stored(options, names, idf, _fields(values["fields"]), content_of(values), hashes)
 
 
 def content_of(values: Mapping[str, Any]) -> Content | None:
@@ -197,9 +234,12 @@ def written(options: TextOptions) -> dict[str, Any]:
 def checked(values: Mapping[str, Any]) -> TextOptions:
     """Return options from the values of a manifest, or of a caller in Python.
 
-    Raises DataError (a value has a wrong type or is out of range).
+    Raises DataError (a value has a wrong type or is out of range, or values contradict each other).
     """
-    return TextOptions(**{name: option.check(values[name]) for name, option in options_of(TextOptions).items()})
+    options = TextOptions(**{name: option.check(values[name]) for name, option in options_of(TextOptions).items()})
+    if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
+        raise DataError("min_df and max_features choose from a vocabulary; hashing keeps none")
+    return options
 
 
 def _fields(values: Mapping[str, Any]) -> Fields:
@@ -225,14 +265,15 @@ def _read_array(path: Path, count: int, dtype: type) -> np.ndarray:
         return read_npy(file, path.name, dtype, (count,))
 
 
-_IDF = np.dtype("<f8")
+_IDF, _HASHES = np.dtype("<f8"), np.dtype("<i4")
 
 
 def packed(kept: Stored) -> bytes:
     """Return a vectoriser as bytes, without the data file that it belongs to."""
     header = json.dumps(described(replace(kept, content=None)))
-    names = "".join(f"{feature}\n" for feature in kept.features).encode()
-    return b"".join([header.encode(), b"\n", kept.idf.astype(_IDF).tobytes(), names])
+    names = "".join(f"{feature}\n" for feature in kept.features or ()).encode()
+    hashes = b"" if kept.hashes is None else kept.hashes.astype(_HASHES).tobytes()
+    return b"".join([header.encode(), b"\n", kept.idf.astype(_IDF).tobytes(), names, hashes])
 
 
 def is_same(one: bytes | None, other: bytes | None) -> bool:
@@ -247,7 +288,11 @@ def unpacked(data: bytes, source: str) -> Stored:
     try:
         header, _, rest = data.partition(b"\n")
         values = parse(header, source)
-        size = values["features"] * _IDF.itemsize
-        return made(values, np.frombuffer(rest[:size], _IDF).astype(np.float64), rest[size:])
+        n_hashes = number_of_hashes(values)
+        size = (values["features"] if n_hashes is None else n_hashes + 1) * _IDF.itemsize
+        idf = np.frombuffer(rest[:size], _IDF).astype(np.float64)
+        if n_hashes is not None:
+            return made(values, idf, None, np.frombuffer(rest[size:], _HASHES).astype(np.int32))
+        return made(values, idf, rest[size:])
     except (DataError, KeyError, TypeError, ValueError) as error:
         raise InputError(source, None, f"the vectoriser is damaged ({error}); copy or train the model again") from error

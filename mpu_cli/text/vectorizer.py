@@ -1,6 +1,6 @@
 """The vectoriser: scikit-learn's counting, fitted in one pass over texts that need not fit in memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +11,13 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
+from mpu_cli.core.features import Columns
 from mpu_cli.errors import DataError
 from mpu_cli.names.name_files import is_uri
 from mpu_cli.runtime.options import AUTO
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import MOST_TEXTS, NGRAMS, NO_STEMS, TextOptions, analyzer_of, batches, chosen_lead, lead_of
-from mpu_cli.text.counting import TermCounts
+from mpu_cli.text.counting import HashCounts, Hashes, TermCounts
 from mpu_cli.text.languages import TextIn, guess_language, language_of, languages_of, of_collection
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields
 from mpu_cli.text.stored import Content, Stored
@@ -49,16 +50,20 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         Smallest number of texts with a feature that is in no name of a label.
     max_features : int, optional
         Largest number of such features.
+    hashing : int, optional
+        Number features by a hash of this many bits, without a vocabulary.
 
     Attributes
     ----------
     options_ : TextOptions
         The parameters, with the choice made for ``"auto"``.
-    features_ : list of str
-        Name of each column.
-    idf_ : ndarray of float64, shape (D,)
+    features_ : list of str or None
+        Name of each column; None where features are hashed.
+    hashes_ : ndarray of int32, shape (m,), or None
+        Where features are hashed, the columns that occur, ascending.
+    idf_ : ndarray of float64, shape (D,), or (m + 1,) where features are hashed
         Inverse document frequency ``log((1 + n) / (1 + df)) + 1`` of each column, in n texts; ones if the
-        weighting has none.
+        weighting has none. Of hashed features: of the columns that occur, then of all others.
     forgotten_ : int
         Number of rare terms that were dropped while counting, to bound memory.
 
@@ -80,6 +85,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         lead: int | str = AUTO,
         min_df: int | str = AUTO,
         max_features: int | None = None,
+        hashing: int | None = None,
     ) -> None:
         self.analyzer = analyzer
         self.ngrams = ngrams
@@ -88,6 +94,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         self.lead = lead
         self.min_df = min_df
         self.max_features = max_features
+        self.hashing = hashing
 
     def fit(self, X: Iterable[str], y: object = None, *, names: Iterable[str] = ()) -> "Vectorizer":
         """Choose the features. The texts are read one by one, so they may come from a generator.
@@ -115,6 +122,15 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             several = of_collection(languages_of(X if isinstance(X, Sequence) else first))
             chosen = ",".join(several) if len(several) > 1 else guess_language(first)
             options = replace(options, stem=chosen or NO_STEMS)
+        if options.hashing is None:
+            self._fit_vocabulary(options, first, texts, names)
+        else:
+            self._fit_hashes(options, first, texts)
+        return self
+
+    def _fit_vocabulary(
+        self, options: TextOptions, first: list[str], texts: Iterator[str], names: Iterable[str]
+    ) -> None:
         analyzer = analyzer_of(options)
         counts = TermCounts(analyzer)
         counts.add(first)
@@ -127,25 +143,37 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         self.forgotten_ = counts.forgotten
         frequencies = np.array([counts.of[term] for term in features])
         self._set(Stored(replace(options, min_df=min_df), features, _idf(options, frequencies, counts.texts)))
-        return self
+
+    def _fit_hashes(self, options: TextOptions, first: list[str], texts: Iterator[str]) -> None:
+        counts = HashCounts(_hashes(options))
+        counts.add(first)
+        counts.add(texts)
+        self.forgotten_ = 0
+        columns, frequencies = counts.of()
+        self._set(Stored(options, None, _idf(options, np.append(frequencies, 0), counts.texts), hashes=columns))
 
     def _set(self, kept: Stored) -> None:
         self.options_ = kept.options
         self.features_ = kept.features
+        self.hashes_ = kept.hashes
         self.idf_ = kept.idf
-        analyzer = analyzer_of(kept.options)
-        self._counter = CountVectorizer(analyzer=analyzer, vocabulary=kept.features, dtype=np.float32)
+        if kept.hashes is None:
+            self._counter: CountVectorizer | Hashes = CountVectorizer(
+                analyzer=analyzer_of(kept.options), vocabulary=kept.features, dtype=np.float32
+            )
+        else:
+            self._counter = _hashes(kept.options)
+            self._occurring = Columns(kept.hashes, self._counter.width)
 
     @property
     def width(self) -> int:
         """The number D of columns."""
-        check_is_fitted(self, "idf_")
-        return len(self.features_)
+        return self.stored().width
 
     def stored(self, fields: Fields = DEFAULT_FIELDS, content: Content | None = None) -> Stored:
         """Return the state of a fitted vectoriser, for storing."""
         check_is_fitted(self, "idf_")
-        return Stored(self.options_, self.features_, self.idf_, fields, content)
+        return Stored(self.options_, self.features_, self.idf_, fields, content, self.hashes_)
 
     def transform(self, X: Iterable[str]) -> csr_array:
         """Return the vectors of texts: float32, shape (n, D), rows of unit length, or empty for texts without features.
@@ -174,7 +202,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
                 counts.data += 1
             case "binary":
                 counts.data[:] = 1
-        counts.data *= self.idf_[counts.indices].astype(np.float32)
+        places = counts.indices
+        if self.hashes_ is not None:
+            columns, occurs = self._occurring.look_up(places)
+            places = np.where(occurs, columns, -1)
+        counts.data *= self.idf_[places].astype(np.float32)
         return _unit_rows(counts)
 
     def transform_names(self, names: Sequence[Sequence[str]]) -> csr_array:
@@ -191,13 +223,23 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         vectors = self._weighed([name for of_label in words for name in of_label])
         ends = np.cumsum([0, *map(len, words)])
         ones = np.ones(vectors.shape[0], np.float32)
-        sums = csr_array((ones, np.arange(len(ones)), ends), shape=(len(names), len(ones))) @ vectors
+        occurring = Columns.occurring(vectors)  # SciPy's product takes memory for every column
+        sums = csr_array((ones, np.arange(len(ones)), ends), shape=(len(names), len(ones))) @ occurring.of(vectors)
+        sums = csr_array((sums.data, occurring.indices[sums.indices], sums.indptr), shape=(len(names), self.width))
         sums.sort_indices()
         return _unit_rows(sums)
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
-        """Return the names of the columns."""
+        """Return the names of the columns.
+
+        Raises
+        ------
+        DataError
+            Features are hashed, so they have no names.
+        """
         check_is_fitted(self, "idf_")
+        if self.features_ is None:
+            raise DataError("features that are hashed have no names")
         return np.array(self.features_, object)
 
     def save(self, path: str | Path) -> None:
@@ -243,6 +285,11 @@ def _texts(X: Iterable[str]) -> Iterable[str]:
 
 def _unit_rows(matrix: csr_array) -> csr_array:
     return csr_array(normalize(matrix, copy=False)) if matrix.shape[0] else matrix
+
+
+def _hashes(options: TextOptions) -> Hashes:
+    assert options.hashing is not None
+    return Hashes(analyzer_of(options), options.hashing)
 
 
 def _idf(options: TextOptions, frequencies: np.ndarray, texts: int) -> np.ndarray:

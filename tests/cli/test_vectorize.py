@@ -137,6 +137,8 @@ WRONG = {
     "n-grams that are none": ("-o", "a.svm", "--ngrams", "2"),
     "n-grams that are long": ("-o", "a.svm", "--ngrams", "1-1000"),
     "an unknown language": ("-o", "a.svm", "--stem", "klingon"),
+    "few bits": ("-o", "a.svm", "--hashing", "2"),
+    "hashing and a vocabulary": ("-o", "a.svm", "--hashing", "12", "--min-df", "2"),
     "names of labels twice": ("-o", "a.svm", "--like", "x.svm", "--labels", "names"),
     "other features": ("-o", "a.svm", "--like", "x.svm", "--ngrams", "1-2"),
 }

@@ -341,6 +341,21 @@ def test_a_byte_order_mark_is_part_of_a_name_and_of_an_id(tmp_path, mark):
     assert (tmp_path / "b.text" / "labels").read_bytes() == (tmp_path / "a.text" / "labels").read_bytes()
 
 
+def test_hashed_features_of_texts_without_tags(tmp_path):
+    write(tmp_path / "a.jsonl", [{"text": "radio"}, {"text": "theory"}])
+    vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "a.svm", options=TextOptions(hashing=10))
+    vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "b.svm", like=tmp_path / "a.svm")
+    assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
+
+
+def test_hashed_features_have_no_names(source, tmp_path):
+    vectorize(Source(source), tmp_path / "a.svm", options=TextOptions(hashing=10))
+    assert not (tmp_path / "a.text" / "features").exists()
+    assert read(tmp_path / "a.text" / "label-features.svm").features.nnz == 3
+    vectorize(Source(source), tmp_path / "b.svm", like=tmp_path / "a.svm")
+    assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
+
+
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 
 
@@ -390,3 +405,11 @@ def test_two_at_once_of_the_same_output_do_not_disturb_each_other(source, tmp_pa
     assert {path.name for path in tmp_path.iterdir()} == {"news.jsonl", "a.svm", "a.text"}
     vectorize(Source(source), tmp_path / "b.svm", like=tmp_path / "a.svm")
     assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
+
+
+def test_hashing_numbers_labels_by_their_frequency_too(tmp_path):
+    source = tmp_path / "a.jsonl"
+    tags = [["rare"], ["often", "b"], ["often", "a"], ["often"]]
+    source.write_text("".join(json.dumps({"text": "a word", "tags": each}) + "\n" for each in tags))
+    vectorize(Source(source), tmp_path / "a.svm", options=TextOptions(hashing=10))
+    assert (tmp_path / "a.text" / "labels").read_text().split() == ["often", "a", "b", "rare"]

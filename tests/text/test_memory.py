@@ -1,5 +1,6 @@
 """Memory is bounded by what occurs: by different terms, and by what is put together, not by what could be."""
 
+import json
 import resource
 import tracemalloc
 from collections import Counter
@@ -8,17 +9,21 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
+from mpu_cli.runtime.files import checksum
 from mpu_cli.text import analyzer as batches_module
-from mpu_cli.text import counting
+from mpu_cli.text import counting, stored
 from mpu_cli.text.analyzer import TextOptions, analyzer_of, batches
 from mpu_cli.text.counting import TermCounts
 from mpu_cli.text.records import Record
+from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
+from tests.golden import refused
 
 
 def peak(work: Callable[[], object]) -> int:
@@ -59,10 +64,11 @@ def test_a_record_is_as_long_as_all_of_it():
     assert Record(1, "", (), None, False).size() == 0
 
 
-def test_fitting_holds_few_long_texts():
+@pytest.mark.parametrize("options", [{}, {"hashing": 10}])
+def test_fitting_holds_few_long_texts(options):
     """A thousand of them took 3.3 GB."""
     texts = ("a law " + "x" * (1 << 19) for _ in range(64))  # 32 MiB; 8 of them are a batch
-    assert peak(lambda: Vectorizer(stem="none", ngrams=(1, 1)).fit(texts)) < 16 << 20
+    assert peak(lambda: Vectorizer(stem="none", ngrams=(1, 1), **options).fit(texts)) < 16 << 20
 
 
 def test_long_words_are_not_stemmed_nor_kept():
@@ -81,7 +87,9 @@ def test_long_words_are_not_stemmed_nor_kept():
     ("options", "text"),
     [
         ({"analyzer": "char"}, "abcd" * 8000),
+        ({"analyzer": "char", "ngrams": (1, 10), "hashing": 16}, "abcd" * 4000),
         ({"ngrams": (1, 10), "stem": "none"}, "ab cd ef " * 3000),
+        ({"ngrams": (1, 10), "stem": "none", "hashing": 16}, "ab cd ef " * 3000),
     ],
 )
 def test_ngrams_of_a_long_text_are_taken_one_by_one(monkeypatch, options, text):
@@ -108,7 +116,12 @@ def test_a_term_counts_once_in_each_text_however_long(texts, piece):
         patch.setattr(counting, "_PIECE", piece)
         counts = TermCounts(str.split)
         counts.add(texts)
+        hashed = Vectorizer(hashing=10, stem="none", ngrams=(1, 1)).fit(["a text", *texts])
+        found = hashed.transform(texts)
     assert counts.of == Counter(term for text in texts for term in set(text.split()))
+    expected = Vectorizer(hashing=10, stem="none", ngrams=(1, 1)).fit(["a text", *texts])
+    np.testing.assert_array_equal(hashed.idf_, expected.idf_)
+    np.testing.assert_array_equal(found.toarray(), expected.transform(texts).toarray())
 
 
 def test_long_terms_are_forgotten_sooner():
@@ -117,3 +130,35 @@ def test_long_terms_are_forgotten_sooner():
     assert counts.of["often"] == 100
     assert sum(map(len, counts.of)) <= 10_000
     assert counts.forgotten > 80
+
+
+@pytest.mark.parametrize("bits", [24, 30])
+def test_hashes_take_no_room_where_they_do_not_occur(tmp_path, bits):
+    """2^28 of them took 4.3 GB for one record, and 2 GB on disk."""
+
+    def work() -> None:
+        vectorizer = Vectorizer(hashing=bits, stem="none").fit(["digital television", "digital radio"])
+        assert vectorizer.transform(["digital waves"]).shape == (1, 2**bits)
+        assert vectorizer.transform([]).shape == (0, 2**bits)
+        assert vectorizer.transform_names([("digital", "radio"), ()]).shape == (2, 2**bits)
+        vectorizer.save(tmp_path / "kept")
+        again = Vectorizer.of(unpacked(packed(stored.load(tmp_path / "kept")), "model"))
+        assert (again.transform(["digital waves"]) != vectorizer.transform(["digital waves"])).nnz == 0
+
+    with room(1 << 30):
+        assert peak(work) < 200 << 20
+    assert sum(file.stat().st_size for file in (tmp_path / "kept").iterdir()) < 10_000
+
+
+@pytest.mark.parametrize(
+    "hashes", [[1, 1, 2], [2, 1, 3], [-1, 1, 2], [1, 2, 256], [1, 2], np.array([1, 2, 3], np.int64)]
+)
+def test_hashes_that_cannot_be(tmp_path, hashes):
+    kept = tmp_path / "kept"
+    Vectorizer(hashing=8, stem="none", ngrams=(1, 1)).fit(["aa bb cc"]).save(kept)
+    np.save(kept / "hashes.npy", np.array(hashes, getattr(hashes, "dtype", np.int32)))
+    manifest = json.loads((kept / "manifest.json").read_text())
+    manifest["checksums"]["hashes.npy"] = checksum(kept / "hashes.npy")
+    (kept / "manifest.json").write_text(json.dumps(manifest))
+    with refused(Exception):
+        Vectorizer.load(kept)

@@ -14,7 +14,7 @@ from tests.golden import refused
 TEXTS = ["digital television and radio", "radio waves"]
 
 
-@pytest.fixture(params=[{}, {"analyzer": "char"}])
+@pytest.fixture(params=[{}, {"hashing": 10}, {"analyzer": "char"}])
 def vectorizer(request):
     return Vectorizer(**request.param).fit(TEXTS)
 

@@ -18,6 +18,7 @@ TEXTS = ["digital television and radio", "the theory of digital numbers", "radio
 KINDS = {
     "words": {},
     "characters": {"analyzer": "char"},
+    "hashes": {"hashing": 12},
     "others": {"stem": "german", "weighting": "log-tfidf", "min_df": 1, "max_features": 3, "ngrams": (2, 3)},
 }
 

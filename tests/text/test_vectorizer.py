@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import normalize
@@ -46,9 +46,9 @@ def test_equals_scikit_learn_on_everything_at_once(texts, analyzer, weighting):
     np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-5, atol=1e-7)
 
 
-@given(TEXTS, st.sampled_from(["word", "char"]), st.integers(1, 4))
-def test_the_first_words_count_half_as_much_as_the_text(texts, analyzer, lead):
-    options = {"analyzer": analyzer, "weighting": "tf", "stem": "none"}
+@given(TEXTS, st.sampled_from(["word", "char"]), st.integers(1, 4), st.sampled_from([None, 24]))
+def test_the_first_words_count_half_as_much_as_the_text(texts, analyzer, lead, hashing):
+    options = {"analyzer": analyzer, "weighting": "tf", "stem": "none", "hashing": hashing}
     found = Vectorizer(**options, lead=lead).fit(texts).transform(texts)
     counter = CountVectorizer(
         analyzer="word" if analyzer == "word" else "char_wb", ngram_range=(1, 2) if analyzer == "word" else (3, 5)
@@ -98,11 +98,12 @@ def test_a_title_ends_with_a_line_or_a_dash_and_is_short(lead, text, title):
         ([f"Title - {BODY}"] * 9 + [BODY], "dash"),
         ([f"Title - {BODY}"] * 8 + [BODY] * 2, 10),
         ([f"Title - {BODY}"] * 5 + ["Title - too short"] * 5, 0),
+        ([], 0),
     ],
 )
 def test_how_titles_end_is_read_from_the_texts(texts, lead):
-    assert Vectorizer().fit(texts).options_.lead == lead
-    assert Vectorizer().fit(iter(texts)).options_.lead == lead
+    assert Vectorizer(hashing=8).fit(texts).options_.lead == lead
+    assert Vectorizer(hashing=8).fit(iter(texts)).options_.lead == lead
 
 
 def test_a_title_has_the_stems_of_its_text():
@@ -118,6 +119,18 @@ def test_a_name_has_no_lead():
     with_lead, plain = (Vectorizer(lead=lead, stem="none").fit(texts) for lead in ("dash", 0))
     names = [vectorizer.transform_names([(name,)]).toarray() for vectorizer in (with_lead, plain)]
     np.testing.assert_array_equal(*names)
+
+
+@pytest.mark.parametrize("n", [1, 999, 1000, 1001, 2500])
+def test_hashes_equal_scikit_learn_on_everything_at_once(n):
+    rng = np.random.default_rng(n)
+    texts = [" ".join(rng.choice(WORDS, 5)) for _ in range(n)]
+    hasher = HashingVectorizer(ngram_range=(1, 2), n_features=2**10, alternate_sign=False, norm=None)
+    expected = TfidfTransformer().fit_transform(hasher.transform(texts))
+    vectorizer = Vectorizer(hashing=10, stem="none", lead=0).fit(iter(texts))
+    np.testing.assert_allclose(vectorizer.transform(texts).toarray(), expected.toarray(), rtol=1e-5)
+    with refused(DataError):
+        vectorizer.get_feature_names_out()
 
 
 def test_it_is_a_scikit_learn_transformer():
@@ -210,11 +223,17 @@ def test_names_become_vectors_of_unit_length():
         ("min_df", 0),
         ("min_df", True),
         ("max_features", 0),
+        ("hashing", 31),
     ],
 )
 def test_a_parameter_out_of_its_range_is_an_error(parameter, value):
     with refused(DataError):
         Vectorizer(**{parameter: value}).fit(["a text"])
+
+
+def test_hashing_takes_no_choice_of_a_vocabulary():
+    with refused(DataError):
+        Vectorizer(hashing=10, min_df=2).fit(["a text"])
 
 
 def test_nothing_left_is_an_error():
@@ -256,8 +275,9 @@ def test_options_are_documented_as_parameters():
     assert set(TextOptions.__dataclass_fields__) == set(Vectorizer().get_params())
 
 
-def test_no_texts_are_no_vectors():
-    fitted = Vectorizer().fit(["digital radio"])
+@pytest.mark.parametrize("options", [{}, {"hashing": 10}])
+def test_no_texts_are_no_vectors(options):
+    fitted = Vectorizer(**options).fit(["digital radio"])
     assert fitted.transform([]).shape == (0, fitted.width)
 
 

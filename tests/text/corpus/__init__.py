@@ -26,7 +26,7 @@ from mpu_cli.text.vectorizer import Vectorizer
 from tests.bundle.corpus import Choices
 
 _LIMITS = 8, 40, 1 << 23
-_OPTIONS = TextOptions(stem="none"), TextOptions(analyzer="char", stem="none")
+_OPTIONS = TextOptions(stem="none"), TextOptions(analyzer="char", stem="none"), TextOptions(hashing=8, stem="none")
 _RECORDS = (
     '{"id": "\ufeffa", "text": "digital radio", "tags": ["Radio", "Media"]}\n'
     '{"id": "b", "text": "radio waves", "tags": ["\ufeff"]}\n'
@@ -45,7 +45,7 @@ def replay_records(data: bytes, folder: Path) -> None:
     """
     kind, content = data[0] if data else 0, data[1:]
     form, limit = FORMATS[kind % 3], _LIMITS[kind // 3 % 3]
-    options = _OPTIONS[kind // 9 % len(_OPTIONS)]
+    options = _OPTIONS[kind // 9 % 3]
     good, line = [], 0
     try:
         for _, record in RecordReader(io.BytesIO(content), "texts", form, Fields(), limit):
