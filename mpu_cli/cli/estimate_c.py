@@ -23,7 +23,7 @@ from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData
-from mpu_cli.names import LabelNames
+from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible
 from mpu_cli.review import decisions
 from mpu_cli.review.tables import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
@@ -320,6 +320,7 @@ def ask(
     *,
     validation: Validation,
     by_number: bool = False,
+    suggestible: Suggestible = EVERY_LABEL,
     run: Run = DEFAULT_RUN,
 ) -> Asked:
     """Draw cells that are not annotated, and write them as a review file in which nothing is decided.
@@ -334,7 +335,8 @@ def ask(
     refuse_overlaps(sources.by_option(), {"--output": target})
     refuse_unwritable(target)
     data = training_set(sources, run, is_for_model=False)
-    drawn = draw_questions(data.problem, n, validation, run, data.scores)
+    allowed = suggestible.beside(sources.file).of(data.ids, data.names)
+    drawn = draw_questions(data.problem, n, validation, run, data.scores, allowed)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
         raise InputError(str(sources.file), None, "nothing is left to ask: no cell may be a missing label")

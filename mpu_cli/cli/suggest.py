@@ -522,11 +522,16 @@ def command(
         others: dict[str, object] = {"--format": form != "list", "--top": top, "--min-probability": min_probability}
         others |= {"--per-instance": per_instance, "--suspects": outputs.suspects}
         others |= {"--model": model, "--why": why, "--label-features": sources.label_features}
-        others |= outputs.suggestible.by_option()
         if unused := [name for name, value in others.items() if value]:
             raise click.UsageError(f"--questions trains no model and lists no suggestions: leave out {unused[0]}.")
         asked = estimate_c.ask(
-            sources, output or "-", questions, validation=options, by_number=outputs.by_number, run=run
+            sources,
+            output or "-",
+            questions,
+            validation=options,
+            by_number=outputs.by_number,
+            suggestible=outputs.suggestible,
+            run=run,
         )
         give(asked, as_json, _say_questions)
         return

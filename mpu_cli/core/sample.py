@@ -367,12 +367,18 @@ def _narrowed(features: Features, of_labels: csr_array) -> tuple[Features, csr_a
 
 
 def draw_questions(
-    problem: Problem, n: int, validation: Validation, run: Work, scores: np.ndarray | None = None
+    problem: Problem,
+    n: int,
+    validation: Validation,
+    run: Work,
+    scores: np.ndarray | None = None,
+    allowed: np.ndarray | None = None,
 ) -> Questions:
     """Draw at most n questions, by `core.frequency.questions.draw`; what is verified is not asked.
 
     They go by out-of-fold scores of any classifier, from 0 to 1 (n x q), or else of a linear one that is learned here.
 
+    `allowed`: bool, shape (q,): the labels that may be asked about. None: all.
     Raises DataError (nothing is annotated but in complete label sets), TooLargeError (the data do not fit in memory).
     """
     q = problem.labels.shape[1]
@@ -394,4 +400,7 @@ def draw_questions(
         truth = answered.fit(
             estimate(probabilities, sample.labels, verified=sample.verified, folds=sample.fold_of_instances).c
         ).truth
-    return answered.of_all(draw_cells(answered.cells, n, run.seed, truth))
+    cells = answered.cells
+    if allowed is not None:
+        cells = replace(cells, open=cells.open & allowed[answered.columns])
+    return answered.of_all(draw_cells(cells, n, run.seed, truth))

@@ -106,3 +106,12 @@ def test_a_page(run, data, file):
 def test_a_list_of_no_label_is_refused(run, data, file, text):
     for command in (("predict", data.model, data.path), ("suggest", data.path, *QUICK)):
         assert "labels.txt: " in message(run(*command, "--only", file(text), "-q"))
+
+
+def test_only_these_labels_are_asked_about(run, digits, tmp_path):
+    (tmp_path / "only").write_text("2\n3\n")
+    questions = tmp_path / "questions.tsv"
+    run("suggest", digits[0], "--questions", 8, "--only", tmp_path / "only", "-o", questions, "-q")
+    rows = [line.split("\t") for line in questions.read_text().splitlines() if line[0].isdigit()]
+    assert len(rows) == 8
+    assert {row[1] for row in rows} <= {"one", "two"}
