@@ -102,8 +102,8 @@ def test_intervals_of_how_many_are_right_cover(simulations):
             right, slack = true[first.rows, first.columns].sum(), 0.05 * len(first)
             covered.append(count.low - slack <= right <= count.high + slack)
             widths.append((count.high - count.low) / len(first))
-    assert np.mean(covered) >= 0.7
-    assert np.mean(widths) < 0.5
+    assert np.mean(covered) >= 0.85
+    assert np.mean(widths) < 0.45
 
 
 def test_the_order_stays_and_0_stays_0():
