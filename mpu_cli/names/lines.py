@@ -156,9 +156,10 @@ def decoded_lines(stream: ReadableLines, source: str, limit: int, is_ours: bool 
         raw = stream.readline(limit + len(b"\r\n"))
         if not raw:
             return
-        if is_top and (problem := problem_of(raw)):
-            raise InputError(source, number, problem)
-        is_top = is_top and raw.isspace()
+        if is_top and not raw.isspace():
+            if problem := problem_of(raw):
+                raise InputError(source, number, problem)
+            is_top = False
         if len(raw) > limit and len(raw.rstrip(b"\r\n")) > limit:
             yield None
             while raw and not raw.endswith(b"\n"):

@@ -40,7 +40,7 @@ def test_the_answers_are_those_of_the_whole_file(run, model, tmp_path, form):
 
 
 def test_a_bad_line_is_named_after_the_answers_before_it(run, model):
-    result = run("predict", model, "-", "--line-buffered", stdin=b" 1:1\n 2:1\nword 1:1\n")
+    result = run("predict", model, "-", "--line-buffered", stdin=b" 1:1\n 2:1\n 1:word\n")
     assert (result.exit_code, result.stdout) == (1, "1\n2\n")
     assert "standard input:3: " in result.stderr
 

@@ -155,8 +155,8 @@ REFUSED = {
     "too many texts": (("--text",), "t.txt", "a\n" * 5, "t.txt: has more texts than the data have instances, 4"),
     "texts in Latin-1": (("--text",), "t.txt", "\u00e4".encode("latin-1"), "t.txt:1: this is not UTF-8"),
     "no JSON": (("--text",), "t.jsonl", '{"t": "a"}\nb\n', "t.jsonl:2: this is not JSON"),
-    "JSON, no object": (("--text",), "t.jsonl", "[1]\n", "t.jsonl:1: this is not a JSON object"),
-    "JSON without end": (("--text",), "t.jsonl", "[" * 100_000, "t.jsonl:1: this is not JSON"),
+    "JSON, no object": (("--text",), "t.jsonl", "[1]\n", "t.jsonl:1: this is a JSON array"),
+    "JSON without end": (("--text",), "t.jsonl", "[" * 100_000, "t.jsonl:1: this is a JSON array"),
     "which field": (("--text",), "t.jsonl", '{"t": "a", "u": "b"}\n', "Name it by --text-field; "),
     "no such field, and rows": (
         ("--text-field", "v", "--text"),

@@ -129,7 +129,6 @@ def test_a_line_that_ends_before_its_verdict_is_undecided(file):
 REFUSED = {
     "an empty file": ("", "", "name the columns"),
     "no header": ("1\t5\tyes\n", ":1", "name the columns"),
-    "commas": ("instance,label,verdict\n1,5,yes\n", ":1", "separated by tabs"),
     "a column is missing": ("# a\ninstance\tlabel\n1\t5\n", ":2", "no verdict"),
     "a column twice": ("instance\tlabel\tverdict\tlabel\n", ":1", "called label"),
     "too many values": (HEADER + "1\t5\tyes\tsample\tmore\n", ":2", "5 values"),
