@@ -269,7 +269,7 @@ def test_the_nights_of_the_guide(shell, tmp_path):
         assert shell("sh", "-c", f"{night.strip()} --history nights.jsonl").returncode == status
     assert sorted(path.name for path in tmp_path.glob("news.mpu*")) == ["news.mpu", "news.mpu.1"]
     assert shell("sh", "-e", "-c", back).returncode == 0
-    assert sorted(path.name for path in tmp_path.glob("*.mpu*")) == ["bad.mpu", "news.mpu"]
+    assert sorted(path.name for path in tmp_path.glob("*.mpu*")) == ["news.mpu", "news.mpu.held"]
     assert shell("mpu", "predict", "news.mpu", "new.svm").stdout == "1\n2\n"
     pytest.importorskip("matplotlib")
     assert shell("sh", "-e", "-c", history).stdout.count("\n") == 4 + 1 + 4

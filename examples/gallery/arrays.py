@@ -100,7 +100,8 @@ right = Y[train][missing.rows, missing.columns]
 print(f"{right[:100].mean():.2f} of the first 100 are true, {right.mean():.2f} of all 1,200")
 
 # %%
-# What the list claims is near what is true, from its first suggestion to its last:
+# Here labels are missing by chance alone. Annotations cannot show that, so the list claims less than is true until
+# somebody has decided some of it:
 
 import matplotlib.pyplot as plt
 

@@ -26,7 +26,8 @@ def test_arrays(after):
     assert seen["plain_f1"] < 0.5 < 0.8 < seen["forest_f1"]
     assert np.abs(seen["model"].c_ - 0.5).max() < 0.03
     expected, true = np.cumsum(seen["missing"].probabilities), np.cumsum(seen["right"])
-    assert np.abs(expected - true).max() < 0.05 * true[-1]
+    assert (expected < true + 0.05 * true[-1]).all()  # nobody has decided anything
+    assert expected[-1] > 0.7 * true[-1]
     assert abs(seen["corrected_f1"] - seen["model_f1"]) < 0.05 < seen["model_f1"] - seen["by_annotations"]
 
 
