@@ -39,13 +39,14 @@ _NOT_TEXT = re.compile(rb"[^\t -~]")
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUOTED_BYTES = 40
+# No group is possessive: before Python 3.11.5, the re module may then miss a match (gh-106052).
 _LABEL = rb"\+?[0-9]++(?:\.0*+)?"
-_LABELS = re.compile(rb"^" + _LABEL + rb"(?:[ \t]*+,[ \t]*+" + _LABEL + rb")*+(?=[ \t\r\n#]|\Z)", re.MULTILINE)
+_LABELS = re.compile(rb"^" + _LABEL + rb"(?:[ \t]*+,[ \t]*+" + _LABEL + rb")*(?=[ \t\r\n#]|\Z)", re.MULTILINE)
 # Where `_LABELS` may be written otherwise; many times as fast to look for
-_OTHER_LABELS = re.compile(rb"\n[0-9]*+(?:,[0-9]++)*+(?:[+.]|[ \t]*+,)")
-_WEIGHTED = rb"[^\s,#]++(?:,[0-9]++:[^\s,#]++)++"
+_OTHER_LABELS = re.compile(rb"\n[0-9]*+(?:,[0-9]++)*(?:[+.]|[ \t]*+,)")
+_WEIGHTED = rb"[^\s,#]++(?:,[0-9]++:[^\s,#]++)+"
 _NO_LABELS = re.compile(
-    rb"^(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*+|" + _WEIGHTED + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z))",
+    rb"^(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*|" + _WEIGHTED + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z))",
     re.MULTILINE,
 )
 

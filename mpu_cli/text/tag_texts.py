@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from mpu_cli.runtime.untrusted import json_value
 
-_QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 # By how a list opens: an item, what is between two of them, how it closes.
 _FORMS = {
     "[": (rf"{_QUOTED}|\d++", r"\s*+,\s*+|\s++", r"\]"),
@@ -20,10 +20,10 @@ _FORMS = {
 }
 _ITEMS = {opening: re.compile(item, re.DOTALL) for opening, (item, _, _) in _FORMS.items()}
 _LISTS = {
-    opening: re.compile(rf"\{opening}\s*+(?:(?:{item})(?:{between}|(?={closing})))*+{closing}", re.DOTALL)
+    opening: re.compile(rf"\{opening}\s*+(?:(?:{item})(?:{between}|(?={closing})))*{closing}", re.DOTALL)
     for opening, (item, between, closing) in _FORMS.items()
 }
-_BRACKETS = re.compile(r"(?:<[^<>\s:]+>)++")
+_BRACKETS = re.compile(r"(?:<[^<>\s:]+>)+")
 _BEGUN = re.compile(r"""[\[({]\s*['"]|\[\s*[\[{]""")  # which no tag begins with
 
 
