@@ -9,6 +9,7 @@ import math
 import numbers
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from inspect import get_annotations
@@ -46,7 +47,7 @@ class NotAllowedError(ValueError):
         super().__init__(f"{value!r}: give {allowed}")
 
 
-class Kind:
+class Kind(ABC):
     """The values that an option takes."""
 
     metavar: str  # name of a value in the help
@@ -57,9 +58,9 @@ class Kind:
         """Return the value that a text stands for; ValueError (see `NotAllowedError`) if it stands for none."""
         return self.check(text)
 
+    @abstractmethod
     def check(self, value: Any) -> Any:
         """Return a value from Python as a plain Python value; ValueError if it is of a wrong type or out of range."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
