@@ -440,10 +440,11 @@ def _fill_in(
     assert outputs.target is not None
     of_file = sources.reading, data.instances_of_file, data.file_content
     beside = _beside(outputs, sources)[1]
-    if beside is not None and data.implications is not None:
-        with open_output(beside) as out:
-            out.write(implication_lines(data.implications.next_broader()).encode())
-    return write_filled(sources.file, outputs.target, found, most, rules, *of_file)
+    with ExitStack() as stack:  # without the data, the rules are not left either
+        if beside is not None and data.implications is not None:
+            rule_lines = implication_lines(data.implications.next_broader()).encode()
+            stack.enter_context(open_output(beside)).write(rule_lines)
+        return write_filled(sources.file, outputs.target, found, most, rules, *of_file)
 
 
 def _report(

@@ -1,6 +1,7 @@
 """Labels that ``suggest --format svm`` has filled in are known, and not annotated: they say nothing of c."""
 
 import json
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -105,6 +106,18 @@ def test_broader_labels_have_their_c_in_a_second_file(run, tmp_path):
     second = "--per-label", "--fully-labelled", write(tmp_path / "complete.svm", X[1000:], Y[1000:])
     assert listed(tmp_path / "a.filled")
     assert c_of(run, tmp_path / "a.svm", *second)["per_label"] == c_of(run, news, *second)["per_label"]
+
+
+def test_nothing_is_left_of_data_that_cannot_be_written(run, tmp_path, monkeypatch):
+    X, Y = hierarchy(1)
+    news, rules = (
+        write(tmp_path / "news.svm", X[:200], hide(Y[:200], 0.4).toarray()),
+        write_rules(tmp_path / "rules.tsv"),
+    )
+    monkeypatch.setattr("mpu_cli.cli.suggest.with_labels", Mock(side_effect=OSError(27, "File too large")))
+    args = *QUICK, "--format", "svm", "--implied", rules, "--fill-implied", "-o", tmp_path / "a.svm"
+    assert run("suggest", news, *args).exit_code == 1
+    assert not list(tmp_path.glob("a.*"))
 
 
 @pytest.mark.parametrize(
