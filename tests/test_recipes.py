@@ -329,16 +329,6 @@ def test_the_tutorial_with_tags_of_debian(debian, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_door_of_texts(debian, tmp_path):
-    (door,) = blocks("README.md", ".")
-    result = debian("sh", "-e", "-c", door)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[-4] == "id\tlabel\tprobability"
-    assert "role::program" in result.stdout
-    assert (tmp_path / "missing.tsv").exists()
-
-
-@pytest.mark.slow
 def test_the_door_of_files(shell, tmp_path):
     (tmp_path / "data").symlink_to(ROOT / "data")
     result = shell("sh", "-e", "-c", recipe("mpu corrupt", "digits.mpu"))
