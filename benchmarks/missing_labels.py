@@ -16,8 +16,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.cli import suggest
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.people.suggestions import Choice
 from mpu_cli.runtime.run import Run

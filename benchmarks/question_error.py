@@ -15,8 +15,8 @@ from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.questions import draw
+from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.options import Validation
-from mpu_cli.core.problem import Answers
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.runtime.run import Run
 

@@ -20,9 +20,9 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
+from mpu_cli.core.labels.problem import joined, kin_of
 from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
-from mpu_cli.core.problem import joined, kin_of
 from mpu_cli.core.sample import Sample, draw_labels, usual_folds
 from mpu_cli.core.selection import Estimates, choose_features
 from mpu_cli.core.thresholds import chosen_thresholds

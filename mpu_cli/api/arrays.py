@@ -12,9 +12,10 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from mpu_cli.core.labels.problem import Answers, InstanceGroups, LabelInformation, Problem
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.predictions import values_at
-from mpu_cli.core.problem import Answers, InstanceGroups, LabelInformation, Problem, VerifiedLabels
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.metrics import entries_in
 from mpu_cli.names import LabelNames

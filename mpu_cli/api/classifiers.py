@@ -20,9 +20,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.labels.problem import Problem, joined, kin_of
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem, joined, kin_of
 from mpu_cli.core.sample import usual_folds
 from mpu_cli.core.thresholds import Decision
 from mpu_cli.core.validation import default_folds, together

@@ -10,7 +10,7 @@ import numpy as np
 
 from mpu_cli.cli.messages import info, warn
 from mpu_cli.cli.printing import print_json
-from mpu_cli.core.problem import Implications
+from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames, RecordIds
 from mpu_cli.names.name_files import is_uri

@@ -14,9 +14,9 @@ from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
+from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options, Validation
-from mpu_cli.core.problem import Answers
 from mpu_cli.core.sample import DrawnLabels, Instances, Sample, draw_labels, draw_questions, usual_folds
 from mpu_cli.core.selection import Estimates, choose_features
 from mpu_cli.errors import InputError, MpuError, counted

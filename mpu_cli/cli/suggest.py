@@ -19,9 +19,11 @@ from mpu_cli.cli.printing import QUESTIONS, give, report_file
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.labels.implications import Implications
+from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Predictions
-from mpu_cli.core.problem import Implications, Problem, Verdict
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.fitted import Fitted
 from mpu_cli.inputs.read_sources import training_set

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.frequency.label_frequency import count_annotations
-from mpu_cli.core.problem import widened
+from mpu_cli.core.labels.verified import widened
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run

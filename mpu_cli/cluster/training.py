@@ -23,12 +23,12 @@ from mpu_cli.cluster.reading import SHARDS, Facts, PartRows, facts_of, labels_at
 from mpu_cli.core.calibration import Calibration
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT
 from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.core.predictions import FEW_LABELS, HeldOut
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.sample import Instances, draw, step_for_all
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_hyper_parameters
 from mpu_cli.core.sgd import Settings, TrainingSet, bias_of_counts, default_epochs, label_blocks, train_block

@@ -9,9 +9,9 @@ from mpu_cli.core.calibration import Calibration, calibrate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, earlier_estimate, is_estimated, with_estimates
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import estimate_singly
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.sample import Instances, Sample, draw_labels, usual_folds
 from mpu_cli.core.selection import Estimates, estimate_frequency, refuse_two_frequencies
 from mpu_cli.core.thresholds import Decision, chosen_thresholds, expected_f1

@@ -63,7 +63,7 @@ class FrequencyOptions(Validation):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(FrequencyOptions):
-    """What a user chooses of a training by `core.stacking.train`; the data are a `core.problem.Problem`."""
+    """What a user chooses of a training by `core.stacking.train`; the data are a `core.labels.problem.Problem`."""
 
     loss: str | None = option(
         WordOr((AUTO,), Words(LOSSES)),

@@ -16,11 +16,12 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.frequency.questions import Questions, ScoredCells
 from mpu_cli.core.frequency.questions import draw as draw_cells
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
+from mpu_cli.core.labels.problem import Answers, InstanceGroups, Problem, joined, kin_of, share_repeated
+from mpu_cli.core.labels.side_information import Prior, SideInformation
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Validation
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
-from mpu_cli.core.problem import Answers, InstanceGroups, Problem, VerifiedLabels, joined, kin_of, share_repeated
-from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.validation import Fold, deal, default_folds, out_of_fold, split
 from mpu_cli.core.work import USUAL, Work
 from mpu_cli.errors import DataError
@@ -217,7 +218,7 @@ class Sample:
     `size`: instances to draw at most; all are taken, in their order, where there are no more.
     `m`: number of folds; None: by their number.
     `drawn`: some of the labels. Default: all.
-    `label_features`: csr_array, shape (q, D): what the mean of the weights may be; see `core.side_information`.
+    `label_features`: csr_array, shape (q, D): what the mean of the weights may be; see `core.labels.side_information`.
     `features`, `labels`, `verified`, `groups`: of the instances, and labels, in it.
     `columns`: which labels are in it, ascending.
     `weights`: float64, shape (m,): how many labels each of them stands for; None: each for itself, since all are in it.

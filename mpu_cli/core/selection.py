@@ -34,13 +34,13 @@ from mpu_cli.core.frequency.label_frequency import (
     with_estimates,
 )
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.problem import caution as repeated_caution
 from mpu_cli.core.limits import refuse_large_features, refuse_large_sample
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, Block, HeldOut, count_positives
-from mpu_cli.core.problem import Problem
-from mpu_cli.core.problem import caution as repeated_caution
 from mpu_cli.core.sample import Instances, Sample, draw_labels, usual_folds
 from mpu_cli.core.sgd import COSTS, Settings, default_epochs, default_settings, dual_settings
 from mpu_cli.core.thresholds import Decision, best_threshold, estimated_macro_f1, pooled_threshold

@@ -14,10 +14,10 @@ from mpu_cli.core.features import Features, only_entries
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.kernels import SIMD, descent, kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled
+from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, DUAL, loss_named
 from mpu_cli.core.predictions import LEAST, Block
-from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
 from mpu_cli.core.weights import pruned, with_rows
 from mpu_cli.core.work import USUAL, Work
 from mpu_cli.errors import OverflowingError
@@ -48,7 +48,7 @@ class Settings:
     cost: float = loss_named(DEFAULT).cost
     step: float = 1.0  # eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features
     epochs: int | None = None  # passes over the data; None: `default_epochs`
-    # a, the length of the mean of a label's weights (`core.side_information`), in units of 1 / sqrt(mean ||x||^2)
+    # a, the length of the mean of a label's weights (`labels.side_information`), in units of 1 / sqrt(mean ||x||^2)
     prior: float = 0.0
     thin: bool = False  # whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`)
     loss: str = DEFAULT  # one of `core.loss.LOSSES`

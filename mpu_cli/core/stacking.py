@@ -29,12 +29,12 @@ from mpu_cli.core.calibration import (
     calibrate_strata,
 )
 from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import LARGEST_SUM, refuse_labels_of_one, refuse_too_large
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.many_labels import side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, HeldOut, Predictions, SourceModels, Top, at_least
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import TrainingResult, choose_features, choose_hyper_parameters
 from mpu_cli.core.thresholds import ComparedCells, Decision, best_threshold, decide

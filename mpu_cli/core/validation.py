@@ -25,11 +25,11 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.predictions import Block, HeldOut, SourceModels, Top
 from mpu_cli.core.sgd import Settings, TrainingSet
-from mpu_cli.core.side_information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.work import USUAL, Work
 from mpu_cli.runtime import parallel
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.problem import kin_of
+from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli.core.problem import kin_of
+from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.removal import remove_labels

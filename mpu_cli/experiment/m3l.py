@@ -29,8 +29,8 @@ from scipy.special import expit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.limits import largest, refuse_overflow
-from mpu_cli.core.problem import kin_of
 from mpu_cli.core.selection import climb
 from mpu_cli.core.sgd import COSTS
 from mpu_cli.core.thresholds import estimated_f1

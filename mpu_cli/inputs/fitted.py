@@ -7,10 +7,10 @@ import numpy as np
 
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.labels.problem import InstanceGroups, Problem, joined, kin_of
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
-from mpu_cli.core.problem import InstanceGroups, Problem, joined, kin_of
 from mpu_cli.core.selection import Estimates, TrainingResult
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.runtime.options import options_of

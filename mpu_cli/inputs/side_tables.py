@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, EstimatedRates
+from mpu_cli.core.labels.problem import InstanceGroups
 from mpu_cli.core.limits import refuse_large_predictions
-from mpu_cli.core.problem import InstanceGroups
 from mpu_cli.errors import InputError, counted, one_line
 from mpu_cli.evaluation.compare import iter_predictions
 from mpu_cli.evaluation.metrics import entry_rows

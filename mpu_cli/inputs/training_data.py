@@ -15,8 +15,10 @@ from mpu_cli.bundle import TrainedModel, provenance
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import EstimatedRates, LabelFrequency, count_annotations, refuse_refuted
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
+from mpu_cli.core.labels.implications import Implications
+from mpu_cli.core.labels.problem import LabelInformation, Problem
+from mpu_cli.core.labels.verified import VerifiedLabels, widened
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Implications, LabelInformation, Problem, VerifiedLabels, widened
 from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.inputs.fitted import Fitted, fit

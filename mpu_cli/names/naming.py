@@ -20,7 +20,7 @@ from mpu_cli.svmlight.streams import Files, Source, files_of, stem
 if TYPE_CHECKING:
     import numpy as np
 
-    from mpu_cli.core.problem import Implications
+    from mpu_cli.core.labels.implications import Implications
 
 
 _log = logging.getLogger(__name__)
@@ -312,7 +312,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
 
     Raises InputError (the file cannot be read, a line is not two labels, or none is of labels in use).
     """
-    from mpu_cli.core.problem import Implications  # heavy, as NumPy is
+    from mpu_cli.core.labels.implications import Implications  # heavy, as NumPy is
 
     pairs: list[tuple[int, int]] = []
     unused: dict[str, int] = {}  # numbers below 0

@@ -18,8 +18,8 @@ from mpu_cli.core.calibration import BinnedCells, Calibration, calibrate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import below_ceiling
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.predictions import Predictions
-from mpu_cli.core.problem import Answers
 from mpu_cli.people.posterior import posterior_at, posterior_blocks
 
 # What d may be, and the standard deviation of its prior about 0.

@@ -14,8 +14,9 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit
 
 from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.labels.problem import Answers, Problem
+from mpu_cli.core.labels.verified import Origin, Verdict
 from mpu_cli.core.predictions import Predictions, values_at
-from mpu_cli.core.problem import Answers, Origin, Problem, Verdict
 from mpu_cli.core.selection import Estimates
 from mpu_cli.people.by_answers import ByAnswers
 from mpu_cli.people.posterior import posterior_at

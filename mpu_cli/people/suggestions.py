@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
+from mpu_cli.core.labels.verified import TRUE_CELLS, Verdict
 from mpu_cli.core.predictions import Predictions, f1_score, values_at
-from mpu_cli.core.problem import TRUE_CELLS, Verdict
 from mpu_cli.people.posterior import posterior_blocks
 
 _QUANTILES = (0.05, 0.95)

@@ -33,7 +33,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from mpu_cli.core.problem import Origin
+from mpu_cli.core.labels.verified import Origin
 from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.label_names import quoted

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.problem import Answers, Origin, VerifiedLabels, widened
+from mpu_cli.core.labels.problem import Answers
+from mpu_cli.core.labels.verified import Origin, VerifiedLabels, widened
 from mpu_cli.review.decisions import Decisions
 from mpu_cli.review.tables import NOTHING_ELSE, checksum, no_instance, refuse_other_data
 from mpu_cli.svmlight.dataset import Dataset

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.problem import VerifiedLabels
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.review.decisions import read_cells
 from mpu_cli.svmlight.reader import read
 from tests.cli.test_implied_labels import hierarchy, write, write_rules

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from mpu_cli.cli.estimate_c import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import from_review
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import FrequencyOptions
-from mpu_cli.core.problem import VerifiedLabels
 from mpu_cli.inputs.training_data import Sources
 from tests.core.simulated import as_features, hide
 from tests.slow import slow, slow_uncompiled

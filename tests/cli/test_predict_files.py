@@ -12,9 +12,9 @@ from mpu_cli.bundle.predicting import select, with_implied
 from mpu_cli.cli import predict as command
 from mpu_cli.cli.predict import Output, predict
 from mpu_cli.core.features import Columns
+from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Top
-from mpu_cli.core.problem import Implications
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import InputError
 from mpu_cli.people.suggestions import Cells

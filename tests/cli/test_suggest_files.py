@@ -5,8 +5,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.cli import suggest
+from mpu_cli.core.labels.implications import Implications
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Implications, Problem
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.fitted import fit
 from mpu_cli.names import LabelNames

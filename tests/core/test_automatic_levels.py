@@ -2,8 +2,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mpu_cli.core import stacking
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from tests.core.simulated import as_features, hide, linear_problem, read_digits
 

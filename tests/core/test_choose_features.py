@@ -8,8 +8,8 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mpu_cli.core.features import RbfFeatures
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run

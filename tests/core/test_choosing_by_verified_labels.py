@@ -7,7 +7,8 @@ from hypothesis import given
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import METHODS, estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.problem import Problem, VerifiedLabels
+from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import estimated_f1, label_thresholds, pooled_threshold

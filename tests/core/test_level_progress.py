@@ -3,8 +3,8 @@
 import pytest
 
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, hide, linear_problem

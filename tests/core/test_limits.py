@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core import limits
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import TooLargeError
 from mpu_cli.experiment.methods import elkan08

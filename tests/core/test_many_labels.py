@@ -9,9 +9,10 @@ from scipy.sparse import csr_array
 from mpu_cli.core import selection, stacking
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top, all_reaching, at_least
-from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.sample import draw_labels
 from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import reached

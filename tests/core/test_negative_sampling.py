@@ -7,12 +7,13 @@ from scipy.sparse import csr_array
 from mpu_cli.core import many_labels
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInformation
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.many_labels import sample_negatives
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Top
-from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
-from mpu_cli.core.side_information import NegativeSample, Prior, SideInformation
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import Chain, LearningTask, learn, predict_out_of_fold
 from mpu_cli.runtime.run import Run

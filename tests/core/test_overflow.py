@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import stacking
 from mpu_cli.core.features import Features
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import OverflowingError
 from tests import kernels

@@ -8,12 +8,12 @@ from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.side_information import Prior, SideInformation
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.sample import draw_labels
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.side_information import Prior, SideInformation
 from mpu_cli.core.stacking import train
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem

@@ -9,10 +9,11 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import BinnedCells, Calibration, StratifiedCalibration, calibrate, calibrate_strata
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import SourceModels, Top, strata_of
-from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.validation import deal
 from mpu_cli.runtime.run import DEFAULT_RUN

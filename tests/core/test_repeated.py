@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.problem import kin_of, share_repeated
+from mpu_cli.core.labels.problem import kin_of, share_repeated
 from mpu_cli.core.validation import deal
 
 

@@ -6,8 +6,8 @@ from scipy.sparse import csr_array, hstack
 
 from mpu_cli import MPUClassifier
 from mpu_cli.core.features import LARGEST, SCALINGS, STANDARDISED, Evenness, Features, Scaling, unit_rows
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import MpuWarning
 from tests.slow import slow_uncompiled

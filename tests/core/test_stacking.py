@@ -6,9 +6,9 @@ from sklearn.metrics import f1_score
 
 from mpu_cli.core import stacking
 from mpu_cli.core.features import Features
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import StackedModel, stack, train
 from tests.core.simulated import as_features, hide, read_digits
 from tests.slow import slow, slow_uncompiled

@@ -11,8 +11,8 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.sgd import default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel, train

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import default_step
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import MpuError

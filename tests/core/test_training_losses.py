@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.metrics import f1_score
 
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.loss import LOSSES
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import dual_settings
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError

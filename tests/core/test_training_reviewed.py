@@ -6,8 +6,9 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics import f1_score
 
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review
+from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits

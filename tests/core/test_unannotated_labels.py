@@ -11,12 +11,12 @@ from scipy.special import expit
 from mpu_cli.core.calibration import StratifiedCalibration
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInformation, times_named, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top
-from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.side_information import NegativeSample, Prior, SideInformation, times_named, unannotated_bias
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import Chain, LearningTask, learn
 

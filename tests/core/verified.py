@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Verdict, VerifiedLabels
 from tests.core.simulated import hide, linear_problem
 
 UNKNOWN, TRUE, FALSE, IGNORED, IMPLIED, FILLED_IN = Verdict

@@ -9,7 +9,8 @@ from scipy.stats import binomtest
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.problem import Origin, Problem, VerifiedLabels
+from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.verified import Origin, VerifiedLabels
 from mpu_cli.core.selection import Estimates
 from mpu_cli.people.claims import Claims, Decided
 from mpu_cli.people.suggestions import Choice

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.problem import VerifiedLabels
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.people import posterior
 from mpu_cli.people.posterior import unannotated_posterior
 from mpu_cli.people.suggestions import (

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem
 from mpu_cli.errors import MpuError
 from mpu_cli.inputs.fitted import fit
 from mpu_cli.runtime.run import Run

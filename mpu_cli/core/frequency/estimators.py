@@ -33,7 +33,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from mpu_cli.core.problem import InstanceGroups, Verdict, VerifiedLabels
+from mpu_cli.core.labels.problem import InstanceGroups
+from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
 
 # How many standard errors the share of a bin must be certain by: many, since a bin is the best of about n q of them.

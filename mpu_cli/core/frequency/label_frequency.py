@@ -19,7 +19,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from mpu_cli.core.problem import InstanceGroups, VerifiedLabels
+from mpu_cli.core.labels.problem import InstanceGroups
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.errors import DataError
 
 # c of a cell by its verdict; NaN: the rate of its label.

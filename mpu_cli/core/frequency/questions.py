@@ -16,7 +16,8 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit, ndtr
 
 from mpu_cli.core.frequency.frequency_posterior import FOR_LABELS, Grid, Posterior
-from mpu_cli.core.problem import Answers, Verdict, VerifiedLabels
+from mpu_cli.core.labels.problem import Answers
+from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 
 # No cell is surely true, and how sharply r bends to that. A guard and no estimate: questions are asked at all depths,
 # so that some 10 of 200 tell of the surest cells. Decisions on suggestions tell more (`people.claims`).

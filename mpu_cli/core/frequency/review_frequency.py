@@ -16,7 +16,8 @@ from scipy.special import betaincinv
 from mpu_cli.core.frequency import frequency_posterior as posterior
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
-from mpu_cli.core.problem import Answers, Verdict, VerifiedLabels
+from mpu_cli.core.labels.problem import Answers
+from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, counted
 
 # Probability that is left out of intervals, and of those that an estimate contradicts the review outside of.
@@ -219,7 +220,7 @@ def from_people(
     """Estimate c by what people know: by `from_answers`, `from_review` or else `from_second_file`; None by none.
 
     `labels`, `verified`, `automatic`: as for `from_review`.
-    `sampled`, `second`: as in `core.problem.Problem`.
+    `sampled`, `second`: as in `core.labels.problem.Problem`.
     `answered`: these count together with `sampled`, and `second` does not then.
     """
     if answered is not None and len(answered.answers):

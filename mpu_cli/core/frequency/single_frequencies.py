@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, xlog1py
 
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, Cells, FrequencyEstimate, estimate_per_label
-from mpu_cli.core.problem import VerifiedLabels
+from mpu_cli.core.labels.verified import VerifiedLabels
 
 # Ceilings that are looked at.
 CEILINGS = np.geomspace(0.02, 1, 40)

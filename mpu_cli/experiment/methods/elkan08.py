@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
-from mpu_cli.core.problem import kin_of
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import TrainingSet, default_epochs, default_settings, train_linear

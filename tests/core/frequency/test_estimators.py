@@ -4,7 +4,7 @@ from numpy.testing import assert_array_equal
 from scipy.special import expit
 
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, METHODS, estimate, estimate_per_label
-from mpu_cli.core.problem import VerifiedLabels
+from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_labels
 
 

@@ -8,8 +8,9 @@ from scipy.sparse import csr_array
 from mpu_cli.core.frequency.estimators import FEWEST_OF_GROUP, estimate, estimate_groups
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import numpy_kernel
+from mpu_cli.core.labels.problem import InstanceGroups, Problem
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import InstanceGroups, Problem, VerifiedLabels
 from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import label_thresholds, pooled_threshold
 from mpu_cli.errors import DataError

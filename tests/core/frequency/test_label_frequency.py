@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem

@@ -9,7 +9,8 @@ from scipy.special import expit, logit
 
 from mpu_cli.core.frequency.questions import ScoredCells, draw, fit
 from mpu_cli.core.frequency.review_frequency import Answered, from_answers, from_people
-from mpu_cli.core.problem import Answers, VerifiedLabels
+from mpu_cli.core.labels.problem import Answers
+from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_labels
 from tests.slow import slow
 

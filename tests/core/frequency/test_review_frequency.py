@@ -10,7 +10,7 @@ from scipy.stats import betabinom
 from mpu_cli.core.frequency import frequency_posterior as posterior
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import from_complete, from_review, instances_to_review
-from mpu_cli.core.problem import VerifiedLabels
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.errors import DataError
 from tests.core.simulated import as_labels
 from tests.golden import refused

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from mpu_cli.core.frequency.estimators import Cells, estimate
 from mpu_cli.core.frequency.single_frequencies import agreement, estimate_singly, missing
-from mpu_cli.core.problem import VerifiedLabels
+from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_labels
 from tests.hypotheses import examples
 from tests.slow import slow

@@ -5,7 +5,7 @@ from scipy.sparse import csr_array, random_array
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.problem import VerifiedLabels
+from mpu_cli.core.labels.verified import VerifiedLabels
 
 
 def problem(rng: np.random.Generator, n: int, D: int, d: int, q: int) -> tuple[Features, csr_array]:

@@ -10,8 +10,8 @@ from sklearn.svm import LinearSVC
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel, numpy_kernel
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.loss.squared_hinge import cell_weights
-from mpu_cli.core.problem import VerifiedLabels
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency
 from tests.hypotheses import examples

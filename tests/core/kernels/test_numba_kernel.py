@@ -11,8 +11,8 @@ from scipy.sparse import csr_array, random_array
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import descent, kernel, numpy_kernel
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.loss.pu_logistic import pu_gradient
-from mpu_cli.core.problem import VerifiedLabels
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency
 from tests.hypotheses import examples

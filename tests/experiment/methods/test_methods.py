@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
-from mpu_cli.core.problem import Problem
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.stacking import Options, train
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment import methods

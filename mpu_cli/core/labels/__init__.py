@@ -1,0 +1,1 @@
+"""What is known of labels beside annotations: verdicts of people, implications, their names."""

@@ -1,0 +1,233 @@
+"""The data of a training: instances, their annotations, and what else is known of their labels.
+
+Repeated texts, and lines that stand in a file twice, often have the same annotations: what is learned from one is no
+prediction of the other out of fold. Where folds are dealt, they belong together (`core.validation.deal`).
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli.core.features import Columns, with_width
+from mpu_cli.core.labels.verified import VerifiedLabels, widened
+from mpu_cli.errors import DataError
+
+# Where features have few values, most instances repeat others by chance: fewer different ones are not kept together.
+_FEWEST = 50
+# From this share of repeated instances on, people are told.
+_WORTH_TELLING = 0.02
+_ENTRIES = 1 << 20
+_ODD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
+
+
+def kin_of(features: csr_array) -> np.ndarray | None:
+    """Return, for each instance, the first one with the same features: int, shape (n,).
+
+    Instances with one feature or none count as different: they are alike by chance. None where all instances differ, or
+    only few do.
+    """
+    n = features.shape[0]
+    filled = np.flatnonzero(np.diff(features.indptr) > 1)
+    hashes = _hashes(features)[filled]
+    _, first, of_rows = np.unique(hashes, return_index=True, return_inverse=True)
+    if len(first) == len(filled) or len(first) < _FEWEST:
+        return None
+    kin = np.arange(n)
+    kin[filled] = filled[first[of_rows]]
+    return kin
+
+
+def _hashes(features: csr_array) -> np.ndarray:
+    """Return a hash of the features of each instance, whatever their order: uint64, shape (n,)."""
+    hashes = np.zeros(features.shape[0], np.uint64)
+    indptr = features.indptr.astype(np.int64)
+    starts = np.searchsorted(indptr, np.arange(0, max(features.nnz, 1), _ENTRIES), side="right") - 1
+    for start, stop in zip(starts, [*starts[1:], features.shape[0]], strict=True):
+        part = slice(indptr[start], indptr[stop])
+        values = np.ascontiguousarray(features.data[part] + np.float32(0), np.float32).view(np.uint32)
+        mixed = _mixed(features.indices[part].astype(np.uint64) << np.uint64(32) | values)
+        mixed[values == 0] = 0
+        rows = start + np.flatnonzero(np.diff(indptr[start : stop + 1]))
+        if len(rows):
+            hashes[rows] = np.add.reduceat(mixed, indptr[rows] - indptr[start])
+    return hashes
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    """Mix 64-bit numbers (Steele, Lea and Flood, OOPSLA 2014)."""
+    mixed = numbers + _ODD[0]
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * _ODD[1]
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * _ODD[2]
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def joined(kin: np.ndarray | None, same_fold: np.ndarray | None) -> np.ndarray | None:
+    """Return which instances stay in one fold: equal ones, as of `kin_of`, and what the user puts together.
+
+    Where equal instances would join nearly all that the user keeps apart, the user's alone. DataError where all
+    instances are to be in one fold.
+    """
+    if same_fold is not None and len(same_fold) > 1 and (same_fold == same_fold[0]).all():
+        raise DataError("all instances are to be in the same fold, so that nothing is left to learn from")
+    if same_fold is None or kin is None:
+        return kin if same_fold is None else same_fold
+    from scipy.sparse.csgraph import connected_components  # which few trainings need
+
+    n, m = len(kin), int(same_fold.max()) + 1
+    links = csr_array((np.ones(n, bool), (same_fold, m + kin)), shape=(m + n, m + n))
+    _, numbers = connected_components(links, directed=False)
+    together: np.ndarray = numbers[same_fold]
+    return together if len(np.unique(together)) >= _FEWEST else same_fold
+
+
+def share_repeated(kin: np.ndarray | None) -> float:
+    """Return the share of the instances that repeat an earlier one."""
+    return 0.0 if kin is None else float(np.mean(kin != np.arange(len(kin))))
+
+
+def caution(share: float) -> str | None:
+    """Say that instances are repeated, if it is a share that matters."""
+    if share < _WORTH_TELLING:
+        return None
+    return (
+        f"{share:.0%} of the instances have exactly the features of an earlier one; folds that are dealt here keep "
+        "them together"
+    )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Whether labels are true in some cells that are not annotated."""
+
+    # `rows`, `columns`: int, shape (m,): the instance and the label of each cell
+    rows: np.ndarray
+    columns: np.ndarray
+    true: np.ndarray  # bool, shape (m,)
+    chance: np.ndarray  # float64, shape (m,): the probability with which the cell was drawn, in (0, 1]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: np.ndarray | slice) -> "Answers":
+        return Answers(self.rows[index], self.columns[index], self.true[index], self.chance[index])
+
+    def among(self, rows: np.ndarray) -> "Answers":
+        """Return those on some instances, ascending, by their places among these."""
+        inside = self[np.isin(self.rows, rows)]
+        return replace(inside, rows=np.searchsorted(rows, inside.rows))
+
+    def joined(self, others: "Answers") -> "Answers":
+        """Return these, then others."""
+        pairs = zip(vars(self).values(), vars(others).values(), strict=True)
+        return Answers(*map(np.concatenate, pairs))
+
+    @classmethod
+    def none(cls) -> "Answers":
+        """Return no answers."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool), np.zeros(0))
+
+
+@dataclass(frozen=True)
+class InstanceGroups:
+    """The group of each instance."""
+
+    of_instances: np.ndarray  # int, shape (n,): numbers from 0
+    names: tuple[str, ...]  # the name of each group
+    # float64, shape (groups,): label frequency of each, as soon as it has been estimated
+    rates: np.ndarray | None = None
+
+    def sums(self, of_instances: np.ndarray) -> np.ndarray:
+        """Add up numbers of instances in each group: float64, shape (groups,)."""
+        return np.bincount(self.of_instances, of_instances, len(self.names))
+
+    def rows(self, index: np.ndarray | slice) -> "InstanceGroups":
+        """Select instances, in the order of the index."""
+        return replace(self, of_instances=self.of_instances[index])
+
+    @property
+    def instance_rates(self) -> np.ndarray | None:
+        """The label frequency of each instance: float64, shape (n,)."""
+        return None if self.rates is None else self.rates[self.of_instances]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelInformation:
+    """What a training learns from beside features and annotations, of n instances and q labels."""
+
+    verified: VerifiedLabels | None = None  # what people have decided, beyond the annotations
+    # The instances that were drawn at random and completely reviewed. The label frequency c comes from these, one for
+    # each label, unless it is given.
+    sampled: np.ndarray | None = None
+    # The instances of a second file with complete label sets, drawn from the same population. Where c is neither
+    # given nor told by a review, it comes from the rates of labels in both files.
+    second: np.ndarray | None = None
+    # Those to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
+    answers: Answers | None = None
+    origins: csr_array | None = None  # int8, shape (n, q): the `Origin` of cells in `verified`
+    groups: InstanceGroups | None = None  # groups of instances that have a label frequency of their own
+    # int, shape (n,): Instances with equal numbers stay in one fold, as equal instances do
+    same_fold: np.ndarray | None = None
+    # float32, shape (q, any): A vector for each label, zero where there is none: the direction of the mean of the
+    # prior of its weights (`core.labels.side_information`)
+    label_features: csr_array | None = None
+
+    @property
+    def label_information(self) -> "LabelInformation":
+        """Return this alone, of a subclass."""
+        return LabelInformation(**{field.name: getattr(self, field.name) for field in fields(LabelInformation)})
+
+    def placed(self, ids: np.ndarray, every: np.ndarray) -> Self:
+        """Return the same where the columns of a subset of the labels have their places among all, as of `widened`."""
+        answers = self.answers and replace(self.answers, columns=np.searchsorted(every, ids)[self.answers.columns])
+        origins = None if self.origins is None else widened(self.origins, ids, every)
+        verified = self.verified and self.verified.widened(ids, every)
+        return replace(self, verified=verified, answers=answers, origins=origins)
+
+    def with_second(self, n: int, m: int, q: int) -> Self:
+        """Return the same with m more instances, after n, whose label sets are complete."""
+        first, second = self.verified or VerifiedLabels.of((n, q)), VerifiedLabels.of((m, q), complete=np.arange(m))
+        same_fold = self.same_fold
+        if same_fold is not None:
+            same_fold = np.concatenate([same_fold, same_fold.max(initial=0) + 1 + np.arange(m)])
+        verified = first.followed_by(second)
+        return replace(self, verified=verified, second=np.arange(n, n + m), same_fold=same_fold)
+
+
+@dataclass(frozen=True)
+class Problem(LabelInformation):
+    """The data of a training. What a user chooses is in `core.options.Options`.
+
+    Attributes
+    ----------
+    features : csr_array of float32, shape (n, D)
+    labels : csr_array of bool, shape (n, q)
+        Annotated labels.
+    """
+
+    features: csr_array
+    labels: csr_array
+    # int, shape (n,): Instances with equal numbers stay in one fold; None: by their features
+    kin: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return self.features.shape[0]
+
+    def narrowed(self) -> tuple["Problem", Columns]:
+        """Leave out features that do not occur, where those that do are few.
+
+        Returns
+        -------
+        problem : Problem
+            Its label features have the columns of its features.
+        occurring : Columns
+            The features that occur, also in features of labels alone, which other instances may have.
+        """
+        matrix, of_labels = self.features, self.label_features
+        if of_labels is not None:
+            width = max(matrix.shape[1], of_labels.shape[1])
+            matrix, of_labels = with_width(matrix, width), with_width(of_labels, width)
+        occurring = Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
+        of_labels = None if of_labels is None else occurring.narrowed(of_labels)
+        return replace(self, features=occurring.narrowed(matrix), label_features=of_labels), occurring
