@@ -43,7 +43,7 @@ _QUOTED_BYTES = 40
 _LABEL = rb"\+?[0-9]++(?:\.0*+)?"
 _LABELS = re.compile(rb"^" + _LABEL + rb"(?:[ \t]*+,[ \t]*+" + _LABEL + rb")*(?=[ \t\r\n#]|\Z)", re.MULTILINE)
 # Where `_LABELS` may be written otherwise; many times as fast to look for
-_OTHER_LABELS = re.compile(rb"\n[0-9]*+(?:,[0-9]++)*(?:[+.]|[ \t]*+,)")
+_OTHER_LABELS = re.compile(rb"\n[0-9,]*+(?:[+.]|[ \t]++,|(?<=,)[ \t])")
 _WEIGHTED = rb"[^\s,#]++(?:,[0-9]++:[^\s,#]++)+"
 _NO_LABELS = re.compile(
     rb"^(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*|" + _WEIGHTED + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z))",

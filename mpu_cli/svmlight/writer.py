@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.streams import Writable
 
 _ENDS_LABELS = {b"", b" ", b"\t", b"\r", b"\n"}
@@ -32,10 +33,10 @@ class LabelSpans:
 
     def repeated(self, numbers: np.ndarray) -> np.ndarray:
         """Return which labels, of these numbers, their instance has already: bool, shape (m,)."""
-        rows = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        order = np.lexsort((numbers, rows))
-        again = np.zeros(len(numbers), bool)
-        again[order[1:]] = (np.diff(rows[order]) == 0) & (np.diff(numbers[order]) == 0)
+        cells = np.repeat(np.arange(len(self.sizes)), self.sizes) * (MAX_ID + 1) + numbers
+        order = np.argsort(cells, kind="stable")  # fast where labels ascend
+        again = np.zeros(len(cells), bool)
+        again[order[1:]] = np.diff(cells[order]) == 0
         return again
 
 
@@ -71,7 +72,7 @@ def without_labels(block: bytes, spans: LabelSpans, removed: np.ndarray) -> byte
     gone = np.zeros(len(block) + 1, np.int8)
     gone[spans.starts[removed]] = 1
     gone[spans.stops[removed]] = -1
-    gone = np.cumsum(gone[:-1], dtype=np.int8).astype(bool)
+    gone = np.cumsum(gone[:-1], dtype=np.int8).view(bool)
 
     sizes = spans.sizes[spans.sizes > 0]
     row_stops = np.cumsum(sizes)
@@ -83,13 +84,12 @@ def without_labels(block: bytes, spans: LabelSpans, removed: np.ndarray) -> byte
     has_comma[row_starts] = False
     gone[spans.starts[has_comma & ~needs_comma] - 1] = True
 
-    characters = np.frombuffer(block, np.uint8).copy()
+    characters = np.frombuffer(block + b"#", np.uint8).copy()
     emptied_stops = spans.stops[row_stops - 1][np.add.reduceat(~removed, row_starts, dtype=int) == 0]
-    followers = np.append(characters, ord("#"))[emptied_stops]
-    needs_space = emptied_stops[followers == ord("#")] - 1
+    needs_space = emptied_stops[characters[emptied_stops] == ord("#")] - 1
     gone[needs_space] = False
     characters[needs_space] = ord(" ")
-    return characters[~gone].tobytes()
+    return characters[:-1][~gone].tobytes()
 
 
 def with_labels(block: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.ndarray) -> bytes:

@@ -1,6 +1,6 @@
 import pytest
 
-from mpu_cli.svmlight.grammar import LineError, Reading, header_of, is_comment, parse_line
+from mpu_cli.svmlight.grammar import LineError, Reading, header_of, is_comment, parse_line, plain_labels
 from tests.golden import refused
 
 
@@ -27,6 +27,18 @@ from tests.golden import refused
 )
 def test_lines(line, expected):
     assert parse_line(line) == expected
+
+
+def test_clean_lines_are_passed_on_without_a_copy():
+    lines = b"3 1:0.5\n1,7,20 2:1\n\n 2:1.5\n5,6\n# 1, 2\n2:1\r\n"
+    assert plain_labels(lines) is lines
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"), [("1 ,2", "1,2"), ("1,+2", "1,2"), ("1,2.0", "1,2"), ("1,2 , 3", "1,2,3"), ("1,\t2", "1,2")]
+)
+def test_labels_are_written_plainly_on_any_line(written, plain):
+    assert plain_labels(f"7,8 1:1\n{written} 1:1\n".encode()) == f"7,8 1:1\n{plain} 1:1\n".encode()
 
 
 @pytest.mark.parametrize(
