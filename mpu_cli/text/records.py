@@ -376,18 +376,15 @@ class RecordReader:
         if fields.group:
             value = _value(row, fields.group)
             group = "" if value is None else _whole_or_text(fields.group, value)
-        for which, value in (
-            (fields.id, key or ""),
-            (", ".join(fields.tags), "".join(tags)),
-            (", ".join(fields.text), text),
-            (fields.group, group or ""),
-        ):
-            if not is_utf8(value):
-                raise _FieldError(f"the field {which!r} has half of a surrogate pair (\\ud800 to \\udfff)")
-        texts = [text for text in (*tags, key, group) if text is not None]
-        mended = any(clean(text) != text.strip() for text in texts)
-        clean_tags = tuple(dict.fromkeys(filter(None, map(clean, tags))))
-        key, group = (None if one is None else clean(one) for one in (key, group))
+        texts = [one for one in (*tags, key, group) if one is not None]
+        if not (is_utf8(text) and all(map(is_utf8, texts))):
+            pairs = ((key or "",), fields.id), (tags, ", ".join(fields.tags)), ((text,), ", ".join(fields.text))
+            which = next((name for values, name in pairs if not all(map(is_utf8, values))), fields.group)
+            raise _FieldError(f"the field {which!r} has half of a surrogate pair (\\ud800 to \\udfff)")
+        plain = {one: clean(one) for one in texts}
+        mended = any(after != before.strip() for before, after in plain.items())
+        clean_tags = tuple(dict.fromkeys(filter(None, (plain[tag] for tag in tags))))
+        key, group = (None if one is None else plain[one] for one in (key, group))
         if key == "":
             raise _FieldError(f"the field {fields.id!r} is empty; each record needs an id of its own")
         return Record(row.line, text, clean_tags, key, mended, group)

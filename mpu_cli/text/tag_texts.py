@@ -23,6 +23,7 @@ _LISTS = {
     opening: re.compile(rf"\{opening}\s*+(?:(?:{item})(?:{between}|(?={closing})))*{closing}", re.DOTALL)
     for opening, (item, between, closing) in _FORMS.items()
 }
+_OPENING = {"<", "(", *_FORMS}
 _BRACKETS = re.compile(r"(?:<[^<>\s:]+>)+")
 _BEGUN = re.compile(r"""[\[({]\s*['"]|\[\s*[\[{]""")  # which no tag begins with
 
@@ -38,6 +39,8 @@ def listed(text: str) -> list[object] | None:
     (['a', 'b, c'], ['python', 'c++'], None, None)
     """
     text = text.strip()
+    if text[:1] not in _OPENING:
+        return None
     if _BRACKETS.fullmatch(text):
         return list(text[1:-1].split("><"))
     if text[:1] in _FORMS:
