@@ -273,6 +273,7 @@ def command(
     output: str,
     line_buffered: bool,
     on: OnCluster | None,
+    encoding: str,
     reading: Reading,
     run: Run,
     **of_output: Any,
@@ -304,6 +305,8 @@ def command(
     def has_texts(name: str) -> bool:
         return bool(texts) or text_form is not None or format_of(name) is not None or bool(name and Path(name).is_dir())
 
+    if encoding and (texts or not all(map(has_texts, names))):
+        raise click.UsageError("--encoding is for FILEs of texts.")
     if line_buffered and (output != "-" or has_texts(names[0])):
         raise click.UsageError("--line-buffered is for vectors, and for standard output.")
     if on is not None and (not into_folder or any(map(has_texts, names))):
@@ -320,7 +323,7 @@ def command(
             counts = predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)
         for name, target in targets.items() if on is None else ():
             data = (
-                Texts(trained.packed_vectorizer, name, texts, text_form, reading.max_line_bytes)
+                Texts(trained.packed_vectorizer, name, texts, text_form, reading.max_line_bytes, encoding)
                 if has_texts(name)
                 else name
             )

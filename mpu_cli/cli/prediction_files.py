@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, OverlapError, shown
 from mpu_cli.names import LabelNames, read_ids
-from mpu_cli.names.lines import cell
+from mpu_cli.names.lines import NOT_UTF8, cell
 from mpu_cli.names.naming import ids_file
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.urls import file_name
@@ -23,7 +23,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.text.analyzer import batches
 from mpu_cli.text.languages import languages_of, strangers
-from mpu_cli.text.records import Bad, Record, RecordReader, form_and_fields, open_records
+from mpu_cli.text.records import NAME_ENCODING, Bad, Record, RecordReader, form_and_fields, open_records
 from mpu_cli.text.sidecars import Sidecars, from_one, wrong_number_of_ids
 from mpu_cli.text.stored import unpacked
 
@@ -181,6 +181,7 @@ class Texts:
     `source`: the file, or the name of the texts in messages.
     `texts`: texts in place of a file.
     `form`: one of `text.records.FORMATS`; None: as the name of the file tells.
+    `encoding`: of the file, as `text.records.Fields` has it.
     Raises InputError (the model has no vectoriser, or a damaged one).
     """
 
@@ -191,6 +192,7 @@ class Texts:
         texts: Iterable[str] = (),
         form: str | None = None,
         max_line_bytes: int = MAX_LINE_BYTES,
+        encoding: str = "",
     ) -> None:
         if packed_vectorizer is None:
             raise InputError(
@@ -203,7 +205,7 @@ class Texts:
 
         kept = unpacked(packed_vectorizer, "the model")
         self._vectorizer = Vectorizer.of(kept)
-        self._fields = replace(kept.fields, tags=())  # which are not looked at
+        self._fields = replace(kept.fields, tags=(), encoding=encoding)  # which are not looked at
         self.name = str(source)
         self._texts = list(texts)
         self._form = None if self._texts else form_and_fields(source, form, self._fields)[0]
@@ -237,8 +239,9 @@ class Texts:
         if self._form is None:
             yield from (Record(line, text, (), None, False) for line, text in enumerate(self._texts, 1))
             return
-        with open_records(self.name, self._max_line_bytes) as stream:
+        with open_records(self.name, self._max_line_bytes, self._fields.encoding) as stream:
             for _, record in RecordReader(stream, self.name, self._form, self._fields, self._max_line_bytes):
                 if isinstance(record, Bad):
-                    raise InputError(self.name, record.line, record.problem)
+                    hint = NAME_ENCODING if record.problem == NOT_UTF8 and not self._fields.encoding else ""
+                    raise InputError(self.name, record.line, record.problem + hint)
                 yield record

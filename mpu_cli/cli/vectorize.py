@@ -13,7 +13,6 @@ from itertools import filterfalse
 from operator import itemgetter
 from pathlib import Path
 from shlex import quote
-from string import printable
 from typing import Any
 
 import click
@@ -45,6 +44,7 @@ from mpu_cli.text.labels import Labels, confusable, is_thesaurus, read_labels, r
 from mpu_cli.text.languages import languages_of, of_collection, strangers
 from mpu_cli.text.records import (
     DEFAULT_FIELDS,
+    NAME_ENCODING,
     Bad,
     Fields,
     Record,
@@ -89,7 +89,7 @@ class Source:
     separator: str | None = None
     language_field: str | None = None
     group: str | None = None
-    encoding: str | None = None
+    encoding: str = ""
     skip_bad: bool = False
     max_line_bytes: int = MAX_LINE_BYTES
 
@@ -105,7 +105,7 @@ class Source:
             language=self.language_field or default.language,
             group=self.group or "",
             are_tags=None if is_new or self.tags else default.are_tags,
-            encoding=self.encoding or "",
+            encoding=self.encoding,
         )
 
 
@@ -366,7 +366,7 @@ class _Reader:
     def _hint(self, row: Row | Bad, problem: str) -> str:
         """Return what to do about a bad record."""
         if problem == NOT_UTF8 and not self.fields.encoding:
-            return ", or name its encoding, such as --encoding cp1252"
+            return NAME_ENCODING
         if self.good:
             return "; --skip-bad leaves bad records out"
         has_no_text = problem in [
@@ -518,8 +518,6 @@ def command(
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.options.vectorize` has read."""
     source = Source(**of_source)
-    if source.encoding is not None:
-        _check_encoding(source.encoding)
     if source.group is not None and directory_of(output) is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
@@ -562,17 +560,6 @@ def command(
             + f"; lead: {done.lead}"
             * (done.lead != "0"),
             **report.as_json(done),
-        )
-
-
-def _check_encoding(name: str) -> None:
-    try:
-        is_wider = printable.encode(name) == printable.encode()
-    except LookupError:
-        is_wider = False
-    if not is_wider:
-        raise click.UsageError(
-            f"--encoding {name} is not known here, or has no ASCII in it; UTF-8 and UTF-16 are read without it."
         )
 
 

@@ -29,6 +29,7 @@ ANNIF, SUBJECTS = "annif", "subjects"
 FORMATS = ("jsonl", "csv", "tsv", ANNIF)
 _FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 DELIMITERS = {"csv": ",", "tsv": "\t"}  # where the names of columns do not tell others
+NAME_ENCODING = ", or name its encoding, such as --encoding cp1252"  # after `NOT_UTF8`
 _MOST_SHOWN = 10
 _PEEKED = 100  # records
 _BLANK = re.compile(r'\ufeff?(?:sep=.)?[ \t\r\n,;|"]*')  # Excel says so what separates columns

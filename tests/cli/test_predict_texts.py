@@ -67,6 +67,24 @@ def test_texts_of_the_command_line(run, folder):
     assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["1", "2"]
 
 
+def test_texts_in_another_encoding(run, folder):
+    table = 'title,text\nA "match",of the league \u2013 \u20ac\n'.replace('"', "\u201c")
+    (folder / "a.csv").write_text(table, "utf-8")
+    wanted = run("predict", folder / "news.mpu", folder / "a.csv", "--format", "jsonl").stdout
+    (folder / "a.csv").write_text(table, "cp1252")
+    assert "name its encoding, such as --encoding cp1252" in message(
+        run("predict", folder / "news.mpu", folder / "a.csv")
+    )
+    named = run("predict", folder / "news.mpu", folder / "a.csv", "--encoding", "cp1252", "--format", "jsonl")
+    assert (named.exit_code, named.stdout) == (0, wanted)
+
+
+@pytest.mark.parametrize("arguments", [("new.svm",), ("new.jsonl", "new.svm", "-o", "out/"), ("--text", "a text")])
+def test_an_encoding_is_that_of_files_of_texts(run, folder, monkeypatch, arguments):
+    monkeypatch.chdir(folder)
+    assert run("predict", "news.mpu", *arguments, "--encoding", "cp1252").exit_code == 2
+
+
 @pytest.mark.parametrize("arguments", [(), ("new.svm", "--text", "a text")])
 def test_either_a_file_or_texts(run, folder, arguments):
     result = run("predict", folder / "news.mpu", *arguments)

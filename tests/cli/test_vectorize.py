@@ -133,6 +133,7 @@ WRONG = {
     "an unknown format": ("-o", "a.svm", "--format", "xml"),
     "an unknown encoding": ("-o", "a.svm", "--encoding", "cp0"),
     "an encoding without ASCII": ("-o", "a.svm", "--encoding", "utf-16"),
+    "an encoding of domains": ("-o", "a.svm", "--encoding", "idna"),
     "n-grams the wrong way": ("-o", "a.svm", "--ngrams", "3-1"),
     "n-grams that are none": ("-o", "a.svm", "--ngrams", "2"),
     "n-grams that are long": ("-o", "a.svm", "--ngrams", "1-1000"),

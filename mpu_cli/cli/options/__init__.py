@@ -1,9 +1,11 @@
 """Options that several commands share, and types of values, made from declarations (`mpu_cli.runtime.options`)."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial, wraps
 from pathlib import Path
+from string import printable
 from typing import Any
 
 import click
@@ -164,6 +166,23 @@ MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit number
 
 max_line_bytes_option = option(
     "--max-line-bytes N", Whole(1, MOST_LINE_BYTES), "Longest line that is accepted, in bytes.", default=MAX_LINE_BYTES
+)
+
+
+def _encoding(name: str) -> str:
+    with suppress(LookupError, UnicodeError):
+        if printable.encode(name or "utf-8") == printable.encode():
+            return name
+    raise ValueError(f"{name} is not known here, or has no ASCII in it; UTF-8 and UTF-16 are read without it")
+
+
+# Of commands that read texts.
+encoding_option = option(
+    "--encoding NAME",
+    Parsed("encoding", _encoding),
+    "Encoding of texts, such as cp1252.  [default: UTF-8, or UTF-16 where it begins so]",
+    default="",
+    show_default=False,
 )
 numbers_option = option("--numbers", bool, "Print numbers of labels, even if they have names.", name="by_number")
 

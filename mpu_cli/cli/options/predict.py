@@ -9,6 +9,7 @@ from mpu_cli.cli.options import (
     FILE,
     PATH,
     cluster_options,
+    encoding_option,
     numbers_option,
     option,
     reading_options,
@@ -36,6 +37,7 @@ from mpu_cli.text.records import FORMATS
     "FILE has texts, in this format. Default: by the suffix of its name; with another one, it has vectors.",
     name="text_form",
 )
+@encoding_option
 @option(
     "-o, --output OUT",
     FILE,

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import FILE, max_line_bytes_option, option, options_as_one
+from mpu_cli.cli.options import FILE, encoding_option, max_line_bytes_option, option, options_as_one
 from mpu_cli.cli.printing import json_option
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import (
@@ -54,7 +54,7 @@ from mpu_cli.text.records import (
     "news.text/groups beside news.svm is then a file for --groups.",
 )
 @option("--separator TEXT", str, f"Separator of tags that are one text.  [default: {SEPARATOR}]")
-@option("--encoding NAME", str, "Encoding of TEXTS, such as cp1252.  [default: UTF-8, or UTF-16 where it begins so]")
+@encoding_option
 @option(
     "--labels NAMES",
     FILE,
