@@ -9,7 +9,8 @@ threshold is then used for the model of all training instances.
 
 import time
 from contextlib import suppress
-from functools import cache, partial
+from dataclasses import asdict
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,12 +22,17 @@ from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
+from mpu_cli.evaluation.incomplete import corrected_metrics
+from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
+from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities, PropensityScoredMetrics
+from mpu_cli.evaluation.reliability import Reliability
 from mpu_cli.experiment.design import OWN, TUNED, Cell, Design
 from mpu_cli.experiment.methods import make
-from mpu_cli.experiment.results import Row, measure
+from mpu_cli.experiment.results import AVERAGES, LOSSES, Row
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.version import __version__
 
 _PARTS = 5
 
@@ -78,6 +84,33 @@ def tune(label: str, training: Dataset, run: Run) -> tuple[float, float]:
     return threshold, c
 
 
+def measure(
+    truth: csr_array, scores: np.ndarray, predicted: np.ndarray, training: csr_array, c: float | None
+) -> dict[str, float]:
+    """Return metrics by name: of `METRICS`, the corrected ones where the labels are incomplete, with label frequency c.
+
+    `truth`, `scores` and `predicted` are of the test instances (n x q). `training` has the labels of the training
+    instances before any were removed, for the propensities of Jain et al.; of too few there are no such metrics.
+    """
+    label_sets, ranking = LabelSetMetrics(), RankingMetrics()
+    n, q = scores.shape
+    of_all = csr_array((scores.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
+    label_sets.add(truth, csr_array(predicted))
+    ranking.add(truth, of_all)
+    metrics = label_sets.results() | ranking.results()
+    if training.shape[0] >= FEWEST_INSTANCES:
+        scored = PropensityScoredMetrics(Propensities.of_annotations([training]))
+        scored.add(truth, of_all)
+        metrics |= scored.results()
+    with suppress(MpuError):  # scores of a method that are no probabilities
+        (reliability := Reliability()).add(truth, of_all)
+        metrics |= {name: reliability.summary()[name] for name in LOSSES}
+    if c is not None:
+        estimates = corrected_metrics(label_sets, c)
+        metrics |= {f"corrected_{name}": float(estimates[name]) for name in AVERAGES}
+    return metrics
+
+
 @cache
 def _warm(label: str, kernel: str | None) -> None:
     """Load what a method needs, such as compiled code, and keep it out of the times that are measured."""
@@ -93,7 +126,7 @@ def run(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: str | N
     `c`: label frequency of the data, if their labels are incomplete before any are removed.
     """
     how = Run(seed=design.seed, jobs=1, kernel=kernel)
-    rows = partial(Row, cell, dataset, seed=design.seed)
+    of_all: Row = {"dataset": dataset, **asdict(cell), "seed": design.seed, "version": __version__, "error": ""}
     try:
         with blas_on_one_thread():
             _warm(cell.method, kernel)
@@ -104,11 +137,13 @@ def run(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: str | N
                 threshold, tuned_c = tune(cell.method, training, how)
                 seconds = found[OWN].fit_seconds + time.perf_counter() - start
                 found[TUNED] = found[OWN]._replace(thresholds=np.float32(threshold), c=tuned_c, fit_seconds=seconds)
-            counted = partial(measure, test.labels, training=data.labels[of_training], c=c)
-            return [
-                rows(rule, counted(of.scores, of.scores >= of.thresholds), of.fit_seconds, of.predict_seconds, of.c)
-                for rule, of in found.items()
-            ]
+            rows = []
+            for rule, of in found.items():
+                metrics = measure(test.labels, of.scores, of.scores >= of.thresholds, data.labels[of_training], c)
+                times = {"fit_seconds": of.fit_seconds, "predict_seconds": of.predict_seconds}
+                rows.append({**of_all, "rule": rule, "c": of.c, **times, **metrics})
+            return rows
     except Exception as error:  # of a method, which may be anyone's
         name = "" if isinstance(error, MpuError) else f"{type(error).__name__}: "
-        return [rows(rule, error=(name + " ".join(str(error).split())).rstrip(": ")) for rule in design.rules]
+        why = (name + " ".join(str(error).split())).rstrip(": ")
+        return [{**of_all, "rule": rule, "error": why} for rule in design.rules]

@@ -37,7 +37,7 @@ from mpu_cli.core.thresholds import estimated_f1
 from mpu_cli.core.validation import deal, default_folds, leading
 from mpu_cli.errors import OverflowingError
 from mpu_cli.experiment.ascent import ascend_batch, ascend_linear
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Largest number of passes over the instances. A few dozen suffice for any C that predicts well.
 MAX_EPOCHS = 300
@@ -215,40 +215,58 @@ class ChosenCost(NamedTuple):
     f1: float
 
 
-def choose_cost(evaluate: Callable[[float], float], unit: float) -> ChosenCost:
-    """Choose C by a hill climb from 3 units, in half decades, while the micro-F1 that `evaluate` gives rises.
+class MaxMargin:
+    """What both spaces share; `cost`, `label_correlation` and `folds` are the options of ``m3l-linear``."""
 
-    `unit` is 1 / mean ||phi(x)||^2, which makes the choice independent of the scale of the features.
-    """
+    threshold = THRESHOLD
 
-    def at(units: float) -> ChosenCost:
-        return ChosenCost(unit * units, evaluate(unit * units))
+    def __init__(
+        self,
+        cost: float | None = None,
+        label_correlation: float = 0.5,
+        folds: int | None = None,
+        run: Run = DEFAULT_RUN,
+    ) -> None:
+        self.cost, self.rho, self.folds, self.run = cost, label_correlation, folds, run
 
-    return climb(at, COSTS, _FIRST_COST, at(_FIRST_COST))
+    def learned(self, space: LinearSpace | KernelSpace, S: csr_array, bound: float) -> np.ndarray:
+        """Return the weights that all instances give, with a bound of the dual variables."""
+        dual = Dual(space, S.toarray(), np.arange(S.shape[0]), correlation_prior(S, self.rho), bound)
+        return solve(dual, TOLERANCE, self.run.seed).weights
 
+    def choose(self, evaluate: Callable[[float], float], unit: float) -> ChosenCost:
+        """Choose C by a hill climb from 3 units, in half decades, while the micro-F1 that `evaluate` gives rises.
 
-def out_of_fold_f1(
-    space: LinearSpace | KernelSpace, X: csr_array, labels: csr_array, rho: float, folds: int | None, run: Run
-) -> Callable[[float], float]:
-    """Return the function from C to the micro-F1 of out-of-fold predictions on the annotated labels.
+        `unit` is 1 / mean ||phi(x)||^2, which makes the choice independent of the scale of the features.
+        """
 
-    C is that of a support vector machine here, the bound of the dual variables. Equal rows of X are in one fold.
-    """
-    n, q = labels.shape
-    present = labels.toarray()
-    held_out = deal(n, folds or default_folds(n), run.seed, kin_of(X))
-    held_out = held_out[: leading(held_out, _HELD_OUT)]
-    annotated = labels[np.concatenate(held_out)]
-    complete = LabelFrequency.of(1.0, annotated.shape)
+        def at(units: float) -> ChosenCost:
+            return ChosenCost(unit * units, evaluate(unit * units))
 
-    def predict(rows: np.ndarray, cost: float) -> np.ndarray:
-        rest = np.setdiff1d(np.arange(n), rows, assume_unique=True)
-        rest = rest if len(rest) else rows  # no rest: there is only one instance
-        dual = Dual(space, present, rest, correlation_prior(labels[rest], rho), cost)
-        return expit(space.scores(solve(dual, _ROUGH_TOLERANCE, run.seed).weights, rows))
+        return climb(at, COSTS, _FIRST_COST, at(_FIRST_COST))
 
-    def evaluate(cost: float) -> float:
-        predictions = np.vstack([predict(rows, cost) for rows in held_out])
-        return estimated_f1(predictions, annotated, complete, np.full(q, THRESHOLD))
+    def out_of_fold_f1(
+        self, space: LinearSpace | KernelSpace, X: csr_array, labels: csr_array
+    ) -> Callable[[float], float]:
+        """Return the function from C to the micro-F1 of out-of-fold predictions on the annotated labels.
 
-    return evaluate
+        C is that of a support vector machine here, the bound of the dual variables. Equal rows of X are in one fold.
+        """
+        n, q = labels.shape
+        present = labels.toarray()
+        held_out = deal(n, self.folds or default_folds(n), self.run.seed, kin_of(X))
+        held_out = held_out[: leading(held_out, _HELD_OUT)]
+        annotated = labels[np.concatenate(held_out)]
+        complete = LabelFrequency.of(1.0, annotated.shape)
+
+        def predict(rows: np.ndarray, cost: float) -> np.ndarray:
+            rest = np.setdiff1d(np.arange(n), rows, assume_unique=True)
+            rest = rest if len(rest) else rows  # no rest: there is only one instance
+            dual = Dual(space, present, rest, correlation_prior(labels[rest], self.rho), cost)
+            return expit(space.scores(solve(dual, _ROUGH_TOLERANCE, self.run.seed).weights, rows))
+
+        def evaluate(cost: float) -> float:
+            predictions = np.vstack([predict(rows, cost) for rows in held_out])
+            return estimated_f1(predictions, annotated, complete, np.full(q, THRESHOLD))
+
+        return evaluate

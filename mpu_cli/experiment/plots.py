@@ -55,10 +55,10 @@ def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "sv
             if len(panel.rates) > 1:
                 suffix = f"-{panel.instances}" * several_sizes
                 for metric, name in panel.metrics.items():
-                    figure = _metric_figure(panel, metric, name, rows[0].dataset)
+                    figure = _metric_figure(panel, metric, name, rows[0]["dataset"])
                     written += _save(figure, folder / f"{metric}{suffix}", formats)
         if several_sizes:
-            written += _save(_time_figure(fit_seconds(rows), rows[0].dataset), folder / "time", formats)
+            written += _save(_time_figure(fit_seconds(rows), rows[0]["dataset"]), folder / "time", formats)
     return written
 
 

@@ -20,7 +20,7 @@ from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.errors import BusyError, MpuError, one_line
 from mpu_cli.experiment import cell, results
 from mpu_cli.experiment.design import Cell, Design
-from mpu_cli.experiment.results import Row
+from mpu_cli.experiment.results import Row, cell_of
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import holder, try_lock
@@ -113,16 +113,17 @@ def experiment(
         settings |= {"kernel": "numba" if run.compiled else "numpy"}
         results.keep_settings(folder / SETTINGS, settings)
         cells = design.cells()
-        rows = results.resume(folder / RESULTS, cells, design.rules)
-        left = [cell for cell in cells if cell not in {row.cell for row in rows}]
+        rows = results.finished(folder / RESULTS, cells, design.rules)
+        done = {cell_of(row) for row in rows}
+        left = [cell for cell in cells if cell not in done]
         c = incompleteness(data, run)
         with run.step(Step.CELLS, len(left)) as tick:
             for new in _run_cells(left, design, data, dataset, run, c):
-                results.append(folder / RESULTS, new)
                 rows += new
+                results.write_rows(folder / RESULTS, rows)
                 tick()
         place = {cell: i for i, cell in enumerate(cells)}
-        rows.sort(key=lambda row: place[row.cell])
+        rows.sort(key=lambda row: place[cell_of(row)])
         summary = markdown(rows, c, design.folds)
         results.write(folder / SUMMARY, summary.encode())
         figures = None
@@ -130,8 +131,8 @@ def experiment(
             from mpu_cli.experiment import plots
 
             figures = plots.draw(rows, folder, formats)
-    failed = len({row.cell for row in rows if row.error})
-    return ExperimentReport(rows, len(cells), len(cells) - len(left), failed, summary, figures, c)
+    failed = len({cell_of(row) for row in rows if row["error"]})
+    return ExperimentReport(rows, len(cells), len(done), failed, summary, figures, c)
 
 
 @contextmanager

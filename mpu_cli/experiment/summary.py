@@ -1,10 +1,10 @@
 """The summary of an experiment, in Markdown."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from math import isnan
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,11 @@ from scipy.stats import linregress
 from scipy.stats import t as student
 
 from mpu_cli.experiment.design import OWN
-from mpu_cli.experiment.results import Row
+from mpu_cli.experiment.results import Row, cell_of
+
+METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
+METRICS |= {f"corrected_{metric}": f"{name} corrected for c" for metric, name in METRICS.items()}
+_TUNED = " (tuned threshold)"
 
 
 def fit_power_law(sizes: Sequence[float], seconds: Sequence[float]) -> Any:
@@ -20,79 +24,79 @@ def fit_power_law(sizes: Sequence[float], seconds: Sequence[float]) -> Any:
     return linregress(np.log(sizes), np.log(seconds))
 
 
-METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
-CORRECTED = {f"corrected_{metric}": f"{name} corrected for c" for metric, name in METRICS.items()}
-_TUNED = " (tuned threshold)"
-
-
 @dataclass(frozen=True)
 class Panel:
     """The content of one table or figure: all methods and missing rates, at one number of instances."""
 
     instances: int
-    methods: list[str]  # with their decision rule, where it is the tuned threshold
+    methods: list[str]  # in the order of the rows, with their decision rule where it is the tuned threshold
     rates: list[float]  # ascending
-    _rows: dict[tuple[str, float], list[Row]]
+    folds: int  # number of folds with results
+    metrics: dict[str, str]  # those that are shown and their names, with corrected ones if the data are incomplete
+    _scores: dict[tuple[str, str, float], dict[int, float]]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> "Panel":
+        """Return what rows of one number of instances show."""
+        values: dict[Any, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for row in rows:
+            for metric in METRICS.keys() & row.keys():
+                values[metric, _shown(row), row["missing_rate"]][row["fold"]].append(row[metric])
+        return cls(
+            rows[0]["instances"],
+            list(dict.fromkeys(map(_shown, rows))),
+            sorted({row["missing_rate"] for row in rows}),
+            len({row["fold"] for row in rows}),
+            {metric: name for metric, name in METRICS.items() if any(metric in row for row in rows)},
+            {key: {fold: float(np.mean(of_fold)) for fold, of_fold in folds.items()} for key, folds in values.items()},
+        )
 
     def scores(self, metric: str, method: str, rate: float) -> dict[int, float]:
         """Return a metric by fold, its mean where labels are removed several times."""
-        by_fold = defaultdict(list)
-        for row in self._rows.get((method, rate), ()):
-            if metric in row.metrics:
-                by_fold[row.cell.fold].append(row.metrics[metric])
-        return {fold: mean(values) for fold, values in by_fold.items()}
-
-    @property
-    def metrics(self) -> dict[str, str]:
-        """The metrics that are shown, by name, with corrected ones if the data are incomplete."""
-        there = {metric for rows in self._rows.values() for row in rows for metric in row.metrics}
-        return {metric: name for metric, name in (METRICS | CORRECTED).items() if metric in there}
-
-    @property
-    def folds(self) -> int:
-        """The number of folds with results."""
-        return len({row.cell.fold for rows in self._rows.values() for row in rows})
+        return self._scores.get((metric, method, rate), {})
 
     def mean(self, metric: str, method: str, rate: float) -> float:
         """Return the mean of a metric over folds; NaN if there are none."""
-        return mean(self.scores(metric, method, rate).values())
+        scores = self.scores(metric, method, rate)
+        return float(np.mean([*scores.values()])) if scores else nan
 
     def deviation(self, metric: str, method: str, rate: float) -> float:
         """Return the standard deviation of a metric over folds; NaN with fewer than two."""
-        return deviation(self.scores(metric, method, rate).values())
+        return _deviation([*self.scores(metric, method, rate).values()])
 
 
-def mean(values: Iterable[float]) -> float:
-    """Return the mean; NaN if there are no values."""
-    values = list(values)
-    return float(np.mean(values)) if values else float("nan")
+def _shown(row: Row) -> str:
+    return row["method"] + _TUNED * (row["rule"] != OWN)
 
 
-def deviation(values: Iterable[float]) -> float:
-    """Return the sample standard deviation; NaN for fewer than two values."""
-    values = list(values)
-    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+def _deviation(values: list[float]) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else nan
 
 
 def panels(rows: Iterable[Row]) -> list[Panel]:
-    """Group the rows of cells that did not fail into panels. Methods keep the order of the rows."""
-    parts: dict[int, dict[tuple[str, float], list[Row]]] = defaultdict(lambda: defaultdict(list))
+    """Group the rows of cells that did not fail into panels."""
+    parts = defaultdict(list)
     for row in rows:
-        if not row.error:
-            shown = row.cell.method + _TUNED * (row.rule != OWN)
-            parts[row.cell.instances][shown, row.cell.missing_rate].append(row)
-    return [
-        Panel(instances, list(dict.fromkeys(m for m, _ in part)), sorted({r for _, r in part}), part)
-        for instances, part in parts.items()
-    ]
+        if not row["error"]:
+            parts[row["instances"]].append(row)
+    return [Panel.of(part) for part in parts.values()]
+
+
+def seconds_of(rows: Iterable[Row]) -> dict[tuple[str, int], np.ndarray]:
+    """Return mean times of training and of prediction with the own rule, by method and number of instances."""
+    seconds = defaultdict(list)
+    for row in rows:
+        if not row["error"] and row["rule"] == OWN:
+            seconds[row["method"], row["instances"]].append((row["fit_seconds"], row["predict_seconds"]))
+    return {key: np.mean(times, axis=0) for key, times in seconds.items()}
 
 
 def fit_seconds(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
-    """Return the mean training time under the method's own rule, by method and number of instances."""
-    seconds: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in _own(rows):
-        seconds[row.cell.method][row.cell.instances].append(row.fit_seconds)
-    return {method: {n: mean(values) for n, values in sorted(sizes.items())} for method, sizes in seconds.items()}
+    """Return the mean training time with the own rule, by method and ascending number of instances."""
+    seconds: dict[str, dict[int, float]] = defaultdict(dict)
+    for (method, instances), (fit, _) in sorted(seconds_of(rows).items(), key=lambda item: item[0][1]):
+        seconds[method][instances] = float(fit)
+    return seconds
 
 
 def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> str:
@@ -101,7 +105,7 @@ def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> st
     c is the label frequency of the data, if they are incomplete before any labels are removed. A test set has one of
     so many folds of the instances.
     """
-    parts = [f"# {rows[0].dataset}\n\nMean ± standard deviation over folds; the best of a column in bold.\n"]
+    parts = [f"# {rows[0]['dataset']}\n\nMean ± standard deviation over folds; the best of a column in bold.\n"]
     if c is not None:
         parts.append(
             f"By estimate, {c:.0%} of the true labels are annotated in these data, before any are removed: the "
@@ -113,16 +117,20 @@ def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> st
             parts.append(f"## {name}, {panel.instances:,} instances\n\n{_scores(panel, metric)}")
             if len(panel.methods) > 1:
                 parts.append(_against_first(panel, metric, folds))
-    parts.append(f"## Time of a cell, means\n\n{_costs(rows)}")
-    if exponents := _exponents(rows):
-        parts.append(f"## Training time as a power of the number of instances\n\n{exponents}")
-    if any(row.error for row in rows):
-        parts.append(f"## Failed\n\n{_failures(rows)}")
+    times = [
+        [method, f"{instances:,}", *(f"{time:,.2f}" for time in of_cell)]
+        for (method, instances), of_cell in seconds_of(rows).items()
+    ]
+    header = ["method", "instances", "training, s", "prediction, s"]
+    parts.append(f"## Time of a cell, means\n\n{_table(header, times)}")
+    if exponents := [_exponent(method, seconds) for method, seconds in fit_seconds(rows).items() if len(seconds) > 1]:
+        table = _table(["method", "exponent ± standard error", "instances"], exponents)
+        parts.append(f"## Training time as a power of the number of instances\n\n{table}")
+    failed = {cell_of(row): row["error"] for row in rows if row["error"]}
+    if counts := Counter((cell.method, cell.instances, error) for cell, error in failed.items()):
+        causes = [[method, f"{size:,}", str(count), error] for (method, size, error), count in counts.items()]
+        parts.append(f"## Failed\n\n{_table(['method', 'instances', 'cells', 'why'], causes)}")
     return "\n".join(parts)
-
-
-def _own(rows: Iterable[Row]) -> Iterator[Row]:
-    return (row for row in rows if not row.error and row.rule == OWN)
 
 
 def _scores(panel: Panel, metric: str) -> str:
@@ -147,61 +155,35 @@ def _against_first(panel: Panel, metric: str, folds: int) -> str:
         cells = [other]
         for rate in panel.rates:
             one, two = (panel.scores(metric, method, rate) for method in (first, other))
-            differences = [one[fold] - two[fold] for fold in one.keys() & two.keys()]
-            interval = _interval(differences, folds)
-            cells.append((f"{mean(differences):+.4f}" + f" ({interval})" * bool(interval)) if differences else "")
+            cells.append(_difference([one[fold] - two[fold] for fold in one.keys() & two.keys()], folds))
         table.append(cells)
     return _table([f"{first} ahead of, with 95 % interval", *(f"{rate:.0%}" for rate in panel.rates)], table)
 
 
-def _interval(differences: list[float], folds: int) -> str:
-    """Write the interval of the mean by Student's t over folds; empty for fewer than two.
+def _difference(differences: list[float], folds: int) -> str:
+    """Write the mean, and its interval by Student's t over folds; empty where there is none.
 
     Training sets overlap, which adds the size of a test set over that of a training set to 1/m (Nadeau and Bengio,
     "Inference for the generalization error", Machine Learning 52, 2003).
     """
-    if isnan(spread := deviation(differences)):
+    if not differences:
         return ""
-    m = len(differences)
+    mean, spread, m = float(np.mean(differences)), _deviation(differences), len(differences)
+    if isnan(spread):
+        return f"{mean:+.4f}"
     half = float(student.ppf(0.975, m - 1)) * spread * (1 / m + 1 / (folds - 1)) ** 0.5
-    return f"{mean(differences) - half:+.4f} to {mean(differences) + half:+.4f}"
+    return f"{mean:+.4f} ({mean - half:+.4f} to {mean + half:+.4f})"
 
 
-def _costs(rows: Sequence[Row]) -> str:
-    seconds = defaultdict(list)
-    for row in _own(rows):
-        seconds[row.cell.instances, row.cell.method].append((row.fit_seconds, row.predict_seconds))
-    table = [
-        [method, f"{instances:,}", *(f"{of:,.2f}" for of in np.mean(of_cell, axis=0))]
-        for (instances, method), of_cell in seconds.items()
-    ]
-    return _table(["method", "instances", "training, s", "prediction, s"], table)
-
-
-def _exponents(rows: Sequence[Row]) -> str:
-    table = []
-    for method, seconds in fit_seconds(rows).items():
-        if len(seconds) > 1:
-            law = fit_power_law(list(seconds), list(seconds.values()))
-            span = f"{min(seconds):,} to {max(seconds):,}"
-            table.append([method, f"{law.slope:.2f} ± {law.stderr:.2f}", span])
-    return _table(["method", "exponent ± standard error", "instances"], table) if table else ""
-
-
-def _failures(rows: Sequence[Row]) -> str:
-    cells = dict.fromkeys((row.cell, row.error) for row in rows if row.error)
-    counts = Counter((cell.method, cell.instances, error) for cell, error in cells)
-    table = [[method, f"{instances:,}", str(count), error] for (method, instances, error), count in counts.items()]
-    return _table(["method", "instances", "cells", "why"], table)
+def _exponent(method: str, seconds: dict[int, float]) -> list[str]:
+    law = fit_power_law(list(seconds), list(seconds.values()))
+    return [method, f"{law.slope:.2f} ± {law.stderr:.2f}", f"{min(seconds):,} to {max(seconds):,}"]
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:
     rule = "|---" + "|---:" * (len(header) - 1) + "|"
-    return "\n".join([_line(header), rule, *map(_line, rows)]) + "\n"
-
-
-def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in (header, *rows)]
+    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
 
 
 def short_names(labels: Sequence[str]) -> dict[str, str]:

@@ -352,7 +352,7 @@ def test_data_without_labels_are_an_error(run, tmp_path):
         (("--methods", "svm"), "'svm' is not a method: give br, elkan08, m3l-linear"),
         (("--methods", "mpu,mpu"), "twice"),
         (("--methods", "mpu:level=1"), "mpu:level=1: 'level' is not an option; there are c, cost"),
-        (("--methods", "br:levels=1"), "multiple values for keyword argument 'levels'"),
+        (("--methods", "br:levels=1"), "br:levels=1: 'levels' is not an option; there are cost"),
         (("--methods", "elkan08:c-method=e1:c_method=e3"), "'c_method' is there twice"),
         (("--methods", "elkan08:levels=1"), "elkan08:levels=1: "),
         (("--methods", "mpu:levels=0"), "mpu:levels=0: levels is 0: give a whole number from 1 to 100"),

@@ -1,5 +1,7 @@
 """A small experiment: what tests of it share."""
 
+from dataclasses import asdict
+
 import numpy as np
 
 from mpu_cli.experiment import cell
@@ -24,10 +26,11 @@ def run_cell(design: Design, data: Dataset, which: int, c: float | None = None) 
 
 
 def row(method="br", rate=0.0, fold=0, instances=60, rule="own", error="", seconds=1.0, f1=0.5) -> Row:
-    of = Cell(method, rate, fold, 0, instances)
+    of = {"dataset": "small", **asdict(Cell(method, rate, fold, 0, instances)), "rule": rule}
+    of |= {"seed": 0, "version": "1.0.0", "error": error}
     if error:
-        return Row(of, "small", rule, error=error)
-    return Row(of, "small", rule, {"micro_f1": f1, "macro_f1": f1 / 2}, seconds, 0.125, 1.0)
+        return of
+    return {**of, "micro_f1": f1, "macro_f1": f1 / 2, "fit_seconds": seconds, "predict_seconds": 0.125, "c": 1.0}
 
 
 def dense(labels) -> np.ndarray:

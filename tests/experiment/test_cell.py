@@ -11,6 +11,7 @@ from mpu_cli.core.validation import deal
 from mpu_cli.evaluation.compare import metric_names
 from mpu_cli.experiment.cell import fit_and_predict, tune
 from mpu_cli.experiment.design import Design
+from mpu_cli.experiment.results import METRICS, cell_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from tests.core.simulated import as_features, as_labels
@@ -20,48 +21,50 @@ from tests.experiment.small import BR, DESIGN, MPU, dense, problem, run_cell
 def test_metrics_are_scikit_learns_on_the_test_fold():
     data = problem()
     (row,) = run_cell(DESIGN, data, 2)
-    assert row.cell == DESIGN.cells()[2]
-    assert (row.cell.method, row.cell.missing_rate, row.rule, row.error) == (BR, 0.5, "own", "")
-    training, test, _ = DESIGN.split(data, row.cell)
+    assert cell_of(row) == DESIGN.cells()[2]
+    assert (row["method"], row["missing_rate"], row["rule"], row["error"]) == (BR, 0.5, "own", "")
+    training, test, _ = DESIGN.split(data, cell_of(row))
     predictions = fit_and_predict(BR, training, test, Run())
     predicted = predictions.scores >= predictions.thresholds
     truth = dense(test.labels)
-    assert row.metrics["micro_f1"] == pytest.approx(f1_score(truth, predicted, average="micro"))
-    assert row.metrics["macro_f1"] == pytest.approx(f1_score(truth, predicted, average="macro", zero_division=0))
-    assert row.c == 1
-    assert row.fit_seconds > 0 <= row.predict_seconds
+    assert row["micro_f1"] == pytest.approx(f1_score(truth, predicted, average="micro"))
+    assert row["macro_f1"] == pytest.approx(f1_score(truth, predicted, average="macro", zero_division=0))
+    assert row["c"] == 1
+    assert row["fit_seconds"] > 0 <= row["predict_seconds"]
 
 
 def test_all_metrics_of_evaluate_are_there():
     data = problem()
     (row,) = run_cell(DESIGN, data, 2)
-    training, test, rows = DESIGN.split(data, row.cell)
+    training, test, rows = DESIGN.split(data, cell_of(row))
     probabilities = fit_and_predict(BR, training, test, Run()).scores
     truth, complete = dense(test.labels), dense(data.labels[rows])
-    assert set(row.metrics) == {*metric_names((1, 3, 5)), "brier", "log_loss", "ece"}
-    assert row.metrics["log_loss"] == pytest.approx(log_loss(truth.ravel(), probabilities.astype(float).ravel()))
+    assert row.keys() & {*METRICS} == {*metric_names((1, 3, 5)), "brier", "log_loss", "ece"}
+    assert row["log_loss"] == pytest.approx(log_loss(truth.ravel(), probabilities.astype(float).ravel()))
     expected = ranking_metrics(truth, probabilities, k=[1, 3, 5], propensities=jain_propensities(complete))
-    assert {name: row.metrics[name] for name in expected} == pytest.approx(expected)
-    assert row.metrics["samples_recall"] > 0
+    assert {name: row[name] for name in expected} == pytest.approx(expected)
+    assert row["samples_recall"] > 0
 
 
 def test_estimates_on_complete_labels_where_the_data_are_incomplete():
     data = problem()
     (plain,), (row,) = (run_cell(DESIGN, data, 2, c=c) for c in (None, 0.5))
-    assert {name: row.metrics[name] for name in plain.metrics} == plain.metrics
-    added = {name: value for name, value in row.metrics.items() if name not in plain.metrics}
+    assert {name: row[name] for name in plain if "seconds" not in name} == {
+        name: value for name, value in plain.items() if "seconds" not in name
+    }
+    added = {name: value for name, value in row.items() if name not in plain}
     assert all(name.startswith("corrected_") for name in added)
-    assert added["corrected_micro_recall"] == plain.metrics["micro_recall"]
-    assert added["corrected_micro_precision"] == min(2 * plain.metrics["micro_precision"], 1)
+    assert added["corrected_micro_recall"] == plain["micro_recall"]
+    assert added["corrected_micro_precision"] == min(2 * plain["micro_precision"], 1)
 
 
 def test_the_same_task_gives_the_same_figures():
     data = problem()
     one, other = (run_cell(DESIGN, data, 3)[0] for _ in range(2))
-    assert (one.metrics["micro_f1"], one.metrics["macro_f1"], one.c) == (
-        other.metrics["micro_f1"],
-        other.metrics["macro_f1"],
-        other.c,
+    assert (one["micro_f1"], one["macro_f1"], one["c"]) == (
+        other["micro_f1"],
+        other["macro_f1"],
+        other["c"],
     )
 
 
@@ -74,14 +77,14 @@ def test_a_label_that_training_lost_counts_as_missed():
     design = Design(methods=(BR,), missing_rates=(0.0,), folds=4).on(20)
     missed = [i for i, rows in enumerate(deal(20, 4, 0)) if 7 in rows]
     (row,) = run_cell(design, data, missed[0])
-    assert row.metrics["micro_f1"] == pytest.approx(2 * 5 / (5 + 6))
-    assert row.metrics["macro_f1"] == pytest.approx(1 / 2)
+    assert row["micro_f1"] == pytest.approx(2 * 5 / (5 + 6))
+    assert row["macro_f1"] == pytest.approx(1 / 2)
 
 
 def test_nothing_left_to_learn_is_an_error_that_says_so():
     data = Dataset(as_labels(np.eye(4)), as_features(np.eye(4)))
     design = Design(methods=(BR,), missing_rates=(0.9,), folds=2).on(4)
-    assert [row.error for row in run_cell(design, data, 0)] == ["no label is left in the training part"]
+    assert [row["error"] for row in run_cell(design, data, 0)] == ["no label is left in the training part"]
 
 
 def test_tuned_rule_adds_a_row_and_changes_nothing_else():
@@ -89,11 +92,11 @@ def test_tuned_rule_adds_a_row_and_changes_nothing_else():
     design = Design(methods=(BR,), missing_rates=(0.6,), folds=3, run_folds=1).on(600)
     (plain,) = run_cell(design, data, 0)
     own, tuned = run_cell(replace(design, tuned=True), data, 0)
-    assert (own.rule, tuned.rule) == ("own", "tuned")
-    assert own.metrics["micro_f1"] == plain.metrics["micro_f1"]
-    assert tuned.metrics["micro_f1"] > own.metrics["micro_f1"]
-    assert tuned.fit_seconds > own.fit_seconds
-    assert 0 < tuned.c < 1 == own.c
+    assert (own["rule"], tuned["rule"]) == ("own", "tuned")
+    assert own["micro_f1"] == plain["micro_f1"]
+    assert tuned["micro_f1"] > own["micro_f1"]
+    assert tuned["fit_seconds"] > own["fit_seconds"]
+    assert 0 < tuned["c"] < 1 == own["c"]
 
 
 @pytest.mark.parametrize("method", [BR, MPU])

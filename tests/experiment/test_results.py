@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError, MpuError, one_line
 from mpu_cli.experiment import results
-from mpu_cli.experiment.design import Cell
-from mpu_cli.experiment.results import Row
 from tests.experiment.small import row
 from tests.hypotheses import examples
 
@@ -28,13 +26,17 @@ HEADER = (
 )
 BLANK = "," * (METRICS.count(",") + 5) + "0,1.0.0,no"
 LINE = "small,br,own,0.0,0,0,60"
-CELLS = [row(fold=fold).cell for fold in range(3)]
+CELLS = [results.cell_of(row(fold=fold)) for fold in range(3)]
 words = (st.text(min_size=1) | st.sampled_from(["=1+1", "'=1", '"a', "-", "@b\tc"])).map(one_line)
 shares = st.floats(0, 1)
-cells = st.builds(Cell, words, shares, st.integers(0, 99), st.integers(0, 99), st.integers(1, 10**9))
-metrics = st.dictionaries(st.sampled_from(METRICS.split(",")), shares)
-rows = st.builds(Row, cells, words, st.just("own"), metrics, *[st.floats(0, 1e9)] * 2, shares) | st.builds(
-    Row, cells, words, st.just("own"), error=words
+whole = st.integers(0, 99)
+of_all = {
+    "dataset": words, "method": words, "rule": st.just("own"), "missing_rate": shares, "fold": whole, "removal": whole,
+    "instances": st.integers(1, 10**9), "seed": whole, "version": words,
+}  # fmt: skip
+numbers = {"fit_seconds": st.floats(0, 1e9), "predict_seconds": st.floats(0, 1e9), "c": shares, "error": st.just("")}
+rows = st.fixed_dictionaries(of_all | numbers, optional=dict.fromkeys(METRICS.split(","), shares)) | (
+    st.fixed_dictionaries(of_all | {"error": words})
 )
 
 
@@ -43,55 +45,36 @@ def path(tmp_path):
     return tmp_path / "results.csv"
 
 
-def test_the_header_is_there_before_any_row(path):
-    assert results.resume(path, CELLS, ["own"]) == []
+def test_without_a_file_no_cell_is_finished(path):
+    assert results.finished(path, CELLS, ["own"]) == []
+    results.write_rows(path, [])
     assert path.read_text() == HEADER + "\n"
 
 
 @settings(max_examples=examples(25))
-@given(st.lists(rows, max_size=5, unique_by=lambda row: row.cell))
-def test_what_is_appended_is_read_again(tmp_path_factory, written):
+@given(st.lists(rows, max_size=5, unique_by=results.cell_of))
+def test_what_is_written_is_read_again(tmp_path_factory, written):
     path = tmp_path_factory.mktemp("results") / "results.csv"
-    cells = [row.cell for row in written]
-    results.resume(path, cells, ["own"])
-    for one in written:
-        results.append(path, [one])
-    assert results.resume(path, cells, ["own"]) == written
+    results.write_rows(path, written)
+    assert results.finished(path, [*map(results.cell_of, written)], ["own"]) == written
 
 
 @pytest.mark.parametrize("cut", range(1, 30, 7))
 def test_a_half_written_last_line_is_dropped(path, cut):
-    results.resume(path, CELLS, ["own"])
-    results.append(path, [row(fold=0)])
-    whole = path.read_bytes()
-    results.append(path, [row(fold=1)])
+    results.write_rows(path, [row(fold=0), row(fold=1)])
     path.write_bytes(path.read_bytes()[:-cut])
-    assert results.resume(path, CELLS, ["own"]) == [row(fold=0)]
-    assert path.read_bytes() == whole
+    assert results.finished(path, CELLS, ["own"]) == [row(fold=0)]
 
 
 def test_a_half_written_header_is_dropped(path):
     path.write_text(HEADER[:20])
-    assert results.resume(path, CELLS, ["own"]) == []
-    assert path.read_text() == HEADER + "\n"
+    assert results.finished(path, CELLS, ["own"]) == []
 
 
 def test_a_cell_without_all_its_rules_is_dropped(path):
-    rules = ["own", "tuned"]
     complete = [row(fold=0), row(fold=0, rule="tuned")]
-    results.resume(path, CELLS, rules)
-    results.append(path, [*complete, row(fold=1)])
-    assert results.resume(path, CELLS, rules) == complete
-    results.append(path, [row(fold=2)])
-    assert path.read_text().count("\n") == 1 + 3
-
-
-def test_an_undamaged_file_is_not_touched(path):
-    results.resume(path, CELLS, ["own"])
-    results.append(path, [row(error="no memory, no result")])
-    before = path.stat().st_mtime_ns, path.stat().st_ino
-    assert results.resume(path, CELLS, ["own"]) == [row(error="no memory, no result")]
-    assert (path.stat().st_mtime_ns, path.stat().st_ino) == before
+    results.write_rows(path, [*complete, row(fold=1)])
+    assert results.finished(path, CELLS, ["own", "tuned"]) == complete
 
 
 @pytest.mark.parametrize(
@@ -109,19 +92,17 @@ def test_an_undamaged_file_is_not_touched(path):
 def test_other_lines_are_errors_with_their_number(path, text, line):
     path.write_text(text, encoding="latin-1")
     with pytest.raises(InputError, match=f"results.csv:{line}: .*remove it"):
-        results.resume(path, CELLS, ["own"])
+        results.finished(path, CELLS, ["own"])
     assert path.read_text(encoding="latin-1") == text
 
 
 def test_no_cell_begins_as_a_formula(path):
-    of = Cell("=cmd:a=1", 0.0, 0, 0, 60)
-    written = Row(of, "@news", "own", error="-1 is too small")
-    results.resume(path, [of], ["own"])
-    results.append(path, [written])
+    written = row("=cmd:a=1", error="-1 is too small") | {"dataset": "@news"}
+    results.write_rows(path, [written])
     with path.open(newline="") as stream:
         (found,) = csv.DictReader(stream)
     assert not [text for text in found.values() if text.startswith(("=", "+", "-", "@"))]
-    assert results.resume(path, [of], ["own"]) == [written]
+    assert results.finished(path, [results.cell_of(written)], ["own"]) == [written]
 
 
 def test_links_in_the_folder_are_not_followed(path, tmp_path):
@@ -129,11 +110,9 @@ def test_links_in_the_folder_are_not_followed(path, tmp_path):
     other.write_text("mine")
     path.symlink_to(other)
     with pytest.raises(InputError, match="not a regular file"):
-        results.resume(path, CELLS, ["own"])
-    with pytest.raises(OSError):
-        results.append(path, [row()])
-    results.write(path, b"new")
-    assert (path.read_bytes(), path.is_symlink(), other.read_text()) == (b"new", False, "mine")
+        results.finished(path, CELLS, ["own"])
+    results.write_rows(path, [row()])
+    assert (path.is_symlink(), other.read_text()) == (False, "mine")
 
 
 def test_settings_are_written_once_and_then_compared(tmp_path):
@@ -160,4 +139,4 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     with pytest.raises(InputError, match=r"pipe: .*give another --out"):
         results.keep_settings(tmp_path / "pipe", {})
     with pytest.raises(InputError, match=r"pipe: .*not a regular file"):
-        results.resume(tmp_path / "pipe", CELLS, ["own"])
+        results.finished(tmp_path / "pipe", CELLS, ["own"])

@@ -36,7 +36,7 @@ def test_report_and_progress(source, tmp_path, capfd):
 
     report = go()
     assert (report.cells, report.failed, len(report.rows)) == (4, 0, 4)
-    assert [(row.cell.fold, row.cell.missing_rate) for row in report.rows] == [(0, 0.0), (0, 0.5), (1, 0.0), (1, 0.5)]
+    assert [(row["fold"], row["missing_rate"]) for row in report.rows] == [(0, 0.0), (0, 0.5), (1, 0.0), (1, 0.5)]
     assert (tmp_path / "out" / "summary.md").read_text() == report.summary
     assert observed.count("cells") == 4
     again = go()

@@ -217,7 +217,7 @@ def command(
             "metrics on them are too low; those corrected for it are next to them"
         )
     if report.failed == report.cells:
-        why = next(row.error for row in report.rows if row.error)
+        why = next(row["error"] for row in report.rows if row["error"])
         raise MpuError(f"{out}: no cell of {report.cells} could be run; of the first: {why}")
     if report.failed:
         warn(f"{report.failed} of {counted(report.cells, 'cell')} failed; the summary says why")

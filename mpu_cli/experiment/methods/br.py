@@ -1,18 +1,11 @@
 """br: logistic regression of each label: mpu with one level and c = 1, which takes missing labels for negatives."""
 
-from typing import Any
-
 from mpu_cli.core.options import LINEAR
 from mpu_cli.experiment.methods import mpu
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
-
-_FIXED = {"loss": "pu-logistic", "levels": 1, "c": 1.0, "threshold": 0.5, "features": LINEAR}
 
 
 class Method(mpu.Method):
     """A logistic regression for each label, with the options of mpu that are not fixed here."""
 
     calibrated = False
-
-    def __init__(self, run: Run = DEFAULT_RUN, **options: Any) -> None:
-        super().__init__(run, **_FIXED, **options)
+    fixed = {"loss": "pu-logistic", "levels": 1, "c": 1.0, "threshold": 0.5, "features": LINEAR}  # noqa: RUF012

@@ -1,5 +1,7 @@
 """M3L with <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + 1, its prior as that of m3l-linear (`experiment.m3l`)."""
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
@@ -10,17 +12,7 @@ from mpu_cli.core.limits import LARGEST_SUM, refuse_beyond_free
 from mpu_cli.core.sample import draw
 from mpu_cli.core.selection import WORTHWHILE
 from mpu_cli.errors import OverflowingError
-from mpu_cli.experiment.m3l import (
-    HAMMING,
-    THRESHOLD,
-    TOLERANCE,
-    Dual,
-    KernelSpace,
-    choose_cost,
-    correlation_prior,
-    out_of_fold_f1,
-    solve,
-)
+from mpu_cli.experiment.m3l import HAMMING, KernelSpace, MaxMargin
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Values of gamma, in units of 1 / mean ||x - x'||^2.
@@ -33,24 +25,16 @@ _CONSTANT = np.float32(1)
 _SLICE = 1 << 24
 
 
-class Method:
+class Method(MaxMargin):
     """M3L with an RBF kernel; the options are those of m3l-linear.
 
     `gamma`: None: 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better cross-validated
     micro-F1; the former if C is set.
     """
 
-    threshold = THRESHOLD
-
-    def __init__(
-        self,
-        cost: float | None = None,
-        gamma: float | None = None,
-        label_correlation: float = 0.5,
-        folds: int | None = None,
-        run: Run = DEFAULT_RUN,
-    ) -> None:
-        self.cost, self.gamma, self.rho, self.folds, self.run = cost, gamma, label_correlation, folds, run
+    def __init__(self, gamma: float | None = None, run: Run = DEFAULT_RUN, **others: Any) -> None:
+        super().__init__(**others, run=run)
+        self.gamma = gamma
 
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn; TooLargeError where the kernel matrix would not fit in memory."""
@@ -68,8 +52,7 @@ class Method:
             self.gamma, bound = widths[0], HAMMING * self.cost
         gram = kernel_values(X, X, self.gamma)
         gram += _CONSTANT
-        dual = Dual(KernelSpace(gram), S.toarray(), np.arange(n), correlation_prior(S, self.rho), bound)
-        weights = solve(dual, TOLERANCE, self.run.seed).weights
+        weights = self.learned(KernelSpace(gram), S, bound)
         support = np.flatnonzero(weights.any(axis=1))
         self.support, self.coefficients = X[support], weights[support]
 
@@ -83,9 +66,9 @@ class Method:
             gram = kernel_values(X, X, candidate)
             unit = 1 / max(1 - float(gram.mean(dtype=np.float64)), 1e-3)
             gram += _CONSTANT
-            evaluate = out_of_fold_f1(KernelSpace(gram), X, S, self.rho, self.folds, self.run)
+            evaluate = self.out_of_fold_f1(KernelSpace(gram), X, S)
             if not units:
-                gamma, (bound, best) = candidate, choose_cost(evaluate, unit)
+                gamma, (bound, best) = candidate, self.choose(evaluate, unit)
                 units = bound / unit
             elif (f1 := evaluate(units * unit)) < best + WORTHWHILE:
                 break

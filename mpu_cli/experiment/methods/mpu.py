@@ -1,6 +1,6 @@
 """mpu: PU-SGD for all labels at once, stacked for label correlations (Kong et al. 2014), with the options of train."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,12 +17,13 @@ class Method:
     """The learner of `mpu train`."""
 
     calibrated = True
+    fixed: ClassVar[dict[str, Any]] = {}  # options that a method of its own sets
 
     def __init__(self, run: Run = DEFAULT_RUN, **options: Any) -> None:
-        declared = options_of(Options)
+        declared = {name: option for name, option in options_of(Options).items() if name not in self.fixed}
         for name in options.keys() - declared.keys():
             raise MpuError(f"{name!r} is not an option; there are {', '.join(sorted(declared))}")
-        self.options = Options(**{name: declared[name].check(value) for name, value in options.items()})
+        self.options = Options(**self.fixed, **{name: declared[name].check(value) for name, value in options.items()})
         self.run = run
 
     def fit(self, X: csr_array, S: csr_array) -> None:

@@ -1,25 +1,19 @@
 """mpu-paper: Kong et al. 2014 as published: one stacked level, logistic, one c by e1, a threshold of 0.5."""
 
 from dataclasses import replace
-from typing import Any
 
 from scipy.sparse import csr_array
 
 from mpu_cli.core.options import LINEAR
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.experiment.methods import mpu
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
-
-_FIXED = {"loss": "pu-logistic", "levels": 2, "threshold": 0.5, "features": LINEAR}
 
 
 class Method(mpu.Method):
     """The paper's MPU, with the options of mpu that are not fixed here."""
 
     calibrated = False
-
-    def __init__(self, run: Run = DEFAULT_RUN, **options: Any) -> None:
-        super().__init__(run, **_FIXED, **options)
+    fixed = {"loss": "pu-logistic", "levels": 2, "threshold": 0.5, "features": LINEAR}  # noqa: RUF012
 
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn."""
