@@ -18,15 +18,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import only_entries
 from mpu_cli.evaluation.incomplete import corrected
-from mpu_cli.evaluation.metrics import (
-    divide,
-    entries_in,
-    entry_rows,
-    gains_up_to,
-    precision_recall_f1,
-    ranked_hits,
-    tied_gain,
-)
+from mpu_cli.evaluation.metrics import divide, entries_in, entry_rows, gains_at, precision_recall_f1, ranked_hits
 
 _REPLICATES, _REPLICATES_OF_ONE = 1000, 2000
 _QUANTILES = (0.05, 0.95)
@@ -210,22 +202,8 @@ def _samples(n: int, replicates: int, seed: int, width: int) -> Iterator[np.ndar
 
 def _gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> np.ndarray:
     """Precision and nDCG at each cut-off of each instance, as `RankingMetrics` defines them."""
-    n, sizes = truth.shape[0], np.diff(truth.indptr)
-    hits = ranked_hits(truth, scores)
-    longest = int(max(np.diff(scores.indptr).max(initial=0), sizes.max(initial=0)))
-    retrieved, discounts = gains_up_to(longest)
-    reaches = [min(k, longest) for k in ks]
-    precision = [
-        np.bincount(hits.rows, tied_gain(hits, retrieved, reach), minlength=n) / k
-        for k, reach in zip(ks, reaches, strict=True)
-    ]
-    ndcg = [
-        divide(
-            np.bincount(hits.rows, tied_gain(hits, discounts, reach), minlength=n), discounts[np.minimum(sizes, reach)]
-        )
-        for reach in reaches
-    ]
-    return np.stack([*precision, *ndcg], axis=1)
+    (retrieved, discounted), most = gains_at(ranked_hits(truth, scores), truth, tuple(ks))
+    return np.concatenate([retrieved / np.array(ks)[:, None], divide(discounted, most)]).T
 
 
 def _both(predicted: csr_array, truth: csr_array) -> csr_array:

@@ -40,10 +40,10 @@ from mpu_cli.evaluation.metrics import (
     LabelSetMetrics,
     Sums,
     divide,
+    gains_at,
     gains_up_to,
     precision_recall_f1,
     ranked_hits,
-    tied_gain,
 )
 
 # Instances with this many annotations or more are taken together; a number of true labels is at most this.
@@ -61,19 +61,10 @@ class Corrected(NamedTuple):
 
 
 def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c: float | np.ndarray = 1.0) -> Corrected:
-    """Estimate precision, recall and F1 on complete labels.
+    """Estimate precision, recall and F1 on complete labels; 0 where the denominator is 0.
 
-    Parameters
-    ----------
-    hits, predicted, annotated : array_like, broadcastable
-        Number of labels that are both predicted and annotated; predicted; annotated.
-    c : float or array_like
-        Label frequency, in (0, 1]; 1 if annotations were counted as what they stand for.
-
-    Returns
-    -------
-    Corrected
-        Values are 0 where the denominator is 0.
+    `hits`, `predicted`, `annotated`: numbers of labels: both predicted and annotated; predicted; annotated.
+    `c`: label frequency, in (0, 1]; 1 if annotations were counted as what they stand for.
 
     Examples
     --------
@@ -92,37 +83,17 @@ def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c:
 
 
 def corrected_metrics(counts: LabelSetMetrics, c: float | np.ndarray) -> dict[str, float | bool | int]:
-    """Estimate micro and macro precision, recall and F1 on complete labels.
-
-    Parameters
-    ----------
-    counts : LabelSetMetrics
-        Counts against the incomplete labels.
-    c : float or ndarray, shape (q,)
-        Label frequency, in (0, 1], of all labels or of each.
-
-    Returns
-    -------
-    dict
-        As for `estimates`.
-    """
+    """Estimate the metrics of `estimates` by counts against incomplete labels, and c of all labels or of each."""
     return estimates(counts.true_positives / c, counts.predicted, counts.support / c)
 
 
 def estimates(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict[str, float | bool | int]:
-    """Estimate metrics on complete labels by counts; the first and the last are estimates.
+    """Estimate metrics on complete labels by counts, shape (q,), of labels that are annotated or predicted.
 
-    Parameters
-    ----------
-    hits, predicted, true : ndarray, shape (q,)
-        Of each label that is annotated or predicted at least once: true and predicted, predicted, true.
-
-    Returns
-    -------
-    dict
-        ``{micro,macro}_{precision,recall,f1}``; ``clipped``: whether the micro-averaged precision exceeded 1 and was
-        cut, a sign that c is too small; ``clipped_labels``: for how many labels precision exceeds 1. In macro averages
-        it is not cut, which would make them too low.
+    `hits`, `predicted`, `true`: true and predicted, predicted, true; the first and the last are estimates.
+    Returns: ``{micro,macro}_{precision,recall,f1}``; ``clipped``: whether the micro-averaged precision exceeded 1 and
+    was cut, a sign that c is too small; ``clipped_labels``: for how many labels precision exceeds 1. In macro averages
+    it is not cut, which would make them too low.
     """
     micro = corrected(hits.sum(), predicted.sum(), true.sum())
     macro = precision_recall_f1(hits, predicted, true)
@@ -143,11 +114,6 @@ class CorrectedRanking:
     distribution is the most likely one, by EM (Laird, "Nonparametric Maximum Likelihood Estimation of a Mixing
     Distribution", JASA 1978). It is as if rankings were no better where more labels are true than annotated. With half
     of the labels missing, nDCG@5 was .564 for .585 on bibtex, and .741 for .739 on yeast.
-
-    Attributes
-    ----------
-    ks : tuple of int
-        Cut-offs.
     """
 
     ks: tuple[int, ...] = (1, 3, 5)
@@ -161,13 +127,8 @@ class CorrectedRanking:
         hits = ranked_hits(truth, scores)
         weight = values_at(truth, hits.rows, hits.labels)
         sizes = np.diff(truth.indptr)
-        longest = int(np.diff(scores.indptr).max(initial=0))
-        gains = [
-            np.bincount(hits.rows, weight * tied_gain(hits, gain, min(k, longest)), minlength=len(sizes))
-            for gain in gains_up_to(longest)
-            for k in self.ks
-        ]
-        columns = np.stack([np.ones(len(sizes)), sizes, truth.sum(axis=1), *gains], axis=1)
+        gains, _ = gains_at(hits, truth, self.ks, weight)
+        columns = np.stack([np.ones(len(sizes)), sizes, truth.sum(axis=1), *gains[0], *gains[1]], axis=1)
         sums = np.zeros((_MANY_ANNOTATIONS + 1, columns.shape[1]))
         np.add.at(sums, np.minimum(sizes, _MANY_ANNOTATIONS), columns)
         self._sums.add(sums)
@@ -187,13 +148,9 @@ class CorrectedRanking:
 
 
 def _true_sizes(instances: np.ndarray, c: float) -> np.ndarray:
-    """Return the probability of each number of true labels, from the counts of annotated ones; the last is "or more".
+    """Return the probability of each number of true labels; the last is "or more".
 
-    Parameters
-    ----------
-    instances : ndarray, shape (a,)
-        How many have 0, 1, ... annotations.
-    c : float
+    `instances`: shape (a,): how many have 0, 1, ... annotations.
     """
     from scipy.stats import binom  # which takes long to import
 

@@ -74,17 +74,7 @@ class Quality(NamedTuple):
 
 
 def precision_recall_f1(true_positives: np.ndarray, predicted: np.ndarray, support: np.ndarray) -> Quality:
-    """Return precision, recall and F1 from counts.
-
-    Parameters
-    ----------
-    true_positives, predicted, support : array_like, broadcastable
-        Number of labels that are both predicted and true; predicted; true.
-
-    Returns
-    -------
-    Quality
-    """
+    """Return precision, recall and F1 from numbers of labels: both predicted and true; predicted; true."""
     precision = divide(true_positives, predicted)
     recall = divide(true_positives, support)
     f1 = np.asarray(f1_score(np.asarray(true_positives), np.asarray(predicted), support))
@@ -117,14 +107,9 @@ def merge_labels(first: np.ndarray, *others: np.ndarray) -> np.ndarray:
 class LabelSetMetrics:
     """Counts of true and predicted labels, for the metrics of label sets.
 
-    Attributes
-    ----------
-    instances : int
-        Number of instances so far.
-    labels : ndarray, shape (q,), int64
-        The labels that have occurred in a true or a predicted set, ascending.
-    true_positives, predicted, support : ndarray, shape (q,), int64
-        Per label: the number of instances where it is both predicted and true; predicted; true.
+    `labels`: int64, shape (q,): those that have occurred in a true or a predicted set, ascending.
+    `true_positives`, `predicted`, `support`: int64, shape (q,): instances where the label is both predicted and true;
+    predicted; true.
     """
 
     instances: int = 0
@@ -136,13 +121,7 @@ class LabelSetMetrics:
     _exact: int = 0
 
     def add(self, truth: csr_array, predicted: csr_array) -> None:
-        """Add the counts of a chunk.
-
-        Parameters
-        ----------
-        truth, predicted : csr_array, shapes (n, Q) and (n, R), bool
-            Label sets: row i has an entry in column k if label k is in the set of instance i.
-        """
+        """Add a chunk of label sets: csr_array of bool, shapes (n, Q) and (n, R); what is stored is in the set."""
         hit = entries_in(predicted, truth)
         self._count_labels(predicted.indices[hit], predicted.indices, truth.indices)
 
@@ -163,13 +142,9 @@ class LabelSetMetrics:
         self.labels = labels
 
     def results(self) -> dict[str, float]:
-        """Return the metrics of all instances so far.
+        """Return ``{micro,macro,samples}_{precision,recall,f1}``, ``hamming_loss`` and ``subset_accuracy``.
 
-        Returns
-        -------
-        dict
-            ``{micro,macro,samples}_{precision,recall,f1}``, ``hamming_loss`` and ``subset_accuracy``. ``samples`` is
-            the average over instances.
+        ``samples`` is the average over instances.
         """
         counts = self.true_positives, self.predicted, self.support
         averages = {
@@ -248,18 +223,30 @@ def tied_gain(hits: RankedHits, gain_up_to: np.ndarray, k: int) -> np.ndarray:
     return gain / (hits.last - hits.first + 1)
 
 
+def gains_at(
+    hits: RankedHits, truth: csr_array, ks: tuple[int, ...], weight: np.ndarray | float = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gains of n instances at each of K cut-offs, and the largest DCG that any ranking has there.
+
+    `weight`: what each hit counts, shape (m,).
+    Returns: float64, shape (2, K, n): of precision, without division by k, and of DCG; and shape (K, n).
+    """
+    n, sizes = truth.shape[0], np.diff(truth.indptr)
+    longest = int(max(hits.last.max(initial=0), sizes.max(initial=0)))
+    every, reaches = gains_up_to(longest), [min(k, longest) for k in ks]
+    gains = [
+        [np.bincount(hits.rows, weight * tied_gain(hits, gain, reach), minlength=n) for reach in reaches]
+        for gain in every
+    ]
+    return np.array(gains, float), np.array([every[1][np.minimum(sizes, reach)] for reach in reaches])
+
+
 @dataclass
 class RankingMetrics:
     """Sums over instances, for the metrics of label rankings.
 
-    Attributes
-    ----------
-    ks : tuple of int
-        Cut-offs of P@k, nDCG@k, recall@k and coverage@k.
-    instances : int
-        Number of instances so far.
-    labels : ndarray, shape (q,), int64
-        The labels that have occurred in a true set or a score list, ascending.
+    `ks`: cut-offs of P@k, nDCG@k, recall@k and coverage@k.
+    `labels`: int64, shape (q,): those that have occurred in a true set or a score list, ascending.
     """
 
     ks: tuple[int, ...] = (1, 3, 5)
@@ -276,15 +263,7 @@ class RankingMetrics:
         self._retrieved = [self._true_labels] * len(self.ks)  # those that are retrieved at least once
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
-        """Add a chunk.
-
-        Parameters
-        ----------
-        truth : csr_array, shape (n, Q), bool
-            Label sets: row i has an entry in column k if label k is in the set of instance i.
-        scores : csr_array, shape (n, R)
-            Scores of the listed labels; larger means more probable. A stored zero counts as listed.
-        """
+        """Add a chunk: label sets (csr_array, n x Q), and scores of the listed labels (n x R), as stored."""
         n = truth.shape[0]
         hits = ranked_hits(truth, scores)
         true_sizes = np.diff(truth.indptr)
@@ -299,20 +278,16 @@ class RankingMetrics:
         np.maximum.at(coverage, hits.rows, hits.last)
         self._coverage_is_q += int(np.count_nonzero(unlisted))
 
-        longest = int(max(np.diff(scores.indptr).max(initial=0), true_sizes.max(initial=0)))
-        retrieved, discounts = gains_up_to(longest)
         self._true_labels = merge_labels(self._true_labels, truth.indices)
-        top_is_true = tied_gain(hits, retrieved, k=1).sum()
-        self._sums.add([average_precision, coverage[unlisted == 0].sum(), top_is_true])
-        at_k = np.empty((3, len(self.ks)))
-        for i, k in enumerate(self.ks):
-            reach = min(k, longest)
-            gain = np.bincount(hits.rows, tied_gain(hits, retrieved, reach), minlength=n)
-            at_k[0, i] = gain.sum() / k
-            at_k[2, i] = divide(gain, true_sizes).sum()
-            self._retrieved[i] = merge_labels(self._retrieved[i], hits.labels[hits.last <= k])
-            gain = np.bincount(hits.rows, tied_gain(hits, discounts, reach), minlength=n)
-            at_k[1, i] = divide(gain, discounts[np.minimum(true_sizes, reach)]).sum()
+        top_is_true = (hits.first == 1) / (hits.last - hits.first + 1)
+        self._sums.add([average_precision, coverage[unlisted == 0].sum(), top_is_true.sum()])
+        self._retrieved = [
+            merge_labels(labels, hits.labels[hits.last <= k])
+            for labels, k in zip(self._retrieved, self.ks, strict=True)
+        ]
+        (retrieved, discounted), most = gains_at(hits, truth, self.ks)
+        at_k = np.array([retrieved, divide(discounted, most), divide(retrieved, true_sizes)]).sum(axis=2)
+        at_k[0] /= self.ks
         self._at_k.add(at_k)
 
         self.labels = merge_labels(self.labels, truth.indices, scores.indices)
@@ -321,13 +296,10 @@ class RankingMetrics:
     def results(self) -> dict[str, float]:
         """Return the metrics of all instances so far.
 
-        Returns
-        -------
-        dict
-            ``precision_at_K``, ``ndcg_at_K``, ``recall_at_K`` and ``coverage_at_K`` for each cut-off,
-            ``label_ranking_average_precision``, ``coverage_error`` (a number of labels) and ``one_error``.
-            ``coverage_at_K`` is the share of the labels with true instances that are retrieved among the first K for
-            at least one of these.
+        ``precision_at_K``, ``ndcg_at_K``, ``recall_at_K`` and ``coverage_at_K`` for each cut-off,
+        ``label_ranking_average_precision``, ``coverage_error`` (a number of labels) and ``one_error``.
+        ``coverage_at_K`` is the share of the labels with true instances that are retrieved among the first K for at
+        least one of these.
         """
         q = len(self.labels)
         average_precision, coverage, top_is_true = self._sums.total

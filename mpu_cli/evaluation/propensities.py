@@ -45,24 +45,10 @@ def jain_propensities(
 ) -> np.ndarray:
     """Return the propensity of labels by the model of Jain et al., which grows with the number of annotations.
 
-    Parameters
-    ----------
-    annotations : array_like of int, shape (q,)
-        Number of training instances with each label; 0 is allowed.
-    instances : int
-        Number of training instances, at least 3.
-    a, b : float
-        Constants A and B of the model: not negative, and positive.
-
-    Returns
-    -------
-    ndarray, shape (q,), float64
-        In (0, 1].
-
-    Raises
-    ------
-    MpuError
-        There are fewer than 3 instances.
+    `annotations`: shape (q,): number of training instances with each label; 0 is allowed.
+    `instances`: number of training instances; MpuError where there are fewer than 3.
+    `a`, `b`: constants A and B of the model: not negative, and positive.
+    Returns: float64, shape (q,), in (0, 1].
 
     Examples
     --------
@@ -77,24 +63,12 @@ def jain_propensities(
 
 @dataclass(frozen=True)
 class Propensities:
-    """Propensities of a set of labels.
+    """Propensities of a set of labels."""
 
-    Attributes
-    ----------
-    labels : ndarray, shape (q,), int64
-        Ascending.
-    values : ndarray, shape (q,), float64
-        In (0, 1].
-    others : float or None
-        Propensity of all other labels; None if unknown.
-    source : str
-        The file that they were read from, for messages.
-    """
-
-    labels: np.ndarray
-    values: np.ndarray
-    others: float | None = None
-    source: str = ""
+    labels: np.ndarray  # int64, shape (q,), ascending
+    values: np.ndarray  # float64, shape (q,), in (0, 1]
+    others: float | None = None  # of all other labels; None if unknown
+    source: str = ""  # the file that they were read from, for messages
 
     @classmethod
     def of_all(cls, c: float) -> "Propensities":
@@ -110,20 +84,7 @@ class Propensities:
     def of_annotations(
         cls, chunks: Iterable[csr_array], a: float = PROPENSITY_A, b: float = PROPENSITY_B
     ) -> "Propensities":
-        """Compute the propensities of labels from their annotations by the model of Jain et al.
-
-        Parameters
-        ----------
-        chunks : iterable of csr_array of bool, shapes (n, Q)
-            Annotated labels of the training instances, in chunks.
-        a, b : float
-            As for `jain_propensities`.
-
-        Raises
-        ------
-        MpuError
-            There are fewer than 3 instances.
-        """
+        """Compute `jain_propensities` of labels from the annotations of the training instances, in chunks."""
         counts = LabelSetMetrics()
         for annotated in chunks:
             counts.add(annotated, csr_array(annotated.shape, dtype=bool))
@@ -146,21 +107,7 @@ class Propensities:
         return 1 / self.of(labels)
 
     def of(self, labels: np.ndarray) -> np.ndarray:
-        """Return the propensity of each label.
-
-        Parameters
-        ----------
-        labels : ndarray of int, shape (m,)
-
-        Returns
-        -------
-        ndarray, shape (m,), float64
-
-        Raises
-        ------
-        InputError
-            The propensity of one of the labels is unknown.
-        """
+        """Return the propensity of each label; InputError where that of one is unknown."""
         place = np.searchsorted(self.labels, labels)
         listed = place < len(self.labels)
         listed[listed] = self.labels[place[listed]] == labels[listed]
@@ -174,37 +121,18 @@ class Propensities:
 
 @dataclass
 class PropensityScoredMetrics:
-    """Sums over instances, for PSP@k and PSnDCG@k.
+    """Sums over instances, for PSP@k and PSnDCG@k."""
 
-    Attributes
-    ----------
-    propensities : Propensities or None
-        Propensities of all labels that are ever true; None where label sets have weights themselves.
-    ks : tuple of int
-        Cut-offs.
-    """
-
-    propensities: Propensities | None = None
+    propensities: Propensities | None = None  # of all labels that are ever true; None where label sets have weights
     ks: tuple[int, ...] = (1, 3, 5)
 
     def __post_init__(self) -> None:
         self._gains = Sums(2, 2, len(self.ks))  # gained and attainable; of precision and of nDCG
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
-        """Add a chunk.
+        """Add a chunk: label sets (n x Q), and scores of the listed labels (n x R), as stored.
 
-        Parameters
-        ----------
-        truth : csr_array, shape (n, Q)
-            Label sets: row i has an entry in column k if label k is in the set of instance i. Without propensities, the
-            entry is 1 / propensity.
-        scores : csr_array, shape (n, R)
-            Scores of the listed labels; larger means more probable. A stored zero counts as listed.
-
-        Raises
-        ------
-        MpuError
-            The propensity of a true label is unknown.
+        Without propensities, an entry of the label sets is 1 / propensity. MpuError where one is unknown.
         """
         weighted = truth if self.propensities is None else self.propensities.weighted(truth)
         hits, ideal = ranked_hits(truth, scores), ranked_hits(truth, weighted)
@@ -222,13 +150,7 @@ class PropensityScoredMetrics:
         self._gains.add(gains)
 
     def results(self) -> dict[str, float]:
-        """Return the metrics of all instances so far.
-
-        Returns
-        -------
-        dict
-            ``psp_at_K`` and ``psndcg_at_K`` for each cut-off; 0 if there is no true label.
-        """
+        """Return ``psp_at_K`` and ``psndcg_at_K`` for each cut-off; 0 if there is no true label."""
         values = divide(*self._gains.total)
         return {
             f"{name}_at_{k}": float(value)
