@@ -1,4 +1,3 @@
-import csv
 import subprocess
 import sys
 from pathlib import Path
@@ -6,9 +5,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import report, run, tools
-from benchmarks.compare import Result, compare
-from benchmarks.measure import Usage
+from benchmarks import run, tools
+from benchmarks.compare import compare
 from benchmarks.tools import Tool
 from tests.conftest import ROOT
 
@@ -29,11 +27,6 @@ def data(tmp_path):
     return path
 
 
-def measured(name: str, *seconds: float, micro_f1: float = 0.5) -> Result:
-    usages = [Usage(s, 3_000_000, 2_000_000, s) for s in seconds]
-    return Result(name, usages, Usage(0.25, 1, 1, 0.25), micro_f1)
-
-
 def test_a_tool_that_fails_does_not_stop_the_others(data, tmp_path):
     bad = failing("bad", train="raise SystemExit('not installed')")
     mute = failing("mute", predict="raise SystemExit('no model')")
@@ -51,43 +44,6 @@ def test_a_tool_that_fails_does_not_stop_the_others(data, tmp_path):
         ["repetition 2", " good {x}"],
         ["repetition 2", " mute"],
     ]
-
-
-def test_an_old_model_is_removed_before_a_training(data, tmp_path):
-    folder = tmp_path / "picky"
-    make = "import os, sys; os.mkdir(sys.argv[1])"
-    copy = "import shutil, sys; shutil.copy(*sys.argv[1:])"
-    picky = Tool("picky", (sys.executable, "-c", make, "{model}"), (sys.executable, "-c", copy, "{data}", "{output}"))
-    (result,) = compare([picky], data, data, tmp_path, repetitions=2, timeout=20, say=lambda line: None)
-    assert (result.failure, result.micro_f1) == ("", 1)
-    assert folder.is_dir()
-
-
-def test_the_table_has_ratios_to_the_first_tool_that_worked():
-    results = [Result("a", failure="x | y"), measured("b", 1.0, 3.0, 2.0), measured("c", 5.0, micro_f1=0.75)]
-    lines = report.markdown(results).splitlines()
-    assert lines[2:] == [
-        "| a | failed: x / y |  |  |  |  |  |",
-        "| b | 1.00 | 1.00 | 0.5000 | 0.25 | 3 | 2 |",
-        "| c | 5.00 | 5.00 | 0.7500 | 0.25 | 3 | 2 |",
-    ]
-    assert {line.count("|") for line in lines} == {8}
-
-
-def test_csv(tmp_path):
-    report.write_csv([measured("b, c", 1.0, 3.0, 2.0), Result("a", failure="gone")], tmp_path / "x.csv")
-    with (tmp_path / "x.csv").open() as stream:
-        first, second = csv.DictReader(stream)
-    assert first["tool"] == "b, c"
-    assert [float(first[key]) for key in ("seconds", "seconds_max", "ratio")] == [1, 3, 1]
-    assert (first["max_rss_bytes"], first["anonymous_bytes"], first["failure"]) == ("3000000", "2000000", "")
-    assert (second["tool"], second["seconds"], second["failure"]) == ("a", "", "gone")
-
-
-def test_plot(tmp_path):
-    pytest.importorskip("matplotlib")
-    report.plot([measured("mpu", 1.0), measured("b", 2.0), Result("a", failure="gone")], tmp_path / "x.png")
-    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_mpu_runs_with_each_kernel_where_it_can_be_chosen():
@@ -117,13 +73,6 @@ def test_the_command_writes_table_csv_and_peers_that_are_not_there(data, tmp_pat
     assert "| good {x} |" in table
     assert table.count("| failed: /no/such/python: No such file or directory |") == len(tools.PEER_METHODS)
     assert (tmp_path / "out" / "results.csv").read_text().count("\n") == 2 + len(tools.PEER_METHODS)
-
-
-def test_only_takes_tools_by_name(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "mpu_tools", lambda mpu: [GOOD])
-    result = CliRunner().invoke(run.main, [str(data), str(data), "--only", "nothing"])
-    assert result.exit_code == 2
-    assert "good {x}" in result.stderr
 
 
 def test_the_runner_stays_small():

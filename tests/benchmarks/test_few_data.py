@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from benchmarks import few_data
@@ -21,11 +19,3 @@ def test_what_is_there_is_not_measured_again(tmp_path, monkeypatch):
     assert results.read_text().splitlines()[-1].split("\t")[:7] == lines[-1].split("\t")[:7]
     monkeypatch.setattr(few_data, "measure", lambda *_: pytest.fail("all is there"))
     few_data.measure_all(*given)
-
-
-def test_methods_are_paired_in_the_table(tmp_path):
-    results = tmp_path / "results.tsv"
-    rows = [("0", "mpu", 0.5), ("0", "br", 0.4), ("1", "mpu", 0.3), ("1", "br", 0.4), ("2", "mpu", 0.9)]
-    lines = [f"yeast\t200\t0.6\t{draw}\t{method}\t{f1}\t0\t1\t1\n" for draw, method, f1 in rows]
-    Path(results).write_text(HEADER + "".join(lines))
-    assert list(few_data.table(results, "mpu"))[2:] == ["| yeast, 60% | .400, .400 (1 of 2) |"]

@@ -1,11 +1,8 @@
-from itertools import pairwise
-
 import numpy as np
-import pytest
 from click.testing import CliRunner
 
 from benchmarks.corpus import Corpus
-from benchmarks.generate import DECIMALS, feature_text, main
+from benchmarks.generate import DECIMALS, main
 from mpu_cli.svmlight.reader import read
 
 
@@ -13,14 +10,6 @@ def generate(prefix, *options):
     result = CliRunner().invoke(main, [str(prefix), "--features", "3000", "--labels", "20", *options])
     assert result.exit_code == 0, result.output
     return prefix.with_name(f"{prefix.name}-train.svm"), prefix.with_name(f"{prefix.name}-test.svm")
-
-
-@pytest.mark.parametrize("columns", [[], [0], [8, 9, 10, 98, 99, 47_235], [0, 123_455]])
-def test_entries_are_written_as_python_would(columns):
-    values = np.linspace(1, 0.00123456789, len(columns))
-    text, ends = feature_text(np.array(columns, int), values)
-    expected = [f" {c + 1}:{v:.{DECIMALS}f}".encode() for c, v in zip(columns, values, strict=True)]
-    assert [text[a:b] for a, b in pairwise(ends)] == expected
 
 
 def test_files_hold_the_documents(tmp_path):

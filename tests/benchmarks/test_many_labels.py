@@ -74,19 +74,6 @@ def test_labels_are_removed_from_what_tools_learn_only(run, tmp_path):
     assert results["copies"]["precision_at_1"] < 1  # of the complete test labels
 
 
-def test_tools_are_chosen_by_name(run, data):
-    assert list(run("--peers", "/no/such/python", "--only", "PLT", "--skip", "AdaGrad")[0]) == ["napkinXC PLT"]
-    result = CliRunner().invoke(many_labels.main, [str(data), str(data), "--only", "nothing"])
-    assert result.exit_code == 2
-    assert "no tool is left" in result.output
-
-
-def test_a_sized_file_says_how_large_it_is(tmp_path):
-    path = tmp_path / "x.svm"
-    path.write_text("3,11 2:1 40:0.5\n 7:1\n")
-    assert many_labels.sized(path, tmp_path).read_text() == "2 41 12\n" + path.read_text()
-
-
 def test_peer_scripts_are_there():
     for tool in many_labels.peer_tools("python"):
         script, method = tool.train[1:3]
