@@ -20,9 +20,8 @@ from mpu_cli.core.options import LINEAR, FrequencyOptions, Options, Validation
 from mpu_cli.core.sample import DrawnLabels, Instances, Sample, draw_labels, draw_questions, usual_folds
 from mpu_cli.core.selection import Estimates, choose_features
 from mpu_cli.errors import InputError, MpuError, counted
-from mpu_cli.inputs.read_sources import training_set
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
-from mpu_cli.inputs.training_data import Sources, TrainingData
+from mpu_cli.inputs.training_data import Sources, TrainingData, training_set
 from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible
 from mpu_cli.review import decisions
 from mpu_cli.review.tables import QUESTION

@@ -24,7 +24,7 @@ from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError, counted, shown
 from mpu_cli.evaluation.compare import with_thresholds
-from mpu_cli.inputs.fitted import Fitted
+from mpu_cli.inputs.training_data import Fitted
 from mpu_cli.names import EVERY_LABEL, Suggestible
 from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.files import checksum, refuse_overlaps, refuse_repeated

@@ -25,9 +25,7 @@ from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
-from mpu_cli.inputs.fitted import Fitted
-from mpu_cli.inputs.read_sources import training_set
-from mpu_cli.inputs.training_data import ReviewCounts, Sources, TrainingData, frequency_file
+from mpu_cli.inputs.training_data import Fitted, ReviewCounts, Sources, TrainingData, frequency_file, training_set
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.naming import filled_file, implication_lines, implied_file
 from mpu_cli.people import suggestions

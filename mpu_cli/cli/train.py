@@ -22,8 +22,14 @@ from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.errors import STANDARD_STREAM, OverlapError, RejectedError, without_secrets
 from mpu_cli.inputs.cluster_data import cluster_data
-from mpu_cli.inputs.read_sources import training_set
-from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, ReviewCounts, Sources, TrainingData, frequency_file
+from mpu_cli.inputs.training_data import (
+    AnnotatedData,
+    ReviewCounts,
+    Sources,
+    TrainingData,
+    frequency_file,
+    training_set,
+)
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.machine import peak_bytes
 from mpu_cli.runtime.parallel import in_background
@@ -51,7 +57,7 @@ class TrainingReport:
     thresholds: dict[int, float] | None = None  # The same where labels have thresholds of their own, by number.
     seconds: dict[str, float]  # Wall time of each step.
     peak_bytes: int  # Of memory.
-    cluster: ClusterWork | None = None  # How a cluster carried it out.
+    cluster: dict[str, int] | None = None  # How a cluster carried it out.
     acceptance: Outcome | None = None  # With --accept-on.
     annotations: int = field(metadata=HIDDEN)  # How many labels of instances are annotated.
     warnings: tuple[str, ...]  # What the user should know before trusting the model.

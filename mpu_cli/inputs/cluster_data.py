@@ -13,8 +13,7 @@ from mpu_cli.cluster.reading import absolute
 from mpu_cli.core.features import Columns
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
-from mpu_cli.inputs.fitted import Fitted
-from mpu_cli.inputs.training_data import AnnotatedData, ClusterWork, Sources, refuse_filled
+from mpu_cli.inputs.training_data import AnnotatedData, Fitted, Sources, refuse_filled
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import files_of
 from mpu_cli.text.sidecars import Sidecars
@@ -83,6 +82,6 @@ class ClusterData(AnnotatedData):
         """Count annotated labels, and true ones by the label frequency."""
         return provenance.Counts(len(self), self.annotations, self.collection.counts().true_labels(fitted.c))
 
-    def work(self) -> ClusterWork:
+    def work(self) -> dict[str, int]:
         """Return how the training was carried out, as long as the cluster is there."""
         return {"parts": len(self.collection.parts), "workers": self.collection.executor.workers}

@@ -1,4 +1,4 @@
-"""Tables that a training reads beside its data: label frequencies, groups of instances, out-of-fold scores.
+"""Tables that a training reads beside its data: label frequencies, groups of instances, scores, features of labels.
 
 A file of label frequencies has one line ``label c`` per label, with ``#`` comments; those before the first line have
 what was estimated, if `mpu estimate-c` has written it. A file of groups has the name of
@@ -7,10 +7,13 @@ the group of instance k on line k. Scores are in the form of ``mpu predict --for
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from mpu_cli.core.features import Columns
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, EstimatedRates
 from mpu_cli.core.labels.problem import InstanceGroups
 from mpu_cli.core.limits import refuse_large_predictions
@@ -22,7 +25,12 @@ from mpu_cli.names.label_names import is_number, label_of
 from mpu_cli.names.lines import cell, read_each, text_lines
 from mpu_cli.runtime.options import LEAST_FREQUENCY
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.grammar import Reading, is_comment
+from mpu_cli.svmlight.header import Top
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.streams import Source, open_input
+from mpu_cli.text.sidecars import from_one
+from mpu_cli.text.stored import Stored
 
 # The end of a line. There is one way only to read a text by it, so that it takes linear time.
 _FREQUENCY = re.compile(r"\s((?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|\d+\.)\s*(?:#|\Z)", re.ASCII)
@@ -74,7 +82,7 @@ def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> 
     frequencies: dict[int, float] = {}
     comments: list[str] = []
 
-    def read(line: str) -> None:
+    def read_line(line: str) -> None:
         if not line.partition("#")[0].strip():
             text = line[:_LONGEST_COMMENT].strip()
             if not frequencies and text.startswith(("# estimated c", _WARNING)):
@@ -85,7 +93,7 @@ def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> 
             raise ValueError(f"label {label} is there twice; remove one of the lines")
         frequencies[label] = c
 
-    read_each(text_lines(source, lenient=True), source, read)
+    read_each(text_lines(source, lenient=True), source, read_line)
     return FrequencyFile(frequencies, _earlier(comments))
 
 
@@ -188,3 +196,50 @@ def read_scores(
     if len(without := ids[(annotations > 0) & ~scored]):
         raise wrong(f"no instance has a score of label {without[0]}, which FILE has; write label:score for each label")
     return scores
+
+
+def read_label_features(
+    path: str | Path, ids: np.ndarray, occurring: Columns, data: Source, *, reading: Reading, run: Run
+) -> tuple[np.ndarray, csr_array]:
+    """Read a file with one line ``number index:value ...`` per label. Return the labels and their vectors.
+
+    `ids`, `occurring`: labels and features of the data, some of which the file must have.
+    Raises InputError (the file cannot be read, or does not fit the data).
+    """
+    lines = read(path, reading, run)
+    lines.features.eliminate_zeros()
+    refused = partial(_refused, path)
+    many = np.flatnonzero(np.diff(lines.labels.indptr) != 1)
+    if len(many):
+        raise refused(int(many[0]), "expected the number of one label, and its features, such as: 12 3:0.5 7:1")
+    numbers, first = np.unique(lines.labels.indices, return_index=True)
+    if len(numbers) < len(lines):
+        again = int(np.setdiff1d(np.arange(len(lines)), first)[0])
+        raise refused(again, f"label {lines.labels.indices[again]} has a line before this one; remove one of them")
+    if not np.isin(ids, numbers).any():
+        raise InputError(str(path), None, f"has features of none of the labels of {data}, such as {ids[0]}")
+    if not occurring.count(lines.features):
+        raise InputError(
+            str(path), None, f"has no feature in common with {data}; features need the same numbers in both"
+        )
+    return numbers, lines.features[first]
+
+
+def _refused(path: str | Path, instance: int, problem: str) -> InputError:
+    """Return the error of a line, by the number of its instance."""
+    with open_input(path) as stream:
+        lines = enumerate(iter(stream.readline, b""), 1)
+        top = Top()
+        there = (n for n, line in lines if not top.end_in(line, n) and not is_comment(line))
+        line = next((number for i, number in enumerate(there) if i == instance), None)
+    return InputError(str(path), line, problem)
+
+
+def features_of_names(names: LabelNames, stored: Stored) -> tuple[np.ndarray, csr_array]:
+    """Return the labels whose names have words of the vocabulary, and the vectors of these names."""
+    from mpu_cli.text.vectorizer import Vectorizer  # with scikit-learn, which is slow to import
+
+    named = names.by_number
+    vectors = Vectorizer.of(stored).transform_names(list(named.values()))
+    nonzero = np.flatnonzero(np.diff(vectors.indptr))
+    return np.array(list(named), int)[nonzero], from_one(vectors[nonzero])

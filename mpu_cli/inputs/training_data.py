@@ -3,35 +3,46 @@
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypedDict
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.bundle import TrainedModel, provenance
+from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import EstimatedRates, LabelFrequency, count_annotations, refuse_refuted
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
 from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import LabelInformation, Problem
+from mpu_cli.core.labels.problem import InstanceGroups, LabelInformation, Problem, joined, kin_of
 from mpu_cli.core.labels.verified import VerifiedLabels, widened
+from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
-from mpu_cli.core.selection import Estimates
+from mpu_cli.core.predictions import Predictions
+from mpu_cli.core.selection import Estimates, TrainingResult
+from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.errors import InputError, MpuError, counted, shown
-from mpu_cli.inputs.fitted import Fitted, fit
-from mpu_cli.inputs.side_tables import read_frequencies, read_groups, read_scores
+from mpu_cli.inputs.side_tables import (
+    features_of_names,
+    read_frequencies,
+    read_groups,
+    read_label_features,
+    read_scores,
+)
 from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
 from mpu_cli.names.naming import find_broader, find_filled, read_implications
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.tables import checksum, label_text
+from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import no_labels, read
-from mpu_cli.svmlight.streams import Content, Files, Source, files_of
+from mpu_cli.svmlight.streams import Content, Files, Source, bytes_of, files_of
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored, packed
 
@@ -77,13 +88,6 @@ class Sources:
         }
 
 
-class ClusterWork(TypedDict):
-    """How a cluster carried out a training."""
-
-    parts: int  # Of the data; each stays on the worker that has read it.
-    workers: int  # At the end.
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReviewCounts:
     """Counts of the decisions in review files."""
@@ -124,6 +128,97 @@ class ReviewCounts:
                 f"{counted(self.unused, 'decision')} 'no' on a label that is true nowhere; are these numbers right?"
             )
         return cautions
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model with the results of its training."""
+
+    model: StackedModel
+    findings: dict[str, Any]  # JSON values for the report and the model's record; the same for the same seed
+    c: np.ndarray  # float64, shape (q,): label frequencies
+    estimates: Estimates  # where they come from
+    warnings: tuple[str, ...]
+    seconds: dict[str, float]  # wall time of each step
+    out_of_fold: Predictions | None = None  # predictions of all instances, if they were asked for
+    groups: InstanceGroups | None = None  # groups of instances with their label frequencies, if the data have groups
+
+    @classmethod
+    def of(cls, options: Options, model: StackedModel, result: TrainingResult, has_label_features: bool) -> "Fitted":
+        """Return the results of a training."""
+        settings = asdict(result.settings)
+        del settings["thin"]  # follows from the number of labels
+        if not loss_named(result.settings.loss).has_step:
+            del settings["step"]
+        if not (has_label_features and options.uses_label_features):
+            del settings["prior"]
+        findings: dict[str, Any] = {
+            **_frequency(result.c, result.estimates),
+            **settings,
+            "expected_micro_f1": result.expected_f1,
+            "expected_micro_f1_interval": list(result.f1_interval),
+            "expected_micro_f1_by_level": result.level_f1,
+        }
+        if result.scaling is not None:
+            findings["scaling"] = result.scaling
+        if model.kernel is not None:
+            findings |= {"rbf_gamma": model.kernel.gamma, "rbf_landmarks": len(model.kernel)}
+        if options.levels is None:
+            findings["levels"] = len(model.levels)
+        findings |= _evidence_of_frequency(result.estimates)
+        return cls(model, findings, result.c, result.estimates, tuple(result.warnings()), result.seconds)
+
+    def record(self, options: Options, run: Run) -> dict[str, Any]:
+        """Return the options, and what was chosen or estimated for them, for the model."""
+        asked = {name: getattr(options, name) for name in options_of(Options) if name not in self.findings}
+        return asked | {"seed": run.seed, **self.findings}
+
+    def evidence(self, problem: Problem) -> Evidence:
+        """Return what missing labels are listed by, where all instances were predicted out of fold."""
+        assert self.out_of_fold is not None
+        frequency = LabelFrequency.of(self.c, problem.labels.shape, problem.verified, self.groups)
+        return Evidence(
+            self.out_of_fold,
+            frequency,
+            estimates=self.estimates,
+            warnings=self.warnings,
+            kin=joined(kin_of(problem.features), problem.same_fold),
+        )
+
+
+def fit(problem: Problem, options: Options, run: Run, hold_out_all: bool = False) -> Fitted:
+    """Train as `core.stacking.train` does."""
+    seconds: dict[str, float] = {}
+    model, result = train(problem, options, run.timed(seconds), hold_out_all=hold_out_all)
+    fitted = replace(Fitted.of(options, model, result, problem.label_features is not None), seconds=seconds)
+    if result.estimates.groups is not None and problem.groups is not None:
+        fitted.findings["c_by_group"] = result.estimates.groups.rows(problem.groups, problem.labels, problem.verified)
+        fitted = replace(fitted, groups=replace(problem.groups, rates=result.estimates.groups.c))
+    return replace(fitted, out_of_fold=result.held_out.probabilities) if hold_out_all else fitted
+
+
+def _frequency(c: np.ndarray, estimates: Estimates) -> dict[str, Any]:
+    return {"c": float(c[0]) if (c == c[0]).all() else c.tolist(), "c_estimated": estimates.are_estimated}
+
+
+def _evidence_of_frequency(estimates: Estimates) -> dict[str, Any]:
+    estimate, reviewed = estimates.estimate, estimates.reviewed
+    findings: dict[str, Any] = {}
+    basis = estimates.earlier or (estimate if reviewed is None else None)
+    if basis is not None:
+        findings["c_interval"] = list(basis.interval or ())
+        if not estimates.is_known:
+            findings["c_known"] = False
+    if reviewed is not None:
+        findings["c_by_people"] = {
+            "c": reviewed.c,
+            "interval": list(reviewed.interval),
+            "instances": reviewed.instances,
+            "by_annotations_alone": None if estimate is None or estimate.one_label_each else estimate.c,
+        }
+        if reviewed.answers:
+            findings["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
+    return findings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,8 +325,8 @@ class AnnotatedData(LabelInformation, ABC):
         """Return names, sizes and checksums of the data, as `provenance.Source.described` has them."""
         return {} if self.source is None else self.source.described()
 
-    def work(self) -> ClusterWork | None:
-        """Return how a cluster carried out a training; None where there was none."""
+    def work(self) -> dict[str, int] | None:
+        """Return how many parts and workers a cluster had in a training; None where there was none."""
         return None
 
     def resolved(self, options: Options) -> Options:
@@ -334,16 +429,31 @@ class TrainingData(AnnotatedData):
         return replace(self.placed(self.ids, every), labels=labels, ids=every)
 
 
-def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = None) -> TrainingData:
-    """Read files and bring them together.
+def training_set(sources: Sources, run: Run, is_for_model: bool = True, is_read_again: bool = False) -> TrainingData:
+    """Read the files of a training, and bring them together.
 
-    Raises InputError (a file cannot be read, no instance has a label, or a review or the names beside the data do not
-    fit them).
+    `is_for_model`: whether a model is trained; else neither the vectoriser beside the data nor features of labels are
+    read.
+    `is_read_again`: whether the file will be read a second time, so that its checksum is needed.
+    Raises InputError (a file cannot be read, no instance has a label, or what is beside the data does not fit them).
     """
-    source, sidecars = provenance.Source.of(sources.file), sidecars or Sidecars(sources.file)
+    with run.step(Step.READ, bytes_of(sources.file)):
+        sidecars = Sidecars(sources.file)
+        if is_read_again:
+            sidecars.contents.setdefault(str(sources.file))
+        data = _read(sources, run, sidecars)
+        data = replace(data, file_content=sidecars.contents.get(str(sources.file)))
+        if not is_for_model:
+            return data
+        data = replace(data, stored_vectorizer=sidecars.stored_vectorizer(data.instances_of_file))
+        return _with_label_features(data, sources, run)
+
+
+def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
+    source, reading = provenance.Source.of(sources.file), sources.reading
     if isinstance(sources.file, Files):
         refuse_filled(sources.file, "several FILEs have their instances numbered anew: learn from this one alone")
-    file = read(sources.file, sources.reading, run, contents=sidecars.contents)
+    file = read(sources.file, reading, run, contents=sidecars.contents)
     labels, ids = file.occurring_labels()
     names = sidecars.names_of(sources.naming, ids)
     data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, source=source)
@@ -366,7 +476,7 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
             )
         data = replace(data, groups=read_groups(sources.groups, len(data)))
     if sources.fully_labelled is not None:
-        data = _with_complete(data, read(str(sources.fully_labelled), sources.reading, run))
+        data = _with_complete(data, read(str(sources.fully_labelled), reading, run))
     if not len(data.ids):
         raise no_labels(sources.file)
     if sources.scores is None:
@@ -374,7 +484,7 @@ def read_training_data(sources: Sources, run: Run, sidecars: Sidecars | None = N
     if sources.fully_labelled is not None:
         raise MpuError("--scores has scores of FILE alone: leave out --fully-labelled")
     expected = len(data), data.ids, data.annotations
-    return replace(data, scores=read_scores(sources.scores, *expected, reading=sources.reading, run=run))
+    return replace(data, scores=read_scores(sources.scores, *expected, reading=reading, run=run))
 
 
 def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> TrainingData:
@@ -467,3 +577,26 @@ def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
         features=csr_array(vstack(both, format="csr")),
         labels=csr_array(vstack([data.labels, widened(labels, ids, every)], format="csr")),
     )
+
+
+def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> TrainingData:
+    """Add features of labels, and labels that are never annotated, which have features or are named by ``--labels``.
+
+    Without a file of features, they are the vectors of the names of labels, by the vectoriser that made the data.
+    """
+    names, numbers, vectors = data.names, np.empty(0, int), None
+    if sources.label_features is not None:
+        of_data = data.ids, data.occurring, sources.file
+        numbers, vectors = read_label_features(sources.label_features, *of_data, reading=sources.reading, run=run)
+    elif data.stored_vectorizer is not None and names is not None:
+        numbers, vectors = features_of_names(names, data.stored_vectorizer)
+    named = {} if names is None or sources.naming.file is None else names.by_number
+    others = [number for number, texts in named.items() if texts]
+    data = data.widened(np.union1d(data.ids, np.union1d(numbers, others).astype(data.ids.dtype)))
+    if vectors is None:
+        return data
+    sizes = np.zeros(len(data.ids), np.int64)
+    sizes[np.searchsorted(data.ids, numbers)] = np.diff(vectors.indptr)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    shape = len(data.ids), vectors.shape[1]
+    return replace(data, label_features=csr_array((vectors.data, vectors.indices, indptr), shape=shape))

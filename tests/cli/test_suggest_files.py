@@ -9,7 +9,7 @@ from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
-from mpu_cli.inputs.fitted import fit
+from mpu_cli.inputs.training_data import fit
 from mpu_cli.names import LabelNames
 from mpu_cli.names.naming import read_implications
 from mpu_cli.people.suggestions import Choice

@@ -7,7 +7,7 @@ import pytest
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.errors import MpuError
-from mpu_cli.inputs.fitted import fit
+from mpu_cli.inputs.training_data import fit
 from mpu_cli.runtime.run import Run
 from tests import kernels
 from tests.core.simulated import as_features, hide, linear_problem
