@@ -8,7 +8,16 @@ from typing import Any
 import click
 import numpy as np
 
-from mpu_cli.cli.printing import QUESTIONS, WIDE, give, print_groups, print_table, report_file
+from mpu_cli.cli.printing import (
+    FIRST_OF_ALL,
+    QUESTIONS,
+    WIDE,
+    give,
+    print_groups,
+    print_lines,
+    print_table,
+    report_file,
+)
 from mpu_cli.core.frequency import estimators, questions
 from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate
@@ -38,37 +47,6 @@ _DESIGN = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelFrequencyReport:
-    """The label frequency of one label."""
-
-    label: int
-    name: str | None = None  # None where no names are known.
-    annotations: int  # Instances that have the label.
-    c: float
-    # 90 % interval: see `core.frequency.single_frequencies`, or credible where c comes from complete label sets.
-    interval: Sequence[float]
-    missing: float  # How many labels of this kind are missing; all labels together as many as the pooled c says.
-    pooled: bool  # Whether c is pooled over labels, since this one has too few annotations.
-    unreliable: bool  # Whether the interval is wider than half of all that is possible.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reviews:
-    """How many instances to review, drawn at random, for a 90 % interval of c of this width."""
-
-    width: float
-    instances: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Questions:
-    """How many questions to answer for a 90 % interval of c of this width."""
-
-    width: float
-    questions: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class FrequencyReport:
     """The label frequency of a file."""
 
@@ -93,13 +71,15 @@ class FrequencyReport:
     yes: int | None = None  # How many of them say "yes".
     by_annotations_alone: float | None = None  # What c would be without them.
     # How many instances to review, drawn at random, for a 90 % interval of c of each width.
-    plan: list[Reviews] | None = None
+    plan: list[dict[str, float]] | None = None
     # How many questions to answer for these; widths that thousands of them do not reach are not there.
-    plan_of_questions: list[Questions] | None = None
+    plan_of_questions: list[dict[str, float]] | None = None
     # How wide the interval is to be expected after as many answers more; None where there are none.
     next_width: float | None = None
-    # In ascending order of labels; None where that was not asked for.
-    per_label: list[LabelFrequencyReport] | None = None
+    # In ascending order of labels; None where that was not asked for. The missing labels of all add up to what c says;
+    # `pooled`: over labels, since this one has too few annotations; `unreliable`: the interval is wider than half of
+    # all that is possible.
+    per_label: list[dict[str, Any]] | None = None
     per_group: list[GroupRow] | None = None  # None without groups of instances.
     warnings: list[str] = field(default_factory=list)  # What to know before using the estimate.
 
@@ -131,31 +111,33 @@ def estimate(
     """
     refuse_unwritable(output)
     data = training_set(sources, run, is_for_model=False)
-    drawn = _Drawn.of(data, options, method, per_label, run)
-    sample = drawn.sample
-    estimated, scored = _Estimated(), None
+    q = len(data.ids)
+    population, sample, pool = _drawn(data, options, method, per_label, run)
+    pooled = groups = single = scored = None
     if not data.has_complete_sets or estimators.tells(sample.labels, sample.verified):
         if data.scores is None:
             with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
                 probabilities = sample.naive_probabilities(tick)
         else:
             probabilities = sample.part_of(data.scores)
-        singly = per_label and not data.has_complete_sets and data.answers is None
-        estimated = drawn.estimated(probabilities, method, singly, run)
+        with run.step(Step.ESTIMATE_C):
+            pooled, groups = _pooled(probabilities, population, sample, pool, method, run)
+        if per_label and not data.has_complete_sets and data.answers is None:
+            with run.step(Step.ESTIMATE_C_OF_EACH_LABEL):
+                single = estimate_singly(probabilities, sample.labels, method, pooled, sample.verified)
+                single = single.of_all(q, sample.columns, pooled.c)
         if data.answers is not None or plan:
             scored = sample.answered(probabilities, data.answers or Answers.none())
-    pooled, single = estimated.pooled, estimated.single
     automatic = None if pooled is None else pooled.c
     reviewed = data.reviewed_frequency(automatic, scored)
     estimates = Estimates(
         estimate=pooled,
         reviewed=reviewed,
-        groups=estimated.groups,
-        repeated=drawn.population.share_repeated,
-        dominating=drawn.population.dominating if data.scores is None else None,
+        groups=groups,
+        repeated=population.share_repeated,
+        dominating=population.dominating if data.scores is None else None,
     )
     report, c = report_of(estimates, data, method), estimates.overall.c
-    q = len(data.ids)
     if reviewed is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
     if output is not None:
@@ -170,13 +152,13 @@ def estimate(
     per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
-    reviews = [Reviews(width=w, instances=instances_to_review(w, expected, per_instance)) for w in plan]
+    reviews = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
     report = replace(report, plan=reviews or None)
     if scored is not None:
         with run.step(Step.PLAN_QUESTIONS):
             of_questions = scored.plan(plan, expected) if plan else {}
             next_width = scored.after(len(scored.answers), automatic) if report.answers else None
-        questions = [Questions(width=width, questions=n) for width, n in of_questions.items()]
+        questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report = replace(report, plan_of_questions=questions or None, next_width=next_width)
     if not per_label:
         return report
@@ -184,83 +166,68 @@ def estimate(
     return replace(report, per_label=_of_labels(data, single, c, None if by_number else data.names))
 
 
-@dataclass(frozen=True)
-class _Estimated:
-    """What annotations alone tell of c."""
+def _drawn(
+    data: TrainingData, options: FrequencyOptions, method: str, per_label: bool, run: Run
+) -> tuple[Instances, Sample, DrawnLabels | None]:
+    """Choose features and draw the sample that c is estimated on; `per_label`: all labels with enough annotations.
 
-    pooled: estimators.FrequencyEstimate | None = None
-    single: SingleFrequencies | None = None
-    groups: estimators.GroupFrequencies | None = None
+    Also return the labels that `mpu train` estimates c by, so that both say the same; None: all.
+    """
+    q = len(data.ids)
+    pool = each = draw_labels(data.annotations, run.seed)
+    if per_label and pool is not None and data.answers is None:
+        often = np.flatnonzero(data.annotations >= estimators.FEWEST_ANNOTATIONS)
+        columns = np.union1d(pool.columns, often)
+        each = DrawnLabels(columns, np.ones(len(columns)))
+    refuse_large_sample(min(len(data), options.sample), q if each is None else len(each.columns))
+    if data.groups is not None and (data.has_complete_sets or data.answers is not None or method != "bbe"):
+        raise MpuError("c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest")
+    features = options.features if data.scores is None else LINEAR
+    chosen = Options(folds=options.folds, sample=options.sample, features=features)
+    population = choose_features(data.problem, chosen, run).instances
+    refuse_too_large(population.width, q, levels=1)
+    folds = options.folds or usual_folds(len(data), q)
+    return population, Sample(population, options.sample, folds, run, each), pool
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """The sample that c is estimated on."""
-
-    data: TrainingData  # the instances that it is drawn from
-    population: Instances  # the same, with the features that are chosen
-    sample: Sample
-    pool: DrawnLabels | None  # the labels that `mpu train` estimates c by, so that both say the same; None: all
-
-    @classmethod
-    def of(cls, data: TrainingData, options: FrequencyOptions, method: str, per_label: bool, run: Run) -> "_Drawn":
-        """Fetch the data, choose features and draw; `per_label`: all labels with enough annotations are in it."""
-        q = len(data.ids)
-        pool = each = draw_labels(data.annotations, run.seed)
-        if per_label and pool is not None and data.answers is None:
-            often = np.flatnonzero(data.annotations >= estimators.FEWEST_ANNOTATIONS)
-            columns = np.union1d(pool.columns, often)
-            each = DrawnLabels(columns, np.ones(len(columns)))
-        refuse_large_sample(min(len(data), options.sample), q if each is None else len(each.columns))
-        if data.groups is not None and (data.has_complete_sets or data.answers is not None or method != "bbe"):
-            raise MpuError(
-                "c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest"
-            )
-        features = options.features if data.scores is None else LINEAR
-        chosen = Options(folds=options.folds, sample=options.sample, features=features)
-        population = choose_features(data.problem, chosen, run).instances
-        refuse_too_large(population.width, q, levels=1)
-        folds = options.folds or usual_folds(len(data), q)
-        return cls(data, population, Sample(population, options.sample, folds, run, each), pool)
-
-    def estimated(self, probabilities: np.ndarray, method: str, singly: bool, run: Run) -> _Estimated:
-        """Estimate c by out-of-fold probabilities of the sample; `singly`: of each label too."""
-        sample, groups = self.sample, None
-        with run.step(Step.ESTIMATE_C):
-            pooling: slice | np.ndarray = slice(None)
-            if self.pool is not None:
-                pooling = np.flatnonzero(np.isin(np.arange(len(self.data.ids))[sample.columns], self.pool.columns))
-            verified = sample.verified and sample.verified.block(pooling)
-            scores, labels = probabilities[:, pooling], sample.labels[:, pooling]
-            how = estimators.REPLICATES, run.seed, verified, sample.fold_of_instances
-            pooled = estimators.estimate(scores, labels, method, *how)
-            if sample.groups is not None:
-                groups = estimate_groups(scores, labels, sample.groups, pooled, *how)
-                pooled = groups.combined(pooled, self.population.group_annotations())
-        if not singly:
-            return _Estimated(pooled, None, groups)
-        with run.step(Step.ESTIMATE_C_OF_EACH_LABEL):
-            single = estimate_singly(probabilities, sample.labels, method, pooled, sample.verified)
-            return _Estimated(pooled, single.of_all(len(self.data.ids), sample.columns, pooled.c), groups)
+def _pooled(
+    probabilities: np.ndarray,
+    population: Instances,
+    sample: Sample,
+    pool: DrawnLabels | None,
+    method: str,
+    run: Run,
+) -> tuple[estimators.FrequencyEstimate, estimators.GroupFrequencies | None]:
+    """Estimate c, and that of each group of instances, by out-of-fold probabilities of a sample."""
+    pooling: slice | np.ndarray = slice(None)
+    if pool is not None:
+        pooling = np.flatnonzero(np.isin(np.arange(len(population.annotations))[sample.columns], pool.columns))
+    verified = sample.verified and sample.verified.block(pooling)
+    scores, labels = probabilities[:, pooling], sample.labels[:, pooling]
+    how = estimators.REPLICATES, run.seed, verified, sample.fold_of_instances
+    pooled = estimators.estimate(scores, labels, method, *how)
+    if sample.groups is None:
+        return pooled, None
+    groups = estimate_groups(scores, labels, sample.groups, pooled, *how)
+    return groups.combined(pooled, population.group_annotations()), groups
 
 
 def _of_labels(
     data: TrainingData, single: SingleFrequencies, c: float, names: LabelNames | None
-) -> list[LabelFrequencyReport]:
-    annotations, missing_of_label = data.annotations_of_file, missing(data.left_to_chance_of_file, single.c, c).tolist()
-    return [
-        LabelFrequencyReport(
-            label=label,
-            name=None if names is None else names.name(label),
-            annotations=int(annotations[k]),
-            c=float(single.c[k]),
-            interval=(float(single.intervals[k, 0]), float(single.intervals[k, 1])),
-            missing=missing_of_label[k],
-            pooled=bool(single.pooled[k]),
-            unreliable=bool(single.unreliable[k]),
-        )
-        for k, label in enumerate(data.ids.tolist())
-    ]
+) -> list[dict[str, Any]]:
+    columns = {
+        "label": data.ids.tolist(),
+        "name": [None if names is None else names.name(label) for label in data.ids.tolist()],
+        "annotations": data.annotations_of_file.tolist(),
+        "c": single.c.tolist(),
+        "interval": single.intervals.tolist(),
+        "missing": missing(data.left_to_chance_of_file, single.c, c).tolist(),
+        "pooled": single.pooled.tolist(),
+        "unreliable": single.unreliable.tolist(),
+    }
+    if names is None:
+        del columns["name"]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> FrequencyReport:
@@ -380,70 +347,68 @@ def command(
 
 
 def _print_report(report: FrequencyReport) -> None:
-    if report.c is None or report.missing is None or report.interval is None:
-        click.echo("label frequency c  unknown: (nearly) every annotated instance has exactly one label")
-        click.echo(f"                   it is {report.c_if_one_label_each:.3f} if {report.assumption}")
-        click.echo("missing labels     unknown")
-        click.echo(f"to find out        answer 40 questions, or what --plan says: {QUESTIONS}")
-    else:
-        _print_frequency(report, report.c, report.missing, report.interval)
-    if report.plan:
-        click.echo()
-        header = ["interval of c, width", "instances to review", "or questions"]
-        # Beyond these, what is assumed of scores may be wrong by more.
-        few = {row.width: row.questions for row in report.plan_of_questions or ()}
-        widths = [[str(row.width), row.instances, few.get(row.width, "none are enough")] for row in report.plan]
-        print_table([header, *widths])
-    print_groups(report.per_group)
-    if report.per_label is not None:
-        _print_labels(report.per_label, "" if report.c is not None else f"if {report.assumption}")
-
-
-def _print_frequency(report: FrequencyReport, c: float, missing: float, interval: "Sequence[float]") -> None:
-    low, high = interval
-    by_people = [counted(report.answers, "answer") + f", {report.yes:,} of them yes"] if report.answers else []
-    if report.complete_instances is not None:
-        by_people.append(f"{counted(report.complete_instances, 'instance')} with complete label sets")
-    if not by_people and high - low > WIDE:
-        click.echo(f"first of all       answer 40 questions, since annotations alone leave c open: {QUESTIONS}")
-    click.echo(f"label frequency c  {c:.3f}   (90 % interval {low:.3f} to {high:.3f})")
-    at_least = " or more" * (report.assumption is not None and report.predictable)
-    click.echo(f"missing labels     {1 - c:.1%}, about {missing:,.0f}{at_least}")
-    if not by_people:
-        used = f"{report.labels_used:,} of {counted(report.labels, 'label')}"
-        distinguished = " that features distinguish best" * (
-            report.method == "bbe" and report.labels_used < report.labels
-        )
-        click.echo(f"rests on           {used}{distinguished} (method {report.method})")
-        click.echo(f"assumes            {report.assumption}")
-        click.echo(f"to check it        answer 40 questions, or what --plan says: {QUESTIONS}")
-        return
-    click.echo(f"rests on           {'; '.join(by_people)}")
-    click.echo("assumes            that these were drawn at random and are right")
-    if report.by_annotations_alone is not None:
-        click.echo(f"annotations alone  {report.by_annotations_alone:.3f}")
-    if report.next_width is not None:
+    print_lines(_lines(report))
+    if report.next_width is not None and report.interval is not None:
+        low, high = report.interval
         click.echo(
             f"{counted(report.answers or 0, 'more answer')} would make the interval about {report.next_width:.3f} "
             f"wide; now it is {high - low:.3f}"
         )
-
-
-def _print_labels(labels: list[LabelFrequencyReport], condition: str) -> None:
-    named = any(row.name is not None for row in labels)
-    rows = [
-        [
-            row.label,
-            *[row.name] * named,
-            row.annotations,
-            row.c,
-            *row.interval,
-            f"{row.missing:,.1f}",
-            "pooled: few annotations" if row.pooled else "unreliable" * row.unreliable,
+    if report.plan:
+        click.echo()
+        header = ["interval of c, width", "instances to review", "or questions"]
+        # Beyond these, what is assumed of scores may be wrong by more.
+        few = {row["width"]: row["questions"] for row in report.plan_of_questions or ()}
+        widths = [[str(w := row["width"]), row["instances"], few.get(w, "none are enough")] for row in report.plan]
+        print_table([header, *widths])
+    print_groups(report.per_group)
+    if report.per_label is not None:
+        click.echo()
+        if report.c is None:
+            click.echo(f"if {report.assumption}")
+        named = ["name"] if any("name" in row for row in report.per_label) else []
+        rows = [
+            [
+                *(row[column] for column in ("label", *named, "annotations", "c")),
+                *row["interval"],
+                f"{row['missing']:,.1f}",
+                "pooled: few annotations" if row["pooled"] else "unreliable" * row["unreliable"],
+            ]
+            for row in report.per_label
         ]
-        for row in labels
-    ]
-    click.echo()
-    if condition:
-        click.echo(condition)
-    print_table([["label", *["name"] * named, "annotations", "c", "from", "to", "missing", ""], *rows])
+        print_table([["label", *named, "annotations", "c", "from", "to", "missing", ""], *rows])
+
+
+def _lines(report: FrequencyReport) -> dict[str, str]:
+    """Return what is known of c, each by its name."""
+    to_answer = f"answer 40 questions, or what --plan says: {QUESTIONS}"
+    if report.c is None or report.interval is None:
+        return {
+            "label frequency c": "unknown: (nearly) every annotated instance has exactly one label",
+            "": f"it is {report.c_if_one_label_each:.3f} if {report.assumption}",
+            "missing labels": "unknown",
+            "to find out": to_answer,
+        }
+    low, high = report.interval
+    by_people = [counted(report.answers, "answer") + f", {report.yes:,} of them yes"] if report.answers else []
+    if report.complete_instances is not None:
+        by_people.append(f"{counted(report.complete_instances, 'instance')} with complete label sets")
+    at_least = " or more" * (report.assumption is not None and report.predictable)
+    lines = {
+        "label frequency c": f"{report.c:.3f}   (90 % interval {low:.3f} to {high:.3f})",
+        "missing labels": f"{1 - report.c:.1%}, about {report.missing:,.0f}{at_least}",
+        "rests on": "; ".join(by_people),
+        "assumes": "that these were drawn at random and are right",
+    }
+    if by_people:
+        alone = report.by_annotations_alone
+        return lines | ({} if alone is None else {"annotations alone": f"{alone:.3f}"})
+    if high - low > WIDE:
+        lines = {"first of all": FIRST_OF_ALL, **lines}
+    some = report.method == "bbe" and report.labels_used < report.labels
+    used = f"{report.labels_used:,} of {counted(report.labels, 'label')}" + " that features distinguish best" * some
+    return lines | {
+        "rests on": f"{used} (method {report.method})",
+        "assumes": str(report.assumption),
+        "to check it": to_answer,
+    }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 QUESTIONS = "mpu suggest FILE --questions 40"
 # An interval of c by annotations alone that is wider leaves too much open: reports begin with what to do.
 WIDE = 0.2
+FIRST_OF_ALL = f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}"
 
 json_option = option("--json", bool, "Print the report as one JSON object.", name="as_json")
 
@@ -127,8 +128,7 @@ def print_report(report: "TrainingReport") -> None:
         is_known, is_estimated = rest.pop("c_known", True), rest.pop("c_estimated")
         interval = rest.pop("c_interval", None) or None
         if is_known and interval is not None and interval[1] - interval[0] > WIDE:
-            todo = f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}"
-            lines = {"first of all": todo, **lines}
+            lines = {"first of all": FIRST_OF_ALL, **lines}
         lines["c"] = frequency(rest.pop("c"), is_estimated, interval, is_known)
     if "levels" in rest:
         lines["levels"], by_level = str(rest.pop("levels")), rest["expected_micro_f1_by_level"]
