@@ -1,23 +1,35 @@
 """Evaluate the predictions of a file or model by true labels, or compare several."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, cast
 
 import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.cli.candidates import Candidate
+from mpu_cli import bundle
+from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.cli.messages import warn
-from mpu_cli.cli.options import (
-    is_set,
-)
+from mpu_cli.cli.options import is_set, refuse_set
+from mpu_cli.cli.prediction_files import in_folder
 from mpu_cli.cli.printing import print_table, report_file, show
 from mpu_cli.cli.progress import counting
-from mpu_cli.errors import STANDARD_STREAM, MpuError, RejectedError, counted, for_terminal, without_secrets
+from mpu_cli.core.predictions import FEW_LABELS, all_reaching
+from mpu_cli.core.thresholds import reached
+from mpu_cli.errors import (
+    STANDARD_STREAM,
+    InputError,
+    MpuError,
+    OverflowingError,
+    RejectedError,
+    counted,
+    for_terminal,
+    without_secrets,
+)
 from mpu_cli.evaluation.bootstrap import (
     SAMPLES_F1,
     SET_METRICS,
@@ -28,7 +40,16 @@ from mpu_cli.evaluation.bootstrap import (
     micro_intervals,
     ranking_names,
 )
-from mpu_cli.evaluation.compare import Comparison, ComparisonCounts, Form, labels_from_scores, lockstep, metric_names
+from mpu_cli.evaluation.compare import (
+    Comparison,
+    ComparisonCounts,
+    Form,
+    iter_predictions,
+    labels_from_scores,
+    lockstep,
+    metric_names,
+    pairs_of_files,
+)
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.propensities import Propensities
@@ -45,15 +66,137 @@ from mpu_cli.runtime.options import (
 from mpu_cli.runtime.progress import Bytes
 from mpu_cli.runtime.report import HIDDEN, INLINE
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks, read
-from mpu_cli.svmlight.streams import Source, as_one, bytes_of, refuse_unreadable
-from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.svmlight.streams import Files, Source, as_one, bytes_of, files_of, refuse_unreadable
+from mpu_cli.text.sidecars import Sidecars, refuse_other_vectorizer
 
 _log = logging.getLogger(__name__)
 _DECIDING_METRIC = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
+
+
+_PROBABILITIES = 1 << 22  # that are in memory at a time
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Predictions of the instances of a data file."""
+
+    name: str  # A file of predictions, a directory of them, or a model, as the user named it
+    model: bundle.TrainedModel | None = None  # None: they are files
+    source: str | Files = ""  # those files
+
+    @classmethod
+    def of(cls, name: str, truth: Source) -> "Candidate":
+        """Take a directory for a model, unless it has predictions of the files of the truth.
+
+        Raises ModelError, InputError (it is neither).
+        """
+        if not Path(name).is_dir():
+            return cls(name, source=name)
+        if not Path(name, bundle.MANIFEST).exists() and str(truth) != STANDARD_STREAM:
+            files = in_folder(name, files_of(truth))
+            if any(path.exists() and path.resolve() != Path(source).resolve() for source, path in files.items()):
+                return cls(name, source=as_one(list(map(str, files.values()))))
+            if isinstance(truth, Files):
+                source, path = next(iter(files.items()))
+                raise InputError(
+                    name,
+                    None,
+                    f"is not a model (it has no {bundle.MANIFEST}), and has no predictions: those of {source} would be "
+                    f"its file {path.name}; mpu predict writes them",
+                )
+        return cls(name, bundle.load(Path(name)))
+
+    @property
+    def form(self) -> Form:
+        """The form of its predictions: a model gives label sets and scores; of files, that is seen as they are read."""
+        is_model = self.model is not None
+        return Form(self.name, labels=is_model, scores=is_model)
+
+    def collect(
+        self,
+        add: Callable[[Dataset, Dataset], None],
+        truth: Source,
+        reading: Reading,
+        run: Run,
+        *,
+        called: str = "PREDICTIONS",
+        tick: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Call a function with instances of data and their predictions, in the form of `evaluation.compare`.
+
+        `called`: what the predictions are called in messages.
+        `tick`: called with how many more instances are done with.
+        """
+        if self.model is None:
+            for pair in pairs_of_files(truth, self.source, reading, run, called):
+                add(*pair)
+                tick(len(pair[0]))
+            return
+        fitness = collect(add, self.model, truth, reading, run, tick)
+        if not fitness.entries:
+            _log.warning(f"{truth}: no instance has a feature, such as 1:0.5")
+        for note in fitness.notes():
+            _log.info(f"{self.name}: {note}")
+        for warning in fitness.warnings(self.model):
+            _log.warning(f"{self.name}: {warning}")
+
+    def of_data(self, data: Dataset, truth: Source, reading: Reading, run: Run) -> Dataset:
+        """Return the predictions of data that have been read."""
+        if self.model is None:
+            return _joined(iter_predictions(self.source, reading, run))
+        return _joined(predicted for _, predicted in _predicted(self.model, data, truth, run))
+
+
+def collect(
+    add: Callable[[Dataset, Dataset], None],
+    model: bundle.TrainedModel,
+    truth: Source,
+    reading: Reading,
+    run: Run,
+    tick: Callable[[int], None] = lambda _: None,
+) -> Fitness:
+    """Call a function with instances of data, and what a model predicts of them. Return whether it fits them."""
+    refuse_other_vectorizer(truth, model.packed_vectorizer)
+    fitness = Fitness()
+    for chunk in iter_chunks(truth, reading, run=run):
+        fitness += Fitness.of(model, chunk.features, chunk.labels)
+        for pair in _predicted(model, chunk, truth, run):
+            add(*pair)
+            tick(len(pair[0]))
+    return fitness
+
+
+def _joined(parts: Iterable[Dataset]) -> Dataset:
+    labels, scores = GrowingCsr(bool), GrowingCsr(np.float32)
+    for part in parts:
+        labels.append(part.labels)
+        scores.append(part.features)
+    return Dataset(labels.finish(), scores.finish())
+
+
+def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
+    """Predict some instances, a few at a time: label sets by the thresholds of the model, and all scores."""
+    ids, width = model.label_ids, int(model.label_ids[-1]) + 1
+    rows = max(1, _PROBABILITIES // min(len(ids), FEW_LABELS))
+    for start in range(0, len(data), rows):
+        part = data[start : start + rows]
+        try:
+            predict = partial(model.predictor.predictions, part.features, run)
+            predicted = all_reaching(predict, model.predictor.thresholds)
+        except OverflowingError:
+            raise InputError(str(truth), None, "feature values are too large; scale them as in training") from None
+        n, q = predicted.shape
+        chosen = reached(predicted, model.predictor.thresholds)
+        if isinstance(predicted, np.ndarray):
+            scores = csr_array((predicted.ravel(), np.tile(ids, n), np.arange(n + 1) * q), shape=(n, width))
+        else:
+            scores = csr_array((predicted.data, ids[predicted.indices], predicted.indptr), shape=(n, width))
+        labels = csr_array((chosen.data, ids[chosen.indices], chosen.indptr), shape=(n, width))
+        yield part, Dataset(labels, scores)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,24 +387,6 @@ def read_propensities(
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
 
 
-class Quality(TypedDict):
-    """Of one label."""
-
-    precision: float
-    recall: float
-    f1: float
-
-
-class LabelMetrics(Quality):
-    """The metrics of one label."""
-
-    label: int
-    name: NotRequired[str]
-    support: int  # Instances that have it.
-    predicted: int
-    corrected: NotRequired[Quality]  # Estimates on complete labels, with --c.
-
-
 @dataclass(frozen=True, kw_only=True)
 class EvaluationReport:
     """The metrics of a file of predictions."""
@@ -281,7 +406,9 @@ class EvaluationReport:
     # `evaluation.incomplete.estimates`).
     corrected: dict[str, Any] | None = None
     calibration: Calibration | None = None  # How well scores are probabilities; None where that was not asked for.
-    per_label: list[LabelMetrics] | None = None  # In ascending order of labels; None where that was not asked for.
+    # Of each label, ascending: how many instances have it (support), its metrics, and with `c` estimates on complete
+    # labels (corrected). None where that was not asked for.
+    per_label: list[dict[str, Any]] | None = None
 
     @property
     def uses_label_sets(self) -> bool:
@@ -416,7 +543,7 @@ def _overall(counts: LabelSetMetrics, c: np.ndarray) -> float:
 
 def per_label_report(
     counts: LabelSetMetrics, c: float | np.ndarray | None = None, names: Sequence[str] | None = None
-) -> list[LabelMetrics]:
+) -> list[dict[str, Any]]:
     """Report precision, recall and F1 of each label.
 
     `c`: as for `build_report`.
@@ -433,7 +560,7 @@ def per_label_report(
         estimates = corrected(*per_label, c)
         quality = {name: getattr(estimates, name).tolist() for name in ("precision", "recall", "f1")}
         columns["corrected"] = [dict(zip(quality, row, strict=True)) for row in zip(*quality.values(), strict=True)]
-    return [cast(LabelMetrics, dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 # Options that say more about one file of predictions, and are refused for several.
@@ -478,20 +605,23 @@ def command(
         raise click.UsageError("Missing argument 'PREDICTIONS...'.")
     refuse_repeated("TRUTH", truths)
     truth = as_one(truths)
-    inputs = {f"TRUTH {path}" if len(truths) > 1 else "TRUTH": path for path in truths} | {
-        **_named(predictions),
-        "--labels": naming.file,
-        "--c": c if isinstance(c, Path) else None,
-    }
+    inputs: dict[str, str | Path | None] = {f"TRUTH {path}" if len(truths) > 1 else "TRUTH": path for path in truths}
+    inputs |= {f"PREDICTIONS {number}".removesuffix(" 1"): name for number, name in enumerate(predictions, 1)}
+    inputs |= {"--labels": naming.file, "--c": c if isinstance(c, Path) else None}
     inputs |= {"--training": training, "--frequencies": frequencies}
     inputs |= {f"--reviewed {path}": path for path in reviewed}
     refuse_overlaps(inputs, {"--calibration-plot": details["calibration_plot"], "--report": report_file()})
     several = len(predictions) > 1
     if several:
-        _refuse_for_several(truths)
+        refuse_set(_FOR_ONE, "{} is for one PREDICTIONS, not for several.")
+        if any(path == STANDARD_STREAM or Path(path).is_fifo() for path in truths):
+            raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
     if reviewed and c is not None:
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
-    _refuse_propensities(training, frequencies)
+    if training and frequencies:
+        raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
+    if not training:
+        refuse_set(("propensity_a", "propensity_b"), "{} needs --training.")
     if naming.file is not None and not details["per_label"] and not reviewed and not isinstance(c, Path):
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
     names = metrics.split(",") if metrics is not None else None
@@ -532,27 +662,6 @@ def command(
             raise RejectedError(f"{name} is {report.metrics[name]:.4f}, below {number:g}")
 
 
-def _named(predictions: tuple[str, ...]) -> dict[str, str]:
-    """Return predictions by their names in messages; a file may be there twice."""
-    first, *others = predictions
-    return {"PREDICTIONS": first, **{f"PREDICTIONS {number}": name for number, name in enumerate(others, 2)}}
-
-
-def _refuse_for_several(truths: tuple[str, ...]) -> None:
-    for name in _FOR_ONE:
-        if is_set(name):
-            raise click.UsageError(f"--{name.replace('_', '-')} is for one PREDICTIONS, not for several.")
-    if any(truth == STANDARD_STREAM or Path(truth).is_fifo() for truth in truths):
-        raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
-
-
-def _refuse_propensities(training: str | None, frequencies: str | None) -> None:
-    if training and frequencies:
-        raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
-    if not training and (constants := [name for name in ("propensity_a", "propensity_b") if is_set(name)]):
-        raise click.UsageError(f"--{constants[0].replace('_', '-')} needs --training.")
-
-
 def _print_report(report: EvaluationReport) -> None:
     summary, corrected = report.summary(), report.corrected
     if corrected is None:
@@ -577,14 +686,12 @@ def _print_report(report: EvaluationReport) -> None:
         bins = [row for row in calibration["bins"] if row["scores"]]
         print_table([list(calibration["bins"][0]), *(list(row.values()) for row in bins)])
     if report.per_label:
-        rows = [_flattened(**row) for row in report.per_label]
+        rows = [
+            row | {f"corrected_{name}": value for name, value in row.pop("corrected", {}).items()}
+            for row in map(dict, report.per_label)
+        ]
         click.echo()
         print_table([list(rows[0]), *(list(row.values()) for row in rows)])
-
-
-def _flattened(corrected: "Quality | None" = None, **row: Any) -> dict[str, Any]:
-    """Return a row with separate columns for the corrected values of a label."""
-    return row | {f"corrected_{name}": value for name, value in (corrected or {}).items()}
 
 
 def print_comparison(report: ComparisonReport) -> None:

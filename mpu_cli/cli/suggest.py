@@ -15,6 +15,7 @@ from mpu_cli.bundle import provenance
 from mpu_cli.cli import estimate_c
 from mpu_cli.cli.estimate_c import Asked
 from mpu_cli.cli.messages import detail, info
+from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.printing import QUESTIONS, give, report_file
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.explanation import named_reasons
@@ -504,7 +505,7 @@ def command(
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.options.suggest` has read."""
     outputs = Outputs(fill=form == "svm", **of_outputs)
-    output, model, why = outputs.target, outputs.model, outputs.why
+    output, why = outputs.target, outputs.why
     written = {"--output": output, "--report": report_file(), "--suspects": outputs.suspects}
     refuse_overlaps(sources.by_option(), written)
     if fill_implied and form != "svm":
@@ -520,11 +521,8 @@ def command(
     if as_json and "-" in (output, outputs.suspects):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --suspects, a file.")
     if questions is not None:
-        others: dict[str, object] = {"--format": form != "list", "--top": top, "--min-probability": min_probability}
-        others |= {"--per-instance": per_instance, "--suspects": outputs.suspects}
-        others |= {"--model": model, "--why": why, "--label-features": sources.label_features}
-        if unused := [name for name, value in others.items() if value]:
-            raise click.UsageError(f"--questions trains no model and lists no suggestions: leave out {unused[0]}.")
+        of_lists = "form", "top", "min_probability", "per_instance", "suspects", "model", "why", "label_features"
+        refuse_set(of_lists, "--questions trains no model and lists no suggestions: leave out {}.")
         asked = estimate_c.ask(
             sources,
             output or "-",
@@ -537,10 +535,9 @@ def command(
         give(asked, as_json, _say_questions)
         return
     if sources.scores is not None:
-        others = {"--model": model, "--why": why, "--label-features": sources.label_features}
-        others["options of training"] = options != Options(c=options.c, folds=options.folds, sample=options.sample)
-        if unused := [name for name, value in others.items() if value]:
-            raise click.UsageError(f"--scores stands in place of a training: leave out {unused[0]}.")
+        refuse_set(("model", "why", "label_features"), "--scores stands in place of a training: leave out {}.")
+        if options != Options(c=options.c, folds=options.folds, sample=options.sample):
+            raise click.UsageError("--scores stands in place of a training: leave out options of training.")
     report = suggest(
         sources, outputs, options, Choice(top, min_probability, per_instance), fill_implied=fill_implied, run=run
     )

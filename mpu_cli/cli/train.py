@@ -14,6 +14,7 @@ from mpu_cli.cli import progress
 from mpu_cli.cli.gate import Gate, Outcome
 from mpu_cli.cli.history import append, refuse_unappendable, with_failures
 from mpu_cli.cli.messages import detail, is_quiet
+from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.options.train import Acceptance
 from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import give, print_report
@@ -194,7 +195,7 @@ def command(
     if "-" in map(str, (oof, history)):
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if on is not None:
-        _refuse_on_cluster(sources, oof, learning)
+        _refuse_on_cluster(sources, learning)
     chosen = [Step.ESTIMATE_C] * (learning.c is None) + [Step.CHOOSE_C] * (learning.cost is None)
     levels = [f"level {k}{what}" for k in range(learning.levels or 2) for what in ("", ", out of fold")]
     progress.planned[:] = [Step.READ, *chosen, *levels, Step.THRESHOLDS, Step.WRITE]
@@ -207,21 +208,13 @@ def command(
         raise RejectedError(f"{output} {stays}: {done.acceptance.verdict}")
 
 
-def _refuse_on_cluster(sources: Sources, oof: Path | None, options: Options) -> None:
+def _refuse_on_cluster(sources: Sources, options: Options) -> None:
     """Raise UsageError where an option is not for a cluster."""
-    others = {
-        "--features": options.features not in (None, LINEAR),
-        "--loss": options.loss not in (None, DEFAULT_LOSS),
-        "--reviewed": sources.reviewed,
-        "--fully-labelled": sources.fully_labelled,
-        "--implied": sources.implied,
-        "--groups": sources.groups,
-        "--same-fold": sources.same_fold,
-        "--label-features": sources.label_features,
-        "--oof": oof,
-    }
-    if unused := [name for name, value in others.items() if value]:
-        raise click.UsageError(f"{unused[0]} and --cluster exclude each other; leave out one of the two.")
+    others = ["features"] * (options.features not in (None, LINEAR)) + ["loss"] * (
+        options.loss not in (None, DEFAULT_LOSS)
+    )
+    others += ["reviewed", "fully_labelled", "implied", "groups", "same_fold", "label_features", "oof"]
+    refuse_set(others, "{} and --cluster exclude each other; leave out one of the two.")
     if STANDARD_STREAM in files_of(sources.file):
         raise click.UsageError("Workers of a cluster cannot read standard input: give a file.")
 

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.cli.messages import info, warn
-from mpu_cli.cli.options import is_set
+from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.printing import print_json
 from mpu_cli.cli.progress import progress
 from mpu_cli.errors import DataError, InputError, counted, shown
@@ -521,7 +521,8 @@ def command(
     if source.group is not None and directory_of(output) is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
-        _refuse_with_like({"--labels": labels, "--language": language, "--language-field": source.language_field})
+        names = "labels", "language", "language_field", *options_of(TextOptions)
+        refuse_set(names, "--like decides that already; leave {} out.")
     elif language is not None and (labels is None or not is_thesaurus(labels)):
         raise click.UsageError("--language is that of the names in a thesaurus in SKOS or CSV: give one by --labels.")
     elif directory_of(output) is None:
@@ -571,11 +572,3 @@ def _stems(done: VectorizationReport) -> str:
     unclear = done.instances - sum(done.languages.values())
     texts = ", ".join(f"{language} ({counted(count, 'text')})" for language, count in of_each.items())
     return f"{texts}; not clear: {unclear:,}"
-
-
-def _refuse_with_like(others: dict[str, str | None]) -> None:
-    """Refuse options that the earlier file sets."""
-    refused = [name for name, value in others.items() if value is not None]
-    refused += [f"--{name.replace('_', '-')}" for name in options_of(TextOptions) if is_set(name)]
-    if refused:
-        raise click.UsageError(f"--like decides that already; leave {refused[0]} out.")

@@ -1,6 +1,6 @@
 """Options that several commands share, and types of values, made from declarations (`mpu_cli.runtime.options`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial, wraps
@@ -106,6 +106,13 @@ def click_option(declared: Option) -> Callable[[Callable[..., Any]], Callable[..
 def is_set(name: str) -> bool:
     """Whether the user has set this parameter of the command."""
     return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
+
+
+def refuse_set(names: Iterable[str], problem: str) -> None:
+    """Raise UsageError where the user has set one of some parameters, whose option takes the place of {} in it."""
+    written = {param.name: max(param.opts, key=len) for param in click.get_current_context().command.params}
+    if unused := [written[name] for name in names if is_set(name)]:
+        raise click.UsageError(problem.format(unused[0]))
 
 
 def as_one(

@@ -15,9 +15,9 @@ from mpu_cli.cli.options import (
     as_one,
     click_option,
     cluster_options,
-    is_set,
     label_features_option,
     option,
+    refuse_set,
     run_options,
     training_files,
 )
@@ -57,8 +57,7 @@ class Acceptance:
 
 def _acceptance(accept_on: str | None, **values: Any) -> Acceptance | None:
     if accept_on is None:
-        if chosen := [name for name in values if is_set(name)]:
-            raise click.UsageError(f"--{chosen[0].replace('_', '-')} needs --accept-on TEST.svm.")
+        refuse_set(values, "{} needs --accept-on TEST.svm.")
         return None
     if accept_on == STANDARD_STREAM or Path(accept_on).is_fifo():
         raise click.UsageError("--accept-on is read again for each model: it must be a file.")
