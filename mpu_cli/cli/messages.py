@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TextIO
 
 import click
@@ -49,53 +50,47 @@ def reset() -> None:
     _manner = _Manner()
 
 
-def log_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``--log-format``: text or JSON lines on standard error. The command does not get it as a parameter."""
-
-    def remember(context: click.Context, _param: click.Parameter, value: str) -> None:
-        _manner.as_json, _manner.context = value == "json", context
-        _listen()
-
-    return click.option(
-        "--log-format",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        callback=remember,
-        expose_value=False,
-        is_eager=True,  # before any option that may be wrong
-        help="Format of the messages on standard error: text, or one JSON object per line, with the time in UTC. The "
-        "last message of train, suggest and estimate-c has the report.",
-    )(function)
-
-
 def verbosity_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """``-q``, ``-v``, ``--accept-warning`` and ``--log-format``. The command does not get them as parameters."""
 
-    def level(verbosity: int) -> Callable[..., Any]:
-        def remember(_ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
-            if is_set:
-                _manner.verbosity = verbosity
+    def speak(verbosity: int) -> Callable[..., None]:
+        def remember(_context: click.Context, _param: click.Parameter, is_set: bool) -> None:
+            _manner.verbosity = verbosity if is_set else _manner.verbosity
 
         return remember
 
-    def flag(short: str, long: str, verbosity: int, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        return click.option(short, long, is_flag=True, expose_value=False, callback=level(verbosity), help=text)
-
-    def accept_these(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> None:
+    def accept(_context: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> None:
         _manner.accepted = words
 
-    accept = click.option(
-        "--accept-warning",
-        multiple=True,
-        metavar="WORDS",
-        expose_value=False,
-        callback=accept_these,
-        help="Print warnings that contain these words only with -v: you know them. May be repeated.",
+    def write(context: click.Context, _param: click.Parameter, form: str) -> None:
+        _manner.as_json, _manner.context = form == "json", context
+        _listen()
+
+    quiet = "Print only errors and warnings, which ask for something to be done."
+    verbose = "Print more messages on standard error."
+    known = "Print warnings that contain these words only with -v: you know them. May be repeated."
+    log_format = (
+        "Format of the messages on standard error: text, or one JSON object per line, with the time in UTC. The last "
+        "message of train, suggest and estimate-c has the report."
     )
-    quiet = flag("-q", "--quiet", _QUIET, "Print only errors and warnings, which ask for something to be done.")
-    verbose = flag("-v", "--verbose", _VERBOSE, "Print more messages on standard error.")
-    return quiet(verbose(accept(log_format_option(function))))
+    options = (
+        partial(click.option, "-q", "--quiet", is_flag=True, callback=speak(_QUIET), help=quiet),
+        partial(click.option, "-v", "--verbose", is_flag=True, callback=speak(_VERBOSE), help=verbose),
+        partial(click.option, "--accept-warning", multiple=True, metavar="WORDS", callback=accept, help=known),
+        partial(
+            click.option,
+            "--log-format",
+            type=click.Choice(["text", "json"]),
+            default="text",
+            show_default=True,
+            callback=write,
+            is_eager=True,  # before any option that may be wrong
+            help=log_format,
+        ),
+    )
+    for option in reversed(options):
+        function = option(expose_value=False)(function)
+    return function
 
 
 def show_times() -> None:
@@ -243,39 +238,18 @@ def _listen() -> None:
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
-class _StandardOutput(io.RawIOBase):
-    """Descriptor 1, whose errors say that it is standard output."""
+class _Stream(io.FileIO):
+    """Standard output, whose errors name it; or standard error, where text that cannot be written is dropped."""
 
-    _descriptor = _STDOUT
-
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._descriptor
-
-    def isatty(self) -> bool:
-        return os.isatty(self._descriptor)
-
-    def write(self, data: Any) -> int:
+    def write(self, data: Any, /) -> int:
         try:
-            return os.write(self._descriptor, data)
+            return os.write(self.fileno(), data)
         except OSError as error:
-            return self._failed(error, len(data))
-
-    def _failed(self, error: OSError, n_bytes: int) -> int:
-        if isinstance(error, BrokenPipeError):  # the reader has gone, which is its own decision
-            raise error
-        raise MpuError(f"standard output: cannot be written: {error.strerror}") from error
-
-
-class _StandardError(_StandardOutput):
-    """Descriptor 2. Text that cannot be written is dropped."""
-
-    _descriptor = _STDERR
-
-    def _failed(self, error: OSError, n_bytes: int) -> int:
-        return n_bytes
+            if self.fileno() == _STDERR:
+                return len(data)
+            if isinstance(error, BrokenPipeError):  # the reader has gone, which is its own decision
+                raise
+            raise MpuError(f"standard output: cannot be written: {error.strerror}") from error
 
 
 def prepare_streams() -> None:
@@ -283,8 +257,8 @@ def prepare_streams() -> None:
     _occupy()
     if sys.stdin is not None:  # it was open
         sys.stdin = io.TextIOWrapper(io.BufferedReader(ReadFile(_STDIN, closefd=False)), "utf-8")
-    sys.stdout = _text(_StandardOutput(), sys.stdout)
-    sys.stderr = _text(_StandardError(), sys.stderr)
+    sys.stdout = _text(_Stream(_STDOUT, "wb", closefd=False), sys.stdout)
+    sys.stderr = _text(_Stream(_STDERR, "wb", closefd=False), sys.stderr)
 
 
 def finish_streams() -> None:
@@ -305,6 +279,6 @@ def _occupy() -> None:
             os.set_inheritable(descriptor, True)
 
 
-def _text(raw: io.RawIOBase, replaced: TextIO | None) -> io.TextIOWrapper:
+def _text(raw: io.FileIO, replaced: TextIO | None) -> io.TextIOWrapper:
     encoding = "utf-8" if replaced is None else replaced.encoding
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=raw.isatty())
