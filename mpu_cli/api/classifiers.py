@@ -29,8 +29,7 @@ from mpu_cli.core.validation import default_folds, together
 from mpu_cli.errors import DataError
 from mpu_cli.people.posterior import unannotated_posterior
 from mpu_cli.runtime.options import AUTO
-from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.steps import Step
+from mpu_cli.runtime.run import Run, Step
 
 # What a cell teaches whose label is not annotated.
 NEGATIVE, WEIGHTED = "negative", "weighted"

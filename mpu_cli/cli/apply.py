@@ -24,13 +24,7 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output, stem
 from mpu_cli.text.labels import Labels
-from mpu_cli.text.records import (
-    DEFAULT_FIELDS,
-    Record,
-    form_and_fields,
-    is_corpus,
-    open_records,
-)
+from mpu_cli.text.records import DEFAULT_FIELDS, Record, form_and_fields, is_corpus, open_records
 from mpu_cli.text.rewriting import Origin, Retagged, Rewriter
 from mpu_cli.text.sidecars import Sidecars, read_vectorization
 

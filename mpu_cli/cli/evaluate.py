@@ -59,10 +59,7 @@ from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
-from mpu_cli.runtime.options import (
-    PROPENSITY_A,
-    PROPENSITY_B,
-)
+from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 from mpu_cli.runtime.progress import Bytes
 from mpu_cli.runtime.report import HIDDEN, INLINE
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -19,8 +19,7 @@ from mpu_cli.cli.options.train import KS, Acceptance
 from mpu_cli.errors import BusyError, InputError, ModelError, OverlapError, shown, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
 from mpu_cli.runtime.report import HIDDEN
-from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.steps import Step
+from mpu_cli.runtime.run import Run, Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from mpu_cli.cli import messages
 from mpu_cli.runtime.files import reads_counted
 from mpu_cli.runtime.progress import Bytes
-from mpu_cli.runtime.steps import Step
+from mpu_cli.runtime.run import Step
 
 _STEPS = {str(step): step for step in Step}
 _LEVEL = re.compile(r"level (\d+)(, out of fold)?")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mpu_cli
-from mpu_cli.runtime.steps import Step
+from mpu_cli.runtime.run import Step
 from tests.cli.terminal import on_terminal
 from tests.cli.training import ALONE, QUICK
 

@@ -17,14 +17,7 @@ from mpu_cli.cluster.address import EXPECTED, Address
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.names import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
-from mpu_cli.runtime.options import (
-    Kind,
-    Option,
-    Real,
-    RunOptions,
-    Whole,
-    options_of,
-)
+from mpu_cli.runtime.options import Kind, Option, Real, RunOptions, Whole, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 from mpu_cli.svmlight.streams import as_one as read_as_one

@@ -8,9 +8,7 @@ from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import FILE, option, reading_options, reviewed_option
 from mpu_cli.cli.printing import json_option
 from mpu_cli.runtime.options import PROBABILITY
-from mpu_cli.text.records import (
-    FORMATS,
-)
+from mpu_cli.text.records import FORMATS
 
 
 @click.command("apply")

@@ -7,9 +7,7 @@ import click
 
 from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import PATH, numbers_option, option
-from mpu_cli.cli.printing import (
-    report_options,
-)
+from mpu_cli.cli.printing import report_options
 from mpu_cli.runtime.options import Whole
 
 

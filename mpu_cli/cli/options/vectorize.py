@@ -8,13 +8,7 @@ from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import FILE, encoding_option, max_line_bytes_option, option, options_as_one
 from mpu_cli.cli.printing import json_option
 from mpu_cli.text.analyzer import TextOptions
-from mpu_cli.text.records import (
-    FORMATS,
-    ID,
-    SEPARATOR,
-    TAGS,
-    TEXT,
-)
+from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
 
 
 @click.command("vectorize")
