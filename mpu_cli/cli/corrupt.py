@@ -31,35 +31,32 @@ _DRAWN_AT_ONCE = 1 << 16
 _HYPERGEOMETRIC_LIMIT = 10**9
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Numbers of instances, of labels in total, and of instances with labels in a file."""
-
-    instances: int
-    labels: int
-    labelled: int
-
-
 class UniformDraw:
     """Draw an exact number of labels uniformly from all labels of a file, instance by instance.
 
-    They are ``round(missing_rate * counts.labels)``, halves to even; MpuError where there are not as many to draw from.
-    With `keep_one`, one random label of each instance is kept, and the labels are drawn from the others. The labels of
-    an instance are then equally likely to be removed, although not all admissible outcomes are equally likely.
+    They are ``round(missing_rate * labels)``, halves to even; MpuError where there are not as many to draw from. With
+    `keep_one`, one random label of each of the `labelled` instances is kept, and the labels are drawn from the others.
+    The labels of an instance are then equally likely to be removed, although not all admissible outcomes are.
+
+    The number of drawn labels among the next `_DRAWN_AT_ONCE` is hypergeometric; which ones they are is uniform.
     """
 
-    def __init__(self, counts: Counts, missing_rate: float, keep_one: bool, seed: int) -> None:
-        n_removed = round(missing_rate * counts.labels)
-        n_free = counts.labels - counts.labelled if keep_one else counts.labels
-        if n_removed > n_free:
-            highest = np.floor(n_free / counts.labels * 1e4) / 1e4
+    def __init__(self, labels: int, labelled: int, missing_rate: float, keep_one: bool, seed: int) -> None:
+        self._size_left = round(missing_rate * labels)
+        self._left = labels - labelled if keep_one else labels
+        if self._size_left > self._left:
+            highest = np.floor(self._left / labels * 1e4) / 1e4
             raise MpuError(
-                f"{n_removed} of {counts.labels} labels cannot be removed so that each of {counts.labelled} instances "
+                f"{self._size_left} of {labels} labels cannot be removed so that each of {labelled} instances "
                 f"keeps one; the highest missing rate possible is {highest:g}"
             )
+        if max(self._size_left, self._left - self._size_left) >= _HYPERGEOMETRIC_LIMIT:
+            raise MpuError(
+                f"cannot draw from {self._left} labels (the limit is {_HYPERGEOMETRIC_LIMIT}); split the file"
+            )
         self._keep_one = keep_one
-        subset_rng, self._rng = np.random.default_rng(seed).spawn(2)
-        self._subset = _Subset(n_free, n_removed, subset_rng)
+        self._subset_rng, self._rng = np.random.default_rng(seed).spawn(2)
+        self._ready = np.zeros(0, bool)  # whether the next ones are drawn
 
     def __call__(self, sizes: np.ndarray) -> np.ndarray:
         """Return which labels of the next instances, with these sizes, are drawn: bool, shape (sum of sizes,)."""
@@ -68,41 +65,20 @@ class UniformDraw:
             labelled = sizes > 0
             first = (np.cumsum(sizes) - sizes)[labelled]
             free[first + (self._rng.random(len(first)) * sizes[labelled]).astype(int)] = False
-        drawn = np.zeros(len(free), bool)
-        drawn[free] = self._subset.take(int(np.count_nonzero(free)))
-        return drawn
-
-
-class _Subset:
-    """A random subset of `size` out of `total` things, every such subset equally likely, drawn piece by piece.
-
-    The number of the next `_DRAWN_AT_ONCE` things in it is hypergeometric; which ones they are is uniform.
-    """
-
-    def __init__(self, total: int, size: int, rng: np.random.Generator) -> None:
-        if max(size, total - size) >= _HYPERGEOMETRIC_LIMIT:
-            raise MpuError(f"cannot draw from {total} labels (the limit is {_HYPERGEOMETRIC_LIMIT}); split the file")
-        self._left = total
-        self._size_left = size
-        self._rng = rng
-        self._ready = np.zeros(0, bool)
-
-    def take(self, count: int) -> np.ndarray:
-        """Return whether each of the next `count` things is in the subset."""
+        count = int(np.count_nonzero(free))
         pieces = [self._ready]
-        missing = count - len(self._ready)
-        while missing > 0:
+        while sum(map(len, pieces)) < count:
             pieces.append(self._next_piece())
-            missing -= len(pieces[-1])
-        joined = np.concatenate(pieces)
-        self._ready = joined[count:]
-        return joined[:count]
+        ready = np.concatenate(pieces)
+        free[free] = ready[:count]
+        self._ready = ready[count:]
+        return free
 
     def _next_piece(self) -> np.ndarray:
         piece = np.zeros(_DRAWN_AT_ONCE, bool)
         here = min(_DRAWN_AT_ONCE, self._left)
-        size = self._rng.hypergeometric(self._size_left, self._left - self._size_left, here)
-        piece[self._rng.choice(here, size, replace=False, shuffle=False)] = True
+        size = self._subset_rng.hypergeometric(self._size_left, self._left - self._size_left, here)
+        piece[self._subset_rng.choice(here, size, replace=False, shuffle=False)] = True
         self._left -= here
         self._size_left -= size
         return piece
@@ -145,10 +121,7 @@ def corrupt(
     content and the seed.
 
     `source`, `target`: files, compressed by suffix; ``-`` is standard input or output.
-    `missing_rate`: from 0 to 1.
-    `scheme`: ``uniform`` removes exactly ``round(missing_rate * labels)`` (halves to even) of all labels, see
-    `UniformDraw`; ``label`` removes each label at a rate of its own, see `LabelDraw`.
-    `keep_one`: whether an instance with labels keeps at least one.
+    `scheme`: ``uniform`` as of `UniformDraw`, or ``label``, as of `LabelDraw`; `keep_one` as of these.
     `removed`, `kept`: where to write the removed labels, and the share of each label that was kept.
     Raises InputError (the file cannot be read, or a line breaks the grammar), MpuError (this many labels cannot be
     removed with `keep_one`, or a file cannot be written).
@@ -179,13 +152,12 @@ def _draw(
     if scheme == "label":
         occurring = [np.unique(chunk.labels.indices) for chunk in chunks]
         return LabelDraw(np.unique(np.concatenate(occurring)), missing_rate, keep_one, run.seed)
-    instances = labels = labelled = 0
+    labels = labelled = 0
     for chunk in chunks:
         sizes = np.diff(chunk.labels.indptr)
-        instances += len(sizes)
         labels += int(sizes.sum())
         labelled += int(np.count_nonzero(sizes))
-    uniform = UniformDraw(Counts(instances, labels, labelled), missing_rate, keep_one, run.seed)
+    uniform = UniformDraw(labels, labelled, missing_rate, keep_one, run.seed)
     return lambda _, sizes: uniform(sizes)
 
 

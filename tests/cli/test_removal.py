@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from mpu_cli.cli import corrupt as command
-from mpu_cli.cli.corrupt import Counts, LabelDraw, UniformDraw
+from mpu_cli.cli.corrupt import LabelDraw, UniformDraw
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.design import remove_labels
 from tests.core.simulated import as_labels
@@ -18,8 +18,8 @@ from tests.golden import refused
 LABELS = as_labels(np.random.default_rng(0).random((30, 7)) < 0.4)
 
 
-def counts_of(sizes: np.ndarray) -> Counts:
-    return Counts(len(sizes), int(sizes.sum()), int(np.count_nonzero(sizes)))
+def counts_of(sizes: np.ndarray) -> tuple[int, int]:
+    return int(sizes.sum()), int(np.count_nonzero(sizes))
 
 
 def assert_uniform(observed: Counter, n_outcomes: int) -> None:
@@ -42,7 +42,7 @@ def test_how_the_file_is_cut_does_not_matter(scheme, keep_one):
 
     def draw_in_pieces(cuts):
         if scheme == "uniform":
-            uniform = UniformDraw(counts_of(sizes), 0.3, keep_one, seed=4)
+            uniform = UniformDraw(*counts_of(sizes), 0.3, keep_one, seed=4)
             return np.concatenate([uniform(sizes[start:stop]) for start, stop in pairwise(cuts)])
         draw = LabelDraw(np.unique(labels), 0.3, keep_one, seed=4)
         return np.concatenate([draw(labels[ends[i] : ends[j]], sizes[i:j]) for i, j in pairwise(cuts)])
@@ -79,7 +79,7 @@ def test_every_subset_is_equally_likely(monkeypatch, at_once):
     sizes = np.array([2, 0, 1, 3])
     observed = Counter()
     for seed in range(3000):
-        drawn = UniformDraw(counts_of(sizes), 0.5, False, seed)(sizes)
+        drawn = UniformDraw(*counts_of(sizes), 0.5, False, seed)(sizes)
         observed[tuple(np.flatnonzero(drawn))] += 1
     assert_uniform(observed, 20)  # 3 of 6
 
@@ -88,13 +88,13 @@ def test_keep_one_is_fair():
     sizes = np.array([4])
     observed = Counter()
     for seed in range(3000):
-        observed[tuple(np.flatnonzero(UniformDraw(counts_of(sizes), 0.5, True, seed)(sizes)))] += 1
+        observed[tuple(np.flatnonzero(UniformDraw(*counts_of(sizes), 0.5, True, seed)(sizes)))] += 1
     assert_uniform(observed, 6)  # 2 of 4
 
 
 def test_more_labels_than_can_be_drawn_from():
     with refused(MpuError):
-        UniformDraw(Counts(10**9, 4 * 10**9, 10**9), 0.5, False, 0)
+        UniformDraw(4 * 10**9, 10**9, 0.5, False, 0)
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 9))
