@@ -95,11 +95,6 @@ def tested(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [entry for entry in entries if "test_value" in entry]
 
 
-def failed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the trainings that ended with an error."""
-    return [entry for entry in entries if "error" in entry]
-
-
 def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         entry = json_value(line, strict=True)

@@ -1,7 +1,7 @@
 """What a model says of itself, as values, and as a figure, which needs matplotlib (extra ``plot``): ``mpu info``."""
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import Origin, OriginFile, parse_origin
-from mpu_cli.cli import history
+from mpu_cli.cli import history as trainings
 from mpu_cli.cli.printing import (
     by_people,
     expected,
@@ -31,32 +31,10 @@ from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.runtime.figures import image, literal, new_figure
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import NULL
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.text.stored import unpacked
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelLabelReport:
-    """What a model has for one label."""
-
-    label: int
-    name: str | None  # None without names, or where numbers were requested.
-    c: float  # Label frequency.
-    threshold: float
-    annotated: int | None  # Annotations in training; None where that was not recorded.
-    true: float | None  # Estimated number of true labels in training.
-    # `features_for`, `features_against`: The heaviest weights of each sign: feature, its name if any, and weight. None:
-    # it learned from a kernel's.
-    features_for: list[dict[str, Any]] | None = field(default=None, metadata=NULL)
-    features_against: list[dict[str, Any]] | None = field(default=None, metadata=NULL)
-    # Weight of its own prediction by the levels before; None where there is one level.
-    own: float | None = field(default=None, metadata=NULL)
-    # `leans_on`, `leaned_on_by`: The heaviest links of either sign: label, name if any, weight. None: one level.
-    leans_on: list[dict[str, Any]] | None = field(default=None, metadata=NULL)
-    leaned_on_by: list[dict[str, Any]] | None = field(default=None, metadata=NULL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +54,7 @@ class ModelReport:
     thresholds: dict[str, float]  # lowest, highest
     options: dict[str, Any]  # Further records of its training: options and results.
     origin: Origin | None  # How it was trained; None where that was not recorded.
-    of_labels: list[ModelLabelReport] = field(default_factory=list)  # Of the labels that were asked for.
+    of_labels: list[dict[str, Any]]  # Of the labels that were asked for: see `_Described.label`.
 
 
 _ELSEWHERE = ("c", "c_estimated", "levels")  # options that the report has under other names
@@ -92,7 +70,7 @@ class _Described:
         self._by_number = by_number
         self.origin = self._origin()
 
-    def report(self, of_labels: list[ModelLabelReport]) -> ModelReport:
+    def report(self, of_labels: list[dict[str, Any]]) -> ModelReport:
         model, levels = self.model, self.model.predictor.levels
         names = model.names
         named = 0 if names is None else sum(bool(names.by_number.get(label)) for label in model.label_ids.tolist())
@@ -132,30 +110,33 @@ class _Described:
             )
         return column
 
-    def label(self, k: int, top: int) -> ModelLabelReport:
-        model, origin = self.model, self.origin
-        report = ModelLabelReport(
-            label=int(model.label_ids[k]),
-            name=self._name(k),
-            c=float(model.c[k]),
-            threshold=float(model.predictor.thresholds[k]),
-            annotated=None if origin is None else origin.annotated[k],
-            true=float(origin.true[k]) if origin is not None and origin.annotated[k] else None,
-        )
-        weights = explain(model.predictor, k)
-        if model.predictor.kernel is None:
-            report = replace(
-                report,
-                features_for=self._features(weights.features, top),
-                features_against=self._features(-weights.features, top, -1),
-            )
-        if weights.leans_on is None or weights.leaned_on_by is None:
-            return report
-        own = float(weights.leans_on[k])
-        on, by = (self._links(links, k, top) for links in (weights.leans_on, weights.leaned_on_by))
-        return replace(report, own=own, leans_on=on, leaned_on_by=by)
+    def label(self, k: int, top: int) -> dict[str, Any]:
+        """Return what the model has for one label.
 
-    def _links(self, weights: np.ndarray, k: int, top: int) -> list[dict[str, Any]]:
+        Its name is None without names, or where numbers were requested. How often it was annotated and true in training
+        is None where that was not recorded; features, the heaviest of each sign, are None where the model has learned
+        from a kernel's; its links, and the weight of its own prediction by the levels before, where it has one level.
+        """
+        model, origin, weights = self.model, self.origin, explain(self.model.predictor, k)
+        annotated = None if origin is None else origin.annotated[k]
+        is_linear = model.predictor.kernel is None
+        return {
+            "label": int(model.label_ids[k]),
+            "name": self._name(k),
+            "c": float(model.c[k]),
+            "threshold": float(model.predictor.thresholds[k]),
+            "annotated": annotated,
+            "true": float(origin.true[k]) if origin is not None and annotated else None,
+            "features_for": self._features(weights.features, top) if is_linear else None,
+            "features_against": self._features(-weights.features, top, -1) if is_linear else None,
+            "own": None if weights.leans_on is None else float(weights.leans_on[k]),
+            "leans_on": self._links(weights.leans_on, k, top),
+            "leaned_on_by": self._links(weights.leaned_on_by, k, top),
+        }
+
+    def _links(self, weights: np.ndarray | None, k: int, top: int) -> list[dict[str, Any]] | None:
+        if weights is None:
+            return None
         weights[k] = 0
         return [
             _weighed("label", int(self.model.label_ids[j]), self._name(j), weights[j])
@@ -295,9 +276,6 @@ def _say(axes: Any, text: str) -> None:
     axes.set(xticks=[], yticks=[])
 
 
-_TESTED = ["trained", "accepted", "by", "test", "unknown features", "labels per instance", "expected", "warnings"]
-
-
 def command(
     model: Path | None,
     history: Path | None,
@@ -313,7 +291,10 @@ def command(
     if history is not None:
         if model is not None or labels:
             raise click.UsageError("--history takes neither MODEL nor --label.")
-        _show_history(history, plot, as_json)
+        entries = trainings.read(history)
+        if plot is not None:
+            trainings.draw(history, entries, plot)
+        show({"trainings": entries}, as_json, lambda _: _print_history(entries))
         return
     if model is None:
         raise click.UsageError("Missing argument 'MODEL'.")
@@ -329,29 +310,22 @@ def command(
     show(report, as_json, lambda _: _print(report, lines))
 
 
-def _show_history(path: Path, plot: Path | None, as_json: bool) -> None:
-    entries = history.read(path)
-    if plot is not None:
-        history.draw(path, entries, plot)
-    show({"trainings": entries}, as_json, lambda _: _print_history(entries))
-
-
 def _print_history(entries: list[dict[str, Any]]) -> None:
-    done = [entry for entry in entries if "error" not in entry]
-    rows = [[entry["time"], *(_number(entry.get(name)) for name in history.NUMBERS)] for entry in done]
-    print_table([["trained", *(name.replace("_", " ") for name in history.NUMBERS)], *rows])
-    if tested := history.tested(entries):
+    rows = [["trained", *(name.replace("_", " ") for name in trainings.NUMBERS)]]
+    rows += [[one["time"], *map(_number, map(one.get, trainings.NUMBERS))] for one in entries if "error" not in one]
+    print_table(rows)
+    if tested := trainings.tested(entries):
         click.echo()
-        values = [[_number(entry.get(name)) for name in history.TESTED] for entry in tested]
-        print_table([_TESTED, *map(_tested, tested, values)])
-    for entry in history.failed(entries):
-        click.echo(f"\n{entry['time']} failed: {for_terminal(str(entry['error']))}")
-
-
-def _tested(entry: dict[str, Any], values: list[str]) -> list[str]:
-    accepted = "yes" if entry.get("accepted") else "no"
-    metric = str(entry.get("test_metric", "-"))
-    return [entry["time"], accepted, metric, *values, str(len(entry.get("warnings") or ()))]
+        values = "test", "unknown features", "labels per instance", "expected"
+        rows = [["trained", "accepted", "by", *values, "warnings"]]
+        for one in tested:
+            accepted, metric = "yes" if one.get("accepted") else "no", str(one.get("test_metric", "-"))
+            numbers = map(_number, map(one.get, trainings.TESTED))
+            rows.append([one["time"], accepted, metric, *numbers, str(len(one.get("warnings") or ()))])
+        print_table(rows)
+    for one in entries:
+        if "error" in one:
+            click.echo(f"\n{one['time']} failed: {for_terminal(str(one['error']))}")
 
 
 def _number(value: float | None) -> str:
@@ -372,7 +346,7 @@ def _print(report: ModelReport, lines: dict[str, str]) -> None:
         _print_files(report.origin.files)
     for label in report.of_labels:
         click.echo()
-        _print_label(label, report)
+        _print_label(label)
 
 
 def _print_files(files: list[OriginFile]) -> None:
@@ -467,31 +441,30 @@ def _value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _print_label(label: ModelLabelReport, report: ModelReport) -> None:
-    annotated = _NOT_RECORDED if label.annotated is None else counted(label.annotated, "time")
-    if label.annotated == 0:
-        annotated, true = "never", "nothing tells how often"
-    else:
-        true = _NOT_RECORDED if label.true is None else f"about {counted(round(label.true), 'time')}"
+def _print_label(label: dict[str, Any]) -> None:
+    annotated, true = label["annotated"], label["true"]
+    name = "" if label["name"] is None else f" {label['name']}"
     lines = {
-        "label": str(label.label) + ("" if label.name is None else f" {label.name}"),
-        "c": f"{label.c:.3f}",
-        "threshold": f"{label.threshold:.3f}",
-        "annotated": annotated,
-        "true": true,
+        "label": f"{label['label']}{name}",
+        "c": f"{label['c']:.3f}",
+        "threshold": f"{label['threshold']:.3f}",
+        "annotated": _NOT_RECORDED if annotated is None else counted(annotated, "time"),
+        "true": _NOT_RECORDED if true is None else f"about {counted(round(true), 'time')}",
     }
-    if label.features_for is None:
+    if annotated == 0:
+        lines |= {"annotated": "never", "true": "nothing tells how often"}
+    if label["features_for"] is None:
         lines["features"] = "it has learned from features of a kernel, and has no weight for one of an instance"
-    if label.leans_on is None:
+    if label["own"] is None:
         lines["links"] = "none: one level treats labels as independent"
-    elif label.own is not None:
-        lines["own prediction"] = f"{label.own:+.3f} at the last level"
+    else:
+        lines["own prediction"] = f"{label['own']:+.3f} at the last level"
     print_lines(lines)
     for title, listed in (
-        ("features that speak for it", label.features_for),
-        ("features that speak against it", label.features_against),
-        ("labels that it leans on", label.leans_on),
-        ("labels that lean on it", label.leaned_on_by),
+        ("features that speak for it", label["features_for"]),
+        ("features that speak against it", label["features_against"]),
+        ("labels that it leans on", label["leans_on"]),
+        ("labels that lean on it", label["leaned_on_by"]),
     ):
         if listed:
             click.echo(f"\n{title}")
