@@ -1,6 +1,6 @@
 """The command line: of a subcommand, `cli.options.NAME` has the options and the help, and `cli.NAME` does the work.
 
-Each is imported when it is asked for, so that no help imports NumPy.
+Each is imported when it is asked for; no help imports NumPy.
 """
 
 import os
@@ -11,29 +11,16 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import click
-from click.shell_completion import CompletionItem
 
 from mpu_cli.cli import messages
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime import signals
 from mpu_cli.version import __version__
 
-# What each does: the first sentence of its help.
-COMMANDS = {
-    "apply": "Write accepted tags back into RECORDS.",
-    "corrupt": "Remove labels at random, to test methods on missing labels.",
-    "estimate-c": "Estimate c, the share of the true labels that is annotated.",
-    "evaluate": "Compare PREDICTIONS with the labels of TRUTH.",
-    "experiment": "Compare methods by cross-validation.",
-    "info": "Show what MODEL is, and what it has learned of labels.",
-    "predict": "Predict the labels of FILE with MODEL, one line per instance.",
-    "report": "Write a page about what is missing from FILE.",
-    "review": "Make a page on which people decide which labels are true.",
-    "serve": "Answer HTTP requests with the predictions of MODEL.",
-    "suggest": "Find the labels that are missing from FILE.",
-    "train": "Learn a model of FILE, some of whose labels may be missing.",
-    "vectorize": "Make a data file of TEXTS with tags, for other commands.",
-}
+COMMANDS = (
+    *("apply", "corrupt", "estimate-c", "evaluate", "experiment", "info", "predict", "report", "review", "serve"),
+    *("suggest", "train", "vectorize"),
+)
 PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
 
 
@@ -59,16 +46,6 @@ class CleanErrors(click.Group):
     same files; try again later. 141: the reader of the output has closed it. `mpu_cli.runtime.signals` handles signals
     (129, 130, 143).
     """
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands as click does, but without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the names of commands without importing them."""
-        names = [CompletionItem(name, help=of) for name, of in COMMANDS.items() if name.startswith(incomplete)]
-        return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as click does. What comes before the command (help, completion) can fail too."""

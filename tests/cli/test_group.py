@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from mpu_cli import __version__
-from mpu_cli.cli import COMMANDS as SUMMARIES
 from mpu_cli.cli import CleanErrors, messages, mpu
 from mpu_cli.cli.options import run_options
 from mpu_cli.cli.printing import print_json, print_table
@@ -145,10 +144,6 @@ def test_no_summary_of_a_command_is_cut(run):
     shown = run("--help").output.partition("Commands:\n")[2].splitlines()
     assert len(shown) == len(mpu.commands)
     assert [line for line in shown if line.endswith("...")] == []
-
-
-def test_summaries_are_the_first_sentences_of_the_helps():
-    assert {name: command.get_short_help_str(limit=100) for name, command in mpu.commands.items()} == SUMMARIES
 
 
 def test_help_imports_nothing_heavy():
