@@ -79,6 +79,12 @@ def estimate_c(
     It comes from the incomplete labels alone, by cross-validation. The best-bin estimate needs at least one label that
     the features predict well; else it also looks at labels that are mostly annotated together.
 
+    Raises ValueError (an array has a wrong shape or value, no label is annotated, or a parameter is out of its range),
+    MpuError (the data are too large for the memory, or features too large for 32-bit numbers).
+    Warns with MpuWarning where the features predict no label well, or (nearly) every annotated instance has one label.
+    Source: Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, for bbe;
+    Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2, for the others.
+
     Parameters
     ----------
     X : array_like, sparse matrix or data frame, shape (n, D), optional
@@ -106,23 +112,6 @@ def estimate_c(
         annotated instance has exactly one label, c is unknown: NaN, without an interval.
         Where `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
         of y; pooled are those with too few annotations, whose c is that of all.
-
-    Raises
-    ------
-    ValueError
-        An array has a wrong shape or value, no label is annotated, or a parameter is out of its range.
-    MpuError
-        The data are too large for the memory, or features too large for 32-bit numbers.
-
-    Warns
-    -----
-    MpuWarning
-        The features predict no label well, or (nearly) every annotated instance has exactly one label.
-
-    References
-    ----------
-    Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, for bbe; Elkan and
-    Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2, for the others.
 
     Examples
     --------
@@ -185,6 +174,9 @@ def calibrate(
 ) -> Calibration:
     """Learn what makes probabilities of being true, Pr(y=1 | x), of the scores of any model.
 
+    Raises ValueError (an array has a wrong shape or value, or no label is annotated).
+    Source: Zadrozny and Elkan, KDD 2002: isotonic regression, of s / c on the score.
+
     Parameters
     ----------
     y : array_like, sparse matrix or data frame, shape (n, q)
@@ -200,15 +192,6 @@ def calibrate(
     -------
     Calibration
         A function of arrays of scores, the same for all labels. It increases strictly.
-
-    Raises
-    ------
-    ValueError
-        An array has a wrong shape or value, or no label is annotated.
-
-    References
-    ----------
-    Zadrozny and Elkan, KDD 2002: isotonic regression, of s / c on the score.
 
     Examples
     --------
@@ -237,6 +220,9 @@ def missing_labels(
 
     Scores are calibrated here, and of up to 500 labels the annotations of the other labels are heeded too.
 
+    Raises ValueError (an array has a wrong shape or value, or no label is annotated).
+    Source: Elkan and Noto, KDD 2008, Section 2, for the probabilities; docs/method.md, "Missing labels".
+
     Parameters
     ----------
     y, scores, c, **verified
@@ -249,15 +235,6 @@ def missing_labels(
     Cells
         `rows`, `columns`, and `probabilities`: Pr(y=1 | x, s=0). These add up to the number of missing labels that
         c says.
-
-    Raises
-    ------
-    ValueError
-        An array has a wrong shape or value, or no label is annotated.
-
-    References
-    ----------
-    Elkan and Noto, KDD 2008, Section 2, for the probabilities; docs/method.md, "Missing labels".
 
     Examples
     --------
@@ -280,6 +257,9 @@ def missing_labels(
 def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:
     """Estimate the label frequency c of all labels and of each by instances that were drawn at random and reviewed.
 
+    Raises ValueError (an array has a wrong shape or value, or no instance was drawn).
+    Source: docs/method.md, "Frequencies from complete label sets": a beta-binomial over labels.
+
     Parameters
     ----------
     y : array_like, sparse matrix or data frame, shape (n, q)
@@ -292,15 +272,6 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequenc
     ReviewedFrequency
         `c` and `rates`, one for each label that is annotated or verified as true, in the order of the columns of y,
         with 90 % credible intervals.
-
-    Raises
-    ------
-    ValueError
-        An array has a wrong shape or value, or no instance was drawn.
-
-    References
-    ----------
-    docs/method.md, "Frequencies from complete label sets": a beta-binomial over labels.
 
     Examples
     --------
@@ -332,6 +303,9 @@ def questions(
 ) -> Questions:
     """Draw cells whose label is not annotated, so that a yes or no to each tells most of c: `mpu suggest --questions`.
 
+    Raises ValueError (an array has a wrong shape or value, no label is annotated, or a parameter is out of its range).
+    Source: docs/method.md, "Frequencies from questions".
+
     Parameters
     ----------
     X : array_like, sparse matrix or data frame, shape (n, D), optional
@@ -353,15 +327,6 @@ def questions(
     Questions
         `rows` and `columns` of the cells, the `chance` with which each was drawn, and the `probabilities` that the
         label is true: by the answers so far, or if half of the labels are missing.
-
-    Raises
-    ------
-    ValueError
-        An array has a wrong shape or value, no label is annotated, or a parameter is out of its range.
-
-    References
-    ----------
-    docs/method.md, "Frequencies from questions".
 
     Examples
     --------
@@ -415,6 +380,10 @@ def out_of_fold(
 ) -> OutOfFold:
     """Predict training instances by models that have not seen them, and which of their labels are missing.
 
+    Raises ValueError (an array has a wrong shape or value, no label is annotated, or a parameter is out of its range),
+    MpuError (the data are too large for the memory, or features too large for 32-bit numbers).
+    Source: Kong et al., SDM 2014, Section 2.2 (the cross-validation figure); Elkan and Noto, KDD 2008, Section 2.
+
     Parameters
     ----------
     X : array_like, sparse matrix or data frame, shape (n, D)
@@ -430,17 +399,6 @@ def out_of_fold(
     -------
     OutOfFold
         Labels that are never annotated have probability 0.
-
-    Raises
-    ------
-    ValueError
-        An array has a wrong shape or value, no label is annotated, or a parameter is out of its range.
-    MpuError
-        The data are too large for the memory, or features too large for 32-bit numbers.
-
-    References
-    ----------
-    Kong et al., SDM 2014, Section 2.2 (the cross-validation figure); Elkan and Noto, KDD 2008, Section 2.
 
     Examples
     --------
@@ -507,6 +465,9 @@ def choose_thresholds(
 
         F(t) = 2 (sum of 1/c over P >= t and S) / (number of P >= t + sum of 1/c over S).
 
+    Raises ValueError (an array has a wrong shape or value, or no label is annotated).
+    After Kong et al., SDM 2014, Section 2.1: the annotated are a random share c of the true.
+
     Parameters
     ----------
     probabilities : array_like, shape (n, q)
@@ -525,15 +486,6 @@ def choose_thresholds(
     -------
     Thresholds
         Infinite for labels that are never annotated.
-
-    Raises
-    ------
-    ValueError
-        An array has a wrong shape or value, or no label is annotated.
-
-    References
-    ----------
-    After Kong et al., SDM 2014, Section 2.1: the annotated are a random share c of the true.
 
     Examples
     --------

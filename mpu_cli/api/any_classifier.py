@@ -26,6 +26,8 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     are unknown or ignored, each label has a copy of it. Its out-of-fold scores give the label frequency c,
     isotonic calibration and thresholds, which make probabilities and label sets of the scores of new instances.
 
+    Source: Elkan and Noto, KDD 2008, Section 2; Zadrozny and Elkan, KDD 2002.
+
     Parameters
     ----------
     estimator : classifier
@@ -77,10 +79,6 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     feature_names_in_ : ndarray of str, shape (D,)
         Names of the features, where X was a data frame with such names.
 
-    References
-    ----------
-    Elkan and Noto, KDD 2008, Section 2; Zadrozny and Elkan, KDD 2002.
-
     Examples
     --------
     >>> import numpy as np
@@ -130,6 +128,10 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     ) -> "IncompleteLabelClassifier":
         """Learn from annotated instances.
 
+        Raises ValueError (an array has a wrong shape or value, or no label is annotated, or the estimator cannot learn
+        from them).
+        Warns with MpuWarning where the data do not determine c.
+
         Parameters
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
@@ -140,23 +142,8 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             that is annotated: c is 1, and the most probable one is predicted.
         reviewed, fully_labelled, ignored, sampled
             As for `MPUClassifier.fit`. The estimator learns from the annotations, corrected by what is verified.
-        groups : array_like, shape (n,), optional
-            The name of the group of each instance: each group has a label frequency of its own, as of
-            ``mpu train --groups``.
-        same_fold : array_like, shape (n,), optional
-            The name of the set of each instance, such as a patient or a thread: a set stays in one cross-validation
-            fold, as equal instances do. `folds` may also be a splitter of scikit-learn that holds out each
-            instance once: its sets of held-out instances are these.
-
-        Raises
-        ------
-        ValueError
-            An array has a wrong shape or value, or no label is annotated, or the estimator cannot learn from them.
-
-        Warns
-        -----
-        MpuWarning
-            The data do not determine c.
+        groups, same_fold
+            As for `MPUClassifier.fit`.
         """
         validate_data(self, X, y, skip_check_array=True)
         if not is_classifier(self.estimator):
@@ -198,16 +185,9 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict Pr(y=1 | x): how probable it is that each label is true.
+        """Predict Pr(y=1 | x), how probable it is that each label is true: float32, shape (n, q).
 
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame, shape (n, D)
-
-        Returns
-        -------
-        ndarray of float32, shape (n, q)
-            Of classes, where y had one dimension in `fit`, they add up to 1.
+        Of classes, where y had one dimension in `fit`, they add up to 1.
         """
         return self._of_classes(self._probabilities(X))
 

@@ -37,19 +37,8 @@ class LabelSetsMixin(ClassifierMixin):
     def predict_labels(self, X: Any) -> list[tuple[Any, ...]]:
         """Predict label sets by name.
 
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame, shape (n, D)
-
-        Returns
-        -------
-        list of tuple
-            The predicted labels of each instance, in the order of `classes_`.
-
-        Raises
-        ------
-        ValueError, MpuError
-            As for `predict_proba`.
+        `X` is as for `predict_proba`, and so are errors. Returns a list of tuples: the predicted labels of each
+        instance, in the order of `classes_`.
         """
         if self._has_one_dimension:
             return [(label,) for label in self.predict(X).tolist()]
@@ -61,6 +50,8 @@ class LabelSetsMixin(ClassifierMixin):
 
     def score(self, X: Any, y: Any, c: float = 1.0) -> float:
         """Return the micro-F1 of the predicted label sets; where each instance has one class, the accuracy.
+
+        Raises ValueError (as for `predict_proba`; or `y` is no indicator matrix of this shape).
 
         Parameters
         ----------
@@ -76,11 +67,6 @@ class LabelSetsMixin(ClassifierMixin):
         -------
         float
             From 0 to 1.
-
-        Raises
-        ------
-        ValueError
-            As for `predict_proba`; or `y` is no indicator matrix of this shape.
         """
         if self._has_one_dimension:
             return float(super().score(X, y))
@@ -151,6 +137,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     scikit-learn. The same data give the same model, byte for byte. Parameters that the chosen method does not have must
     keep their default.
 
+    Source: Kong et al., "Large-Scale Multi-Label Learning with Incomplete Label Assignments", SDM 2014.
+
     Parameters
     ----------
     {parameters}
@@ -188,10 +176,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         Number of features D.
     feature_names_in_ : ndarray of str, shape (D,)
         Names of the features, where X was a data frame with such names.
-
-    References
-    ----------
-    Kong et al., "Large-Scale Multi-Label Learning with Incomplete Label Assignments", SDM 2014.
 
     Examples
     --------
@@ -249,6 +233,10 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         Labels that are neither annotated nor verified as true, and have no features of their own, cannot be learned:
         they keep their column, have probability 0, and are never predicted.
 
+        Raises ValueError (an array has a wrong shape, type or value, or no label is annotated, or a parameter is out of
+        its range), MpuError (the data are too large for the memory, or features too large for 32-bit numbers).
+        Warns with MpuWarning, before the model is trusted, such as where the data do not determine c.
+
         Parameters
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
@@ -286,18 +274,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         -------
         MPUClassifier
             This one.
-
-        Raises
-        ------
-        ValueError
-            An array has a wrong shape, type or value, or no label is annotated, or a parameter is out of its range.
-        MpuError
-            The data are too large for the memory, or features too large for 32-bit numbers.
-
-        Warns
-        -----
-        MpuWarning
-            Before the model is trusted, such as where the data do not determine c.
         """
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         validate_data(self, X, y, skip_check_array=True)
@@ -322,7 +298,11 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         return self._become(model, columns, named, is_sparse)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict how probable each label is.
+        """Predict how probable each label is: Pr(y=1 | x), whether it is annotated or not.
+
+        Raises ValueError (X has another number of features than the training data, or entries that are not finite),
+        MpuError (features are too large for 32-bit numbers; or the array would exceed the free memory: `predict_top`
+        gives the most probable labels as a sparse matrix).
 
         Parameters
         ----------
@@ -331,37 +311,17 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         Returns
         -------
         ndarray of float32, shape (n, q)
-            Pr(y=1 | x), that the label is true, whether annotated or not. Of more than 500 labels, those of the most
-            probable ones of each instance, some 20, and 0 for the others. Of classes, where y had one dimension in
-            `fit`, they add up to 1.
-
-        Raises
-        ------
-        ValueError
-            X has another number of features than the training data, or entries that are not finite.
-        MpuError
-            Features are too large for 32-bit numbers; or the array would exceed the free memory: `predict_top` gives
-            the most probable labels as a sparse matrix.
+            Of more than 500 labels, those of the most probable ones of each instance, some 20, and 0 for the others. Of
+            classes, where y had one dimension in `fit`, they add up to 1.
         """
         return self._of_classes(self._probabilities(X))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return log-odds of each label, less the log-odds of its threshold: it is predicted from 0 on.
 
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame, shape (n, D)
-
-        Returns
-        -------
-        ndarray of float32, shape (n, q)
-            Finite: a probability of 0 or 1 counts as the number next to it. Where y had one dimension in `fit`: of two
-            classes, of the second one, shape (n,); of more, the log-odds of each.
-
-        Raises
-        ------
-        ValueError, MpuError
-            As for `predict_proba`.
+        `X` is as for `predict_proba`, and so are errors. Returns an ndarray of float32, shape (n, q), finite: a
+        probability of 0 or 1 counts as the number next to it. Where y had one dimension in `fit`: of two classes, of
+        the second one, shape (n,); of more, the log-odds of each.
         """
         return self._margins(self._probabilities(X))
 
@@ -369,6 +329,9 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         """Predict the most probable labels, whether or not they reach their threshold.
 
         However many labels there are, the result and the work take memory for k labels of each instance.
+
+        Raises ValueError (k is no whole number from 1; or as for `predict_proba`), MpuError (features are too large for
+        32-bit numbers).
 
         Parameters
         ----------
@@ -381,13 +344,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         csr_array of float32, shape (n, q)
             Pr(y=1 | x) of the k most probable labels of each row, or of all that could be learned, in ascending order
             of columns; column j is the label ``classes_[j]``. `ranking_metrics` takes it as it is.
-
-        Raises
-        ------
-        ValueError
-            k is no whole number from 1; or as for `predict_proba`.
-        MpuError
-            Features are too large for 32-bit numbers.
 
         Examples
         --------
@@ -411,21 +367,14 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray | csr_array:
         """Predict label sets.
 
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame, shape (n, D)
+        `X` is as for `predict_proba`, and so are errors.
 
         Returns
         -------
         ndarray of int or csr_array of int, shape (n, q); or ndarray, shape (n,)
             1 where the label is predicted, else 0; column k is the label ``classes_[k]``. Or a class each, where y had
-            one dimension in `fit`. Sparse where `y` was sparse
-            or label sets in `fit`, and after `load` (`sparse_output_`).
-
-        Raises
-        ------
-        ValueError, MpuError
-            As for `predict_proba`.
+            one dimension in `fit`. Sparse where `y` was sparse or label sets in `fit`, and after `load`
+            (`sparse_output_`).
         """
         if self._has_one_dimension:
             return self._best_class(self._probabilities(X))
@@ -440,17 +389,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         it, nor are names of features. Labels that are whole numbers are in ascending order there, whatever their order
         in `classes_`; others are numbered from 1 in the order of `classes_`, and their names are kept.
 
-        Parameters
-        ----------
-        path : str or path
-            The directory.
-
-        Raises
-        ------
-        ValueError
-            The label is neither a whole number from 0 nor a text, or a text that a line of a file cannot hold.
-        MpuError
-            It cannot be written there, or another training is at work there.
+        Raises ValueError (a label is neither a whole number from 0 nor a text, or a text that a line of a file cannot
+        hold), MpuError (it cannot be written there, or another training is at work there).
         """
         check_is_fitted(self)
         model = self._model
@@ -527,6 +467,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
 def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifier:
     """Read a model that `MPUClassifier.save` or `mpu train` has written.
 
+    Raises MpuError (there is no model, or it is damaged, or was written by a newer version).
+
     Parameters
     ----------
     path : str or path
@@ -542,11 +484,6 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
         labels have one name, it is followed by the number of the label. `predict` returns a sparse matrix
         (`sparse_output_`). Its parameters are those of the training as far as the directory tells: c, cost and epochs
         are what was used.
-
-    Raises
-    ------
-    MpuError
-        There is no model, or it is damaged, or was written by a newer version.
     """
     model = bundle.load(Path(path))
     recorded = {  # None: auto
