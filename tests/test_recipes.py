@@ -111,21 +111,6 @@ def test_make_keeps_what_is_there_when_a_training_fails_and_tries_again(make, sh
 
 
 @pytest.mark.slow  # trainings in processes, with default options
-def test_cron_has_nothing_to_mail_after_a_success(shell, tmp_path):
-    result = shell("sh", "-c", recipe("mpu train", "--accept-on", "--quiet"))
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-    assert (tmp_path / "news.mpu").is_dir()
-
-
-@pytest.mark.slow  # trainings in processes, with default options
-def test_cron_mails_the_error_of_a_failure(shell, tmp_path):
-    (tmp_path / "news.svm").write_text(NEWS + "sports 1:1\n")
-    result = shell("sh", "-c", recipe("mpu train", "--accept-on", "--quiet"))
-    assert (result.returncode, result.stdout) == (1, "")
-    assert re.fullmatch("error: news.svm:91: label 'sports' .*\n", result.stderr)
-
-
-@pytest.mark.slow  # trainings in processes, with default options
 def test_cron_with_a_log_has_nothing_to_mail_after_a_success(shell, tmp_path):
     result = shell("sh", "-c", recipe("mpu train", "--accept-on", "train.log"))
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -1,23 +1,14 @@
 """`MPUClassifier` gives the models of `mpu train`."""
 
-import pickle
-import shutil
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
-from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import f1_score
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from mpu_cli import MPUClassifier, MpuError, MpuWarning, load
-from mpu_cli.svmlight.reader import read
+from mpu_cli import MPUClassifier, MpuError, load
 from tests.endurance.commands import model_files
 from tests.golden import refused
 from tests.slow import slow
@@ -72,16 +63,6 @@ def test_the_same_data_give_the_same_model_as_on_the_command_line(run, tmp_path,
     assert model_files(tmp_path / "again.mpu") == model_files(tmp_path / "some.mpu")
 
 
-def test_reads_with_the_project_s_own_reader_too(run, tmp_path, digits):
-    source = shutil.copy(digits[0], tmp_path)  # beside which there are no names
-    run("train", source, "-o", tmp_path / "there.mpu", "--c", 0.5, "--cost", 30, "--epochs", 2, "--levels", 1)
-    data = read(source)
-    labels, ids = data.occurring_labels()
-    model = MPUClassifier(**QUICK, classes=ids).fit(data.features, labels)
-    model.save(tmp_path / "ours.mpu")
-    assert model_files(tmp_path / "ours.mpu") == model_files(tmp_path / "there.mpu")
-
-
 def test_classes_out_of_order_are_saved_in_order(run, tmp_path, dense):
     X, _, S = dense
     straight = MPUClassifier(**QUICK, classes=[2, 5, 7, 9]).fit(X, S)
@@ -90,17 +71,6 @@ def test_classes_out_of_order_are_saved_in_order(run, tmp_path, dense):
     straight.save(tmp_path / "a.mpu")
     turned.save(tmp_path / "b.mpu")
     assert model_files(tmp_path / "a.mpu") == model_files(tmp_path / "b.mpu")
-
-
-@pytest.mark.slow  # tests/runtime/test_run.py does so without the estimator
-def test_two_threads_get_the_models_of_two_runs(dense):
-    X, _, S = dense
-    models = [MPUClassifier(random_state=seed, levels=levels) for seed, levels in ((0, 1), (1, 2), (2, 2), (3, 1))]
-    alone = [clone(model).fit(X, S).predict_proba(X) for model in models]
-    with ThreadPoolExecutor(4) as threads:
-        together = list(threads.map(lambda model: model.fit(X, S).predict_proba(X), models))
-    for mine, others in zip(alone, together, strict=True):
-        np.testing.assert_array_equal(mine, others)
 
 
 # What goes in and what comes out
@@ -194,32 +164,6 @@ def test_labels_are_named_after_the_columns_or_as_asked(tmp_path, dense):
 # In scikit-learn's company
 
 
-@pytest.mark.parametrize("container", [np.asarray, csr_array])
-def test_in_a_pipeline_and_a_grid_search(topics, container):
-    texts, truth, S = topics
-    pipeline = make_pipeline(TfidfVectorizer(), MPUClassifier(**QUICK | {"epochs": 5}))
-    search = GridSearchCV(pipeline, {"mpuclassifier__levels": [1, 2]}, cv=2, error_score="raise")
-    search.fit(texts, container(S))
-    predicted = search.predict(texts)
-    assert search.score(texts, container(truth)) > 0.8
-    assert f1_score(container(truth), predicted, average="micro") > 0.8
-
-
-def test_pickles_and_clones(dense):
-    X, _, S = dense
-    model = MPUClassifier(**QUICK, random_state=1, classes=list("abcd"))
-    assert pickle.loads(pickle.dumps(model)).get_params() == model.get_params()
-    model.fit(X, S)
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
-    fresh = clone(model)
-    assert fresh.get_params() == model.get_params()
-    with pytest.raises(NotFittedError):
-        fresh.predict(X)
-    with pytest.raises(NotFittedError):
-        fresh.save("never.mpu")
-
-
 # What is refused
 
 
@@ -271,13 +215,6 @@ def test_another_shape_of_labels_has_no_score(dense):
         model.score(X, S[:, 1:])
     with refused(ValueError):
         model.score(X, S, c=2)
-
-
-def test_warns_where_c_cannot_be_told():
-    rng = np.random.default_rng(0)
-    X, S = rng.normal(size=(200, 3)), rng.random((200, 2)) < 0.3
-    with pytest.warns(MpuWarning, match="the features tell too little"):
-        MPUClassifier(levels=1, C=1.0).fit(X, S)
 
 
 def test_there_is_no_such_model(tmp_path):

@@ -23,12 +23,6 @@ def test_keeps_the_conventions_of_scikit_learn_where_little_is_chosen(estimator,
 
 
 @pytest.mark.slow
-@parametrize_with_checks([MPUClassifier(threshold=0.5)])
-def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
-    keep(estimator, check, monkeypatch)
-
-
-@pytest.mark.slow
 @parametrize_with_checks([MPUClassifier()])
 def test_keeps_the_conventions_of_scikit_learn_by_default(estimator, check, monkeypatch):
     keep(estimator, check, monkeypatch)
@@ -116,19 +110,6 @@ def test_a_kernel_model_has_no_coefficients(halved):
     X, _, S = halved
     model = MPUClassifier(C=1.0, c=1.0, features="rbf").fit(X[:100], S[:100])
     assert not hasattr(model, "coef_")
-
-
-def test_random_states_are_those_of_scikit_learn(halved):
-    X, _, S = halved
-
-    def weights(random_state):
-        return MPUClassifier(**QUICK, random_state=random_state).fit(X, S).coef_
-
-    np.testing.assert_array_equal(weights(3), weights(np.int64(3)))
-    np.testing.assert_array_equal(weights(np.random.RandomState(3)), weights(np.random.RandomState(3)))
-    assert (weights(None) != weights(None)).any()
-    drawn = MPUClassifier(**QUICK, random_state=None).fit(X, S)
-    np.testing.assert_array_equal(weights(drawn.record_["seed"]), drawn.coef_)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, -1, -2])

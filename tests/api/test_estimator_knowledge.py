@@ -19,16 +19,6 @@ def test_complete_instances_are_as_c_1(dense):
     np.testing.assert_allclose(known.predict_proba(X), plain.predict_proba(X), atol=1e-5)
 
 
-def test_an_ignored_cell_has_no_influence(dense):
-    X, _, S = dense
-    ignored = np.zeros_like(S)
-    ignored[5, 1] = 1
-    other = S.copy()
-    other[5, 1] = 1 - other[5, 1]
-    one, two = (MPUClassifier(**QUICK).fit(X, labels, ignored=ignored).predict_proba(X) for labels in (S, other))
-    np.testing.assert_array_equal(one, two)
-
-
 @pytest.mark.parametrize("container", [np.asarray, csr_array])
 def test_what_was_reviewed_outweighs_the_annotation(dense, container):
     X, truth, S = dense

@@ -19,7 +19,6 @@ from mpu_cli import (
     out_of_fold,
     unannotated_posterior,
 )
-from mpu_cli.evaluation.metrics import LabelSetMetrics
 from tests.conftest import ROOT
 from tests.golden import refused
 from tests.slow import slow, slow_uncompiled
@@ -229,20 +228,6 @@ def test_a_label_without_annotations_has_no_threshold():
 def test_thresholds_are_refused_for_other_arrays(arguments):
     with refused(ValueError):
         choose_thresholds(*arguments)
-
-
-def test_corrected_metrics_are_near_those_on_complete_labels():
-    rng = np.random.default_rng(0)
-    truth = rng.random((20_000, 3)) < 0.3
-    S = truth & (rng.random(truth.shape) < 0.5)
-    predicted = truth ^ (rng.random(truth.shape) < 0.1)
-    complete = LabelSetMetrics()
-    complete.add(csr_array(truth), csr_array(predicted))
-    expected = complete.results()
-    found = corrected_metrics(S, csr_array(predicted), c=0.5)
-    for name in ("micro_precision", "micro_recall", "micro_f1", "macro_f1"):
-        assert found[name] == pytest.approx(expected[name], abs=0.02)
-    assert corrected_metrics(truth, predicted, c=1)["micro_f1"] == pytest.approx(expected["micro_f1"])
 
 
 @pytest.mark.parametrize(

@@ -56,11 +56,6 @@ def test_rates_of_labels(run, source, tmp_path):
     assert run("corrupt", *args, stdin=LINES).stdout_bytes == (tmp_path / "out").read_bytes()
 
 
-def test_quiet(run, source, tmp_path):
-    result = run("corrupt", source, tmp_path / "out", "--missing-rate", 0.5, "-q")
-    assert (result.exit_code, result.output) == (0, "")
-
-
 def test_filter(run, source, tmp_path):
     run("corrupt", source, tmp_path / "out", "--missing-rate", 0.5, "--seed", 7, "--removed", tmp_path / "removed")
     for places in ((), ("-",), ("-", "-")):
@@ -173,32 +168,3 @@ def test_malformed_input(run, tmp_path, content, line, problem, piped):
     assert result.stderr.startswith(f"error: {place}:{line}: {problem}")
     assert result.stderr.count("\n") == 1
     assert not out.exists()
-
-
-def test_truncated_gzip(run, tmp_path):
-    path = tmp_path / "in.gz"
-    path.write_bytes(gzip.compress(LINES)[:-4])
-    result = run("corrupt", path, tmp_path / "out", "--missing-rate", 0.5)
-    assert result.exit_code == 1
-    assert (
-        result.stderr
-        == f"error: {path}:1: at or after this line, the compressed data end too early; is the file cut short?\n"
-    )
-
-
-def test_files_that_cannot_be_opened(run, source, tmp_path):
-    result = run("corrupt", tmp_path / "none", "--missing-rate", 0.5)
-    assert (result.exit_code, result.stderr) == (
-        1,
-        f"error: {tmp_path / 'none'}: cannot be read: No such file or directory\n",
-    )
-    target = tmp_path / "none" / "out"
-    result = run("corrupt", source, target, "--missing-rate", 0.5)
-    assert (result.exit_code, result.stderr) == (1, f"error: {target}: cannot be written: No such file or directory\n")
-    assert list(tmp_path.iterdir()) == [source]
-
-
-def test_help_has_an_example(run):
-    result = run("corrupt", "--help")
-    assert result.exit_code == 0
-    assert "mpu corrupt train.svm noisy.svm --missing-rate 0.3" in result.stdout

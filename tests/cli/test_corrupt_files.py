@@ -103,14 +103,6 @@ def test_compressed_and_piped_input_give_the_same(source, tmp_path):
     assert (tmp_path / "piped").read_bytes() == (tmp_path / "out").read_bytes()
 
 
-def test_a_bad_line_leaves_nothing(tmp_path):
-    (tmp_path / "in").write_bytes(b"1 1:1\n" * 10 + b"1 1:x\n")
-    with pytest.raises(InputError) as caught:
-        corrupt(tmp_path / "in", tmp_path / "out", 0.5, removed=tmp_path / "removed")
-    assert caught.value.line == 11
-    assert [path.name for path in tmp_path.iterdir()] == ["in"]
-
-
 @pytest.mark.parametrize(
     "changed", [TEXT + b"\n" + b"1,2,3 1:1\n" * 100_000, TEXT[:40], TEXT.replace(b":", b":1"), b"x,2 1:1\n"]
 )

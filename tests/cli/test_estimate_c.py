@@ -93,15 +93,6 @@ def test_the_readable_report(run, digits):
     ]
 
 
-@pytest.mark.parametrize("method", ["e1", "e2", "e3"])
-def test_elkan_and_noto(run, corrupted, method):
-    report = estimate(run, corrupted(0.3), "--method", method)
-    assert report["method"] == method
-    assert report["labels_used"] == 18
-    assert 0.3 < report["c"] <= 1
-    assert report["interval"][0] <= report["c"] <= report["interval"][1]
-
-
 def test_a_table_per_label(run, corrupted):
     report = estimate(run, corrupted(0.6), "--per-label")
     rows = report["per_label"]
@@ -172,11 +163,6 @@ def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise
     assert one == two != other
 
 
-def test_standard_input(run, digits):
-    result = run("estimate-c", "-", "--features", "linear", "--json", "-q", stdin=digits[0].read_bytes())
-    assert json.loads(result.stdout) == estimate(run, digits[0])
-
-
 def test_a_sample(run, digits):
     report = estimate(run, digits[0], "--sample", 500)
     assert report["instances"] == 1157
@@ -198,15 +184,6 @@ def test_edge_cases(run, tmp_path, text, method):
         assert 0 < row["c"] <= 1
 
 
-def test_data_without_a_label(run, tmp_path):
-    path = tmp_path / "unlabelled.svm"
-    path.write_text(" 1:1\n\n")
-    result = run("estimate-c", path, "-q", "-o", tmp_path / "c.txt")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"error: {path}: no instance has a label, so there is nothing to learn; ")
-    assert not (tmp_path / "c.txt").exists()
-
-
 def test_a_file_that_cannot_be_written_is_told_before_data_are_read(run, noise, tmp_path):
     result = run("estimate-c", noise, "-o", tmp_path / "nowhere" / "c.txt")
     assert result.exit_code == 1
@@ -218,19 +195,6 @@ def test_the_report_and_the_file_do_not_mix(run, noise):
     result = run("estimate-c", noise, "-o", "-")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "give -o a file" in result.stderr
-
-
-@pytest.mark.parametrize(("option", "value"), [("--method", "e4"), ("--folds", "1"), ("--jobs", "0")])
-def test_values_that_an_option_does_not_take(run, noise, option, value):
-    result = run("estimate-c", noise, option, value)
-    assert result.exit_code == 2
-    assert "Invalid value for" in result.stderr
-
-
-def test_numbers_have_their_nouns(run, tmp_path):
-    (tmp_path / "one.svm").write_text("1 1:1\n 2:1\n" * 40)
-    lines = run("estimate-c", tmp_path / "one.svm", "-q").stdout.splitlines()
-    assert lines[2] == "rests on           1 of 1 label (method bbe)"
 
 
 def test_train_says_the_same_also_of_many_labels(run, tmp_path):

@@ -165,10 +165,6 @@ def test_features_that_the_model_does_not_know_are_warned_of(run, tmp_path, tiny
     assert "1 of 2 feature values ignored: their features never occurred in training" in result.stderr
 
 
-def test_a_directory_that_is_no_model(run, tmp_path, tiny):
-    message(run("evaluate", tiny, tmp_path))
-
-
 def test_predictions_with_both(run, tmp_path, tiny):
     run("train", tiny, "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
     model = tiny.with_suffix(".mpu")

@@ -84,13 +84,6 @@ def test_figures_or_a_warning_that_names_the_package(compare, tmp_path, monkeypa
     assert (tmp_path / "out" / "summary.md").exists()
 
 
-@pytest.mark.slow
-def test_the_format_of_figures_is_chosen(compare, tmp_path):
-    pytest.importorskip("matplotlib")
-    compare("--missing-rates", "0,0.5", "--format", "pdf")
-    assert {path.name for path in (tmp_path / "out").glob("*_f1.*")} == {"micro_f1.pdf", "macro_f1.pdf"}
-
-
 def test_data_that_are_incomplete_themselves(run, tmp_path):
     """Half of the labels of two thousand instances, of labels that the features tell apart."""
     source, out = tmp_path / "half.svm", tmp_path / "out"
@@ -113,13 +106,6 @@ def test_jobs_change_nothing(compare, tmp_path):
     one, two = (outcomes(tmp_path / f"out{jobs}") for jobs in (1, 2))
     assert one == two
     assert {key[1] for key in one} == {"own", "tuned"}
-
-
-def test_the_seed_changes_the_results(compare, tmp_path):
-    for seed in (0, 1):
-        compare("--seed", seed, "--missing-rates", "0.5", out=f"out{seed}")
-    one, other = (set(outcomes(tmp_path / f"out{seed}").values()) for seed in (0, 1))
-    assert one != other
 
 
 def test_goes_on_where_it_stopped(compare, tmp_path):
@@ -340,12 +326,6 @@ def test_sizes_that_the_files_do_not_have_are_an_error(compare, tmp_path, option
     assert not (tmp_path / "out").exists()
 
 
-def test_data_without_labels_are_an_error(run, tmp_path):
-    data = tmp_path / "bare.svm"
-    data.write_text(" 1:1\n 2:1\n")
-    message(run("experiment", data, "--out", tmp_path / "out"))
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -408,8 +388,3 @@ def test_presets_are_defaults_that_options_override():
     assert (timed["instances"], timed["jobs"]) == ((4000, 8000, ...), 1)
     given = parsed("--instances", "100", "--preset", "paper-small", "--methods", "br")
     assert (given["instances"], given["methods"], given["folds"]) == ((100,), ("br",), 10)
-
-
-def test_quiet(compare):
-    result = compare("-q", "--missing-rates", "0.5")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")

@@ -149,12 +149,6 @@ def test_a_label_that_is_not_there(run, news, label, options):
     assert f"{news}: " in message(run("info", news, "--label", label, *options))
 
 
-def test_a_model_without_names(run, tiny):
-    run("train", tiny, *QUICK, "-q")
-    refused = message(run("info", tiny.with_suffix(".mpu"), "--label", "sport"))
-    assert refused.endswith("'sport' is not the number of a label, and the model knows no names")
-
-
 def test_what_is_no_model(run, tmp_path, tiny):
     message(run("info", tmp_path / "nowhere"))
     message(run("info", tiny))
@@ -228,15 +222,6 @@ def test_c_that_is_estimated_has_its_interval(run, digits, tmp_path):
     assert 0.9 < low <= found["mean"] <= high <= 1
     text = run("info", tmp_path / "digits.mpu").stdout
     assert f"{found['mean']:.3f} ({low:.3f} to {high:.3f}), estimated: " in text
-
-
-def test_c_that_people_have_told_has_its_interval(run, tiny, tmp_path):
-    (tmp_path / "more.svm").write_text(TINY)
-    run("train", tiny, *QUICK[2:], "--fully-labelled", tmp_path / "more.svm", "-q")
-    found = told(run, tiny.with_suffix(".mpu"))["c"]
-    low, high = found["interval"]
-    assert 0 < low <= high <= 1 and found["estimated"]
-    assert "complete instances, one for each label" in run("info", tiny.with_suffix(".mpu")).stdout
 
 
 def test_c_by_answers_to_questions_has_its_interval(run, tmp_path):
@@ -323,12 +308,3 @@ def test_figures_that_cannot_be_drawn(run, news, tmp_path):
     message(run("info", news, "--plot", tmp_path / "nowhere" / "x.png"))
     within = run("info", news, "--plot", news / "x.png")
     assert within.exit_code == 2 and "lies in MODEL" in within.stderr
-
-
-def test_a_name_that_looks_like_a_formula_is_drawn_as_it_is(run, tmp_path):
-    pytest.importorskip("matplotlib")
-    (tmp_path / "x.svm").write_text("1,2 1:1 2:1\n1 1:1\n3 3:1\n 4:1\n" * 10)
-    (tmp_path / "x.labels").write_text("a $\\frac{$ b\n$x$\n\u65b0\u805e\n")
-    run("train", tmp_path / "x.svm", *CHOSEN, "-q")
-    result = run("info", tmp_path / "x.mpu", "--plot", tmp_path / "x.png")
-    assert (result.exit_code, result.stderr) == (0, "")

@@ -79,15 +79,6 @@ def test_a_model_without_names_is_the_same_bytes_but_for_the_names(run, folder, 
     assert [name for name in plain if plain[name] != named[name]] == ["manifest.json"]
 
 
-def test_a_damaged_file_of_names(run, folder, model):
-    (kept,) = (folder / model).glob("labels-*.txt")
-    text = kept.read_text()
-    kept.write_text(text.replace("Digital", "digital"))
-    assert "checksum" in error(run("predict", model, "new.svm"))
-    kept.unlink()
-    assert f"{kept.name} is missing" in error(run("predict", model, "new.svm"))
-
-
 def test_names_that_do_not_fit(run, folder):
     (folder / "tags").write_text("a\nb\n")
     assert "tags: has no name for label 4 of x.svm" in error(run("train", "x.svm", *QUICK, "--labels", "tags"))
@@ -95,11 +86,6 @@ def test_names_that_do_not_fit(run, folder):
 
 
 # Predictions
-
-
-def test_default_predictions_are_numbers(run, model):
-    assert run("predict", model, "new.svm").stdout == "1\n2\n3\n4\n"
-    assert run("predict", model, "new.svm", "--format", "scores", "--top-k", "1").stdout.startswith("1:0.")
 
 
 def test_jsonl(run, model):
@@ -121,16 +107,6 @@ def test_jsonl_with_top_k_has_k_whatever_the_thresholds(run, model):
     lines = records(run("predict", model, "new.svm", "--format", "jsonl", "--top-k", "3", "--threshold", "0.5"))
     assert all(p >= 0.5 for line in lines for p in line["probabilities"])
     assert {len(line["labels"]) for line in lines} == {1, 2}
-
-
-def test_no_two_labels_have_the_same_text(run, folder):
-    (folder / "tags").write_text("a\na\na (1)\n1\n")
-    assert run("train", "x.svm", *QUICK, "--labels", "tags").exit_code == 0
-    for form in ("jsonl", "tsv"):
-        result = run("predict", "x.mpu", "new.svm", "--format", form)
-        lines = [line.split("\t")[1] for line in result.stdout.splitlines()[1:]] if form == "tsv" else records(result)
-        texts = lines if form == "tsv" else [line["labels"][0] for line in lines]
-        assert texts == ["1", "a (2)", "a (1)", "1 (4)"]
 
 
 def test_jsonl_by_number(run, folder, model):
@@ -251,22 +227,8 @@ def test_people_write_names_or_numbers(run, folder, kind, form):
         )
     else:
         file.write_text(f"narrower\tbroader\n{label}\t4\t# why\n")
-    command = (
-        "suggest",
-        "x.svm",
-        "--cost",
-        "30",
-        "--epochs",
-        "2",
-        "--folds",
-        "2",
-        "--labels",
-        "tags",
-        "-q",
-        "-o",
-        "out",
-    )
-    result = run(*command, form, "people", *(() if form == "--c" else ("--c", "0.5")))
+    settings = ("--cost", "30", "--epochs", "2", "--folds", "2", "--labels", "tags", "-q", "-o", "out")
+    result = run("suggest", "x.svm", *settings, form, "people", *(() if form == "--c" else ("--c", "0.5")))
     if problem is None:
         assert result.exit_code == 0, result.stderr
     else:
@@ -290,13 +252,6 @@ def test_review_shows_names_and_reads_suggestions_by_name(run, folder):
     assert "Digital television" in (folder / "page.html").read_text()
     assert run("review", "x.svm", "--labels", "tags", "--numbers", "-o", "page.html").exit_code == 0
     assert "Digital television" not in (folder / "page.html").read_text()
-
-
-def test_labels_from_zero(run, folder):
-    (folder / "x.svm").write_text("0 1:1\n1 2:1\n" * 20)
-    (folder / "tags").write_text("news\nsport\n")
-    assert run("train", "x.svm", *QUICK, "--labels", "tags").exit_code == 0
-    assert records(run("predict", "x.mpu", "new.svm", "--format", "jsonl"))[0]["labels"][0] == "news"
 
 
 @pytest.mark.parametrize("source", ["/", ".", "..", ""])

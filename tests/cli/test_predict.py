@@ -1,4 +1,3 @@
-import gzip
 import shutil
 import subprocess
 import sys
@@ -132,22 +131,6 @@ def test_no_instances_are_no_lines_and_a_warning(run, model, tmp_path, content, 
     assert piped.stderr.startswith("warning: standard input: there are no instances, so nothing was predicted [")
 
 
-def test_no_instances_in_compressed_data(run, model, tmp_path):
-    path, out = tmp_path / "new.svm.gz", tmp_path / "out.txt.gz"
-    path.write_bytes(gzip.compress(b""))
-    result = run("predict", model, path, "-o", out)
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert gzip.decompress(out.read_bytes()) == b""
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
-def test_a_compressed_file_of_no_bytes_is_damaged_and_not_empty(run, model, tmp_path, suffix):
-    path, out = tmp_path / f"new.svm{suffix}", tmp_path / "out.txt"
-    path.touch()
-    assert "the compressed data end too early" in error(run("predict", model, path, "-o", out))
-    assert not out.exists()
-
-
 def test_a_header_without_its_instances_is_an_error(run, model):
     assert "announces 3 instances, but 0 follow" in error(run("predict", model, "-", stdin=b"3 4 6\n"))
 
@@ -179,20 +162,6 @@ def test_a_damaged_model_is_refused_before_the_output_is_touched(run, model, sou
     file.write_bytes(file.read_bytes()[:-1])
     assert f"{file.name}: is damaged" in error(run("predict", model, source, "-o", out))
     assert not out.exists()
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        *[("--threshold", value) for value in ("-0.1", "1.1", "nan", "x")],
-        *[("--top-k", value) for value in ("0", "-1", "1.5")],
-        ("--format", "json"),
-    ],
-)
-def test_values_that_an_option_does_not_take(run, model, source, option, value):
-    result = run("predict", model, source, option, value)
-    assert result.exit_code == 2
-    assert f"Invalid value for '{option}'" in result.stderr
 
 
 @pytest.mark.slow

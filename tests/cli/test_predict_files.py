@@ -156,18 +156,6 @@ def test_scores_read_back_to_the_probabilities(predicted, source):
     assert counts.labels == 160
 
 
-def test_top_k_labels_are_the_most_probable_of_those_over_the_thresholds(predicted, source):
-    thresholds = make_model().predictor.thresholds
-    expected = [brute_force(row, thresholds, 1, ranked=False) for row in probabilities(source)]
-    assert predicted(top_k=1)[0] == as_labels(expected)
-
-
-def test_scores_over_a_threshold(predicted):
-    everything, over = predicted(form="scores")[0], predicted(form="scores", threshold=0.5)[0]
-    of_all = [[pair for pair in entries(line) if float(pair.partition(":")[2]) >= 0.5] for line in everything]
-    assert [entries(line) for line in over] == of_all
-
-
 @pytest.mark.parametrize("options", [{}, {"form": "scores"}, {"top_k": 2}])
 @pytest.mark.parametrize("budget", [1, 12, 29])
 def test_slices_do_not_show(predicted, monkeypatch, options, budget):
@@ -226,15 +214,6 @@ def test_values_too_large_to_compute_with_are_an_error(tmp_path):
     source.write_text(" 0:3e38 1:3e38 2:-3e38 3:3e38 4:-3e38 5:3e38\n")
     with refused(InputError, "new.svm: "):
         predict(make_model(), source, tmp_path / "out.txt", Output(form="scores"))
-
-
-def test_one_label():
-    found = select(np.array([[0.4], [0.6]], np.float32), np.array([0.5], np.float32), 5, ranked=True)
-    assert [part.tolist() for part in (found.rows, found.columns, found.probabilities)] == [
-        [1],
-        [0],
-        [pytest.approx(0.6)],
-    ]
 
 
 def test_memory_does_not_grow_with_what_compressed_data_expand_to(tmp_path):

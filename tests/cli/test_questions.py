@@ -126,18 +126,6 @@ def test_answers_count_with_reviewed_instances_and_suggestions(run, problem, che
     assert "answers and 60 complete instances" in run("train", data, *files, "--cost", 10, "--epochs", 3).stdout
 
 
-def test_disagreement_is_said(run, tmp_path):
-    X, Y = linear_problem(1500, 6, 4, slope=20.0)
-    S = Y & (np.random.default_rng(1).random(Y.shape) < [1.0, 0.3, 0.3, 0.3])
-    data = write(tmp_path / "data.svm", S, X)
-    linear = "--features", "linear", "-q"
-    run("suggest", data, "--questions", 150, "-o", tmp_path / "questions.tsv", *linear)
-    checked = answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
-    result = run("estimate-c", data, "--reviewed", checked, *linear)
-    assert "warning: annotations alone give c = " in result.stderr
-    assert ", and 150 answers give 0." in result.stderr
-
-
 def test_a_part_may_be_answered(run, problem, checked):
     """Questions are in random order, so that the first ones are drawn by chance too."""
     lines = checked.read_text().splitlines(keepends=True)

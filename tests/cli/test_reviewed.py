@@ -164,11 +164,6 @@ def test_several_reviews_and_the_readable_report(run, problem, checked, tmp_path
     assert "130 instances complete, 130 of them drawn at random" in text
 
 
-@pytest.mark.parametrize("option", ["--reviewed", "--fully-labelled"])
-def test_a_file_that_is_missing(run, problem, option):
-    assert "absent: " in message(run("train", problem[3], option, "absent", *FAST))
-
-
 def test_a_plan(run, problem):
     result = run("estimate-c", problem[3], "--plan", "--json", "-q")
     plan = {row["width"]: row["instances"] for row in json.loads(result.stdout)["plan"]}

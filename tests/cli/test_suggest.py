@@ -98,12 +98,6 @@ def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, i
     assert "40 are listed, of which about 40 are right" in given.stderr
 
 
-def test_suspects_are_another_list(run, incomplete, tmp_path):
-    options = ("--top", 5, "--features", "linear", "-o", tmp_path / "out.tsv")
-    assert run("suggest", incomplete[0], *options, "--suspects", tmp_path / "suspects.tsv").exit_code == 0
-    assert len(rows(tmp_path / "suspects.tsv")) == 5
-
-
 @pytest.mark.parametrize(
     ("args", "status", "words"),
     [
@@ -199,13 +193,6 @@ def test_a_report_and_a_list_cannot_share_standard_output(run, incomplete, args)
     result = run("suggest", incomplete[0], *args)
     assert result.exit_code == 2
     assert "Standard output takes the report of --json" in result.stderr
-
-
-def test_a_probability_of_0_lists_all_that_is_possible(run, tmp_path):
-    (tmp_path / "data.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 10)
-    fast = ("--cost", 10, "--epochs", 3, "--c", 0.5, "-o", tmp_path / "out")
-    run("suggest", tmp_path / "data.svm", "--min-probability", 0, *fast)
-    assert len(rows(tmp_path / "out")) == 20
 
 
 def test_probabilities_are_the_out_of_fold_predictions_of_a_training(run, incomplete, tmp_path):

@@ -1,4 +1,3 @@
-import gzip
 import json
 import os
 from pathlib import Path
@@ -189,12 +188,6 @@ def test_the_model_is_named_after_the_data(source, model):
     assert default_model(source) == Path(model)
 
 
-def test_compressed_data(run, tmp_path):
-    (tmp_path / "tiny.svm.gz").write_bytes(gzip.compress(TINY.encode()))
-    assert run("train", tmp_path / "tiny.svm.gz", *QUICK).exit_code == 0
-    assert bundle.load(tmp_path / "tiny.mpu").label_ids.tolist() == [1, 2, 3]
-
-
 def test_standard_input(run, tmp_path, tiny):
     assert run("train", "-", "-o", tmp_path / "piped.mpu", *QUICK, stdin=TINY.encode()).exit_code == 0
     run("train", tiny, *QUICK)
@@ -245,23 +238,11 @@ def test_c_from_a_file(run, tiny, tmp_path):
     assert bundle.load(tiny.with_suffix(".mpu")).c.tolist() == [0.5, 1, 0.25]
 
 
-def test_c_one(run, tiny):
-    assert json.loads(run("train", tiny, *QUICK[2:], "--c", 1, "--json").stdout)["c"] == 1
-
-
 def test_a_file_of_c_without_a_label_of_the_data(run, tiny, tmp_path):
     file = tmp_path / "c.txt"
     file.write_text("1 0.5\n2 1\n")
     assert f"{file}: " in message(run("train", tiny, "--c", file))
     assert not tiny.with_suffix(".mpu").exists()
-
-
-def test_a_malformed_file_of_c(run, tiny, tmp_path):
-    file = tmp_path / "c.txt"
-    file.write_text("1 0.5\n2 1e-320\n")
-    assert f"{file}:2: " in message(run("train", tiny, "--c", file))
-    file.write_text("1 0.5\n2 nan\n")
-    assert f"{file}:2: " in message(run("train", tiny, "--c", file))
 
 
 @pytest.mark.parametrize(

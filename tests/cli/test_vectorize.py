@@ -183,15 +183,6 @@ def test_where_no_record_is_good_the_first_problem_is_said(run, tmp_path):
     assert [path] == list(tmp_path.iterdir())
 
 
-def test_a_file_that_is_not_there(run, tmp_path):
-    message(run("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm"))
-    (tmp_path / "a.jsonl").write_text('{"text": "word"}\n')
-    for option in ("--like", "--labels"):
-        assert "none" in message(
-            run("vectorize", tmp_path / "a.jsonl", option, tmp_path / "none", "-o", tmp_path / "a")
-        )
-
-
 def test_every_option_of_the_vectoriser_is_one_of_the_command():
     assert set(TextOptions.__dataclass_fields__) < {parameter.name for parameter in mpu.commands["vectorize"].params}
 

@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import os
-import threading
 import tracemalloc
 
 import numpy as np
@@ -239,15 +238,6 @@ def test_a_bad_record_is_an_error_and_leaves_all_as_it_was(source, made, tmp_pat
     assert made.read_bytes() == before[made]
 
 
-def test_bad_records_are_counted_once_and_the_first_are_listed(tmp_path):
-    write(tmp_path / "a.jsonl", [{"text": "good"}, *[{"text": 1}] * 50])
-    report = vectorize(Source(tmp_path / "a.jsonl", skip_bad=True), tmp_path / "a.svm")
-    assert (report.bad, len(report.listed), report.instances) == (50, 20, 1)
-
-
-NONE = "there are no records"
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -391,20 +381,6 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
 
     peak(10)
     assert peak(9000) < 1.3 * peak(2000)
-
-
-def test_two_at_once_of_the_same_output_do_not_disturb_each_other(source, tmp_path):
-    threads = [
-        threading.Thread(target=lambda: vectorize(Source(source), tmp_path / "a.svm", options=NO_STEMS))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {path.name for path in tmp_path.iterdir()} == {"news.jsonl", "a.svm", "a.text"}
-    vectorize(Source(source), tmp_path / "b.svm", like=tmp_path / "a.svm")
-    assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
 
 
 def test_hashing_numbers_labels_by_their_frequency_too(tmp_path):

@@ -56,13 +56,6 @@ def test_an_instance_is_predicted_by_a_model_that_has_not_seen_it(problem):
     assert np.abs(other.weights - model.weights).max() > 0.1
 
 
-def test_model_is_the_same_bytes_whatever_jobs(problem):
-    (one, p), (two, q) = (run(*problem, jobs=jobs) for jobs in (1, 2))
-    assert (one.weights.tobytes(), one.bias.tobytes(), p.tobytes()) == (
-        two.weights.tobytes(), two.bias.tobytes(), q.tobytes(),
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(("folds", "levels", "halved"), [(2, 2, True), (3, 2, False), (2, 1, False)])
 def test_a_level_that_the_next_learns_from_is_learned_by_halves(monkeypatch, folds, levels, halved):
     """The last level needs few predictions, which cost nothing in passing."""

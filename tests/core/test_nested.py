@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.validation import LearningTask, deal, out_of_fold, pairs_of, predict_nested, split
+from mpu_cli.core.validation import LearningTask, deal, out_of_fold, predict_nested, split
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem
 
@@ -54,9 +54,3 @@ def test_only_as_many_folds_are_held_out_as_are_asked_for_and_threads_change_not
     assert len(some) == 2
     for one, other in zip(some, all_of_them, strict=False):
         assert_array_equal(one, other)
-
-
-def test_each_pair_of_folds_is_left_out_once():
-    assert pairs_of(4, 1) == [(0, 1), (0, 2), (0, 3)]
-    assert len(pairs_of(5, 5)) == len(set(pairs_of(5, 5))) == 10
-    assert len(pairs_of(5, 2)) == 7

@@ -40,11 +40,6 @@ def test_draws_instances_with_their_labels():
     assert (other != again).any()
 
 
-def test_no_more_folds_than_instances():
-    features, labels = numbered(3)
-    assert Sample(Instances(features, as_labels(labels)), 10, 5).m == 3
-
-
 def test_naive_probabilities_are_those_of_the_annotations():
     """Half of the labels hidden: the share predicted is that of the annotated, half of the true."""
     X, Y = linear_problem(1000, 4, 2)

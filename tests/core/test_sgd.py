@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
@@ -20,7 +18,6 @@ from mpu_cli.core.sgd import (
     default_epochs,
     default_settings,
     default_step,
-    train_block,
     train_linear,
 )
 from mpu_cli.runtime.run import Run
@@ -135,25 +132,6 @@ def test_a_label_does_not_depend_on_the_labels_beside_it(density):
     assert_allclose(alone.weights[:, 0], model.weights[:, BLOCK_SIZE], rtol=1e-4, atol=1e-5)
 
 
-def test_blocks_are_learned_apart():
-    X, Y = linear_problem(100, 6, BLOCK_SIZE + 9)
-    data, c = training_set(X, Y), LabelFrequency(np.linspace(0.3, 1, Y.shape[1]))
-    model = train_linear(data, c, QUICK)
-    assert [k for block in data.blocks() for k in range(block.start, block.stop)] == list(range(Y.shape[1]))
-    for block in data.blocks():
-        start = data.cold_start(c).block(block)
-        assert_array_equal(train_block(data, block, c, QUICK, start).weights, model.weights[:, block])
-
-
-def test_seed_decides():
-    X, Y = linear_problem(200, 8, 3)
-    first, again, other = (
-        train_linear(training_set(X, Y, seed=seed), LabelFrequency(np.full(3, 0.5)), QUICK) for seed in (7, 7, 8)
-    )
-    assert as_bytes(first) == as_bytes(again)
-    assert as_bytes(first) != as_bytes(other)
-
-
 def test_instances_that_are_not_among_the_rows_are_not_learned():
     X, Y = linear_problem(200, 8, 3)
     rows = np.random.default_rng(0).permutation(200)[:120]
@@ -164,24 +142,11 @@ def test_instances_that_are_not_among_the_rows_are_not_learned():
     assert as_bytes(train_linear(TrainingSet(features, as_labels(changed), rows), c, QUICK)) == as_bytes(model)
 
 
-def test_seed_decides_which_instances_share_a_batch():
-    X, Y = linear_problem(200, 8, 3)
-    first, again, other = (training_set(X, Y, seed=seed).rows for seed in (7, 7, 8))
-    assert_array_equal(first, again)
-    assert (first != other).any()
-    assert_array_equal(np.sort(first), np.arange(200))
-
-
 @pytest.mark.parametrize(
     ("n", "epochs"), [(1, 50), (1_000, 50), (2_500, 20), (5_000, 10), (12_000, 5), (40_000, 2), (50_000, 1), (10**7, 1)]
 )
 def test_default_epochs(n, epochs):
     assert default_epochs(n) == epochs
-
-
-@given(st.integers(1, 10**7), st.integers(1, 10**7), st.floats(1, 32))
-def test_more_instances_never_take_more_epochs(n, more, coherence):
-    assert 1 <= default_epochs(n + more, coherence) <= default_epochs(n, coherence) <= 50
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ from scipy.special import expit
 from sklearn.metrics import f1_score
 
 from mpu_cli.core import stacking
-from mpu_cli.core.features import Features
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
-from mpu_cli.core.stacking import StackedModel, stack, train
+from mpu_cli.core.stacking import StackedModel, train
 from tests.core.simulated import as_features, hide, read_digits
 from tests.slow import slow, slow_uncompiled
 
@@ -45,12 +44,6 @@ def test_features_unknown_to_the_model_are_ignored_and_missing_ones_are_zero():
     X[:, 2:] = 0
     assert_allclose(model.probabilities(as_features(X[:, :2])), model.probabilities(as_features(X[:, :4])), rtol=1e-6)
     assert model.probabilities(as_features(np.empty((0, 4)))).shape == (0, 3)
-
-
-def test_stack_appends_scaled_predictions():
-    X, P = np.eye(3, dtype=np.float32), np.array([[0.5], [0.25], [1]], np.float32)
-    stacked = stack(Features.of(as_features(X)), P, 0.5)
-    assert_array_equal(np.hstack([stacked.sparse.toarray(), stacked.dense]), np.hstack([X, P / 2]))
 
 
 def quadrants(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

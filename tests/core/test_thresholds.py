@@ -192,17 +192,6 @@ def test_label_thresholds_settle_on_coordinatewise_optima():
             assert estimated_f1(P, S, c, changed) <= f1 + 1e-12
 
 
-def test_permuting_instances_changes_nothing():
-    P, _, S = simulated(n=300, c=0.5)
-    P = np.round(P, 1)  # many ties
-    order = np.random.default_rng(1).permutation(300)
-    c = LabelFrequency(np.full(5, 0.5))
-    assert pooled_threshold(P, as_labels(S), c) == pytest.approx(pooled_threshold(P[order], as_labels(S[order]), c))
-    one, two = label_thresholds(P, as_labels(S), c, 0.5), label_thresholds(P[order], as_labels(S[order]), c, 0.5)
-    assert_allclose(one[0], two[0])
-    assert one[1] == pytest.approx(two[1])
-
-
 @given(scored)
 def test_macro_thresholds_maximise_the_expected_f1_of_each_label(case):
     P, _ = case

@@ -107,12 +107,6 @@ def test_model_is_the_same_bytes_whatever_jobs():
     )  # fmt: skip
 
 
-def test_seed_decides(problem):
-    first, again, other = (as_bytes(train(Problem(*problem), quick(), Run(seed=seed))[0]) for seed in (1, 1, 2))
-    assert first == again
-    assert first != other
-
-
 @pytest.mark.parametrize("sample", [120, 60], ids=["all in the sample", "a sample of half"])
 @pytest.mark.parametrize("given", [{}, {"c": 0.7}, {"c": 0.7, "cost": 3.0}], ids=str)
 def test_trains_nothing_twice(problem, monkeypatch, given, sample):

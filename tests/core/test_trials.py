@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
 from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
@@ -11,7 +10,6 @@ from mpu_cli.core.selection import COSTS, STEPS, Trial, choose_settings
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.thresholds import estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import deal, out_of_fold, split
-from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
 
@@ -69,15 +67,6 @@ def test_chosen_step_is_a_top():
             assert estimate(folds, labels, c, neighbour) < choice.f1 + 1e-3
 
 
-def test_tells_what_it_chose():
-    folds, labels, c = problem()
-    choice = choose_settings(Trial(folds, labels, c), Settings(30.0, epochs=3))
-    assert choice.settings.cost in COSTS
-    assert choice.settings.step in STEPS
-    assert_array_equal(choice.probabilities, out_of_fold(folds, labels.shape, c, choice.settings))
-    assert choice.f1 == pooled_threshold(choice.probabilities, labels, c)[1]
-
-
 @pytest.mark.parametrize("start", [Settings(1e-3, 0.25, 2), Settings(30.0, 1.0, 2), Settings(3e5, 4.0, 2)], ids=str)
 def test_tries_no_setting_twice(monkeypatch, start):
     folds, labels, c = problem()
@@ -92,15 +81,6 @@ def test_tries_no_setting_twice(monkeypatch, start):
     choose_settings(Trial(folds, labels, c), start, tick=lambda: ticks.append(1))
     assert len(trained) == len(set(trained)) == 3 * len(ticks)
     assert len(ticks) <= len(COSTS) + len(STEPS)
-
-
-def test_same_choice_whatever_jobs():
-    folds, labels, c = problem()
-    one, two = (
-        choose_settings(Trial(folds, labels, c), Settings(1.0, epochs=3), run=Run(jobs=jobs)) for jobs in (1, 2)
-    )
-    assert (one.settings, one.f1) == (two.settings, two.f1)
-    assert_array_equal(one.probabilities, two.probabilities)
 
 
 def test_nothing_to_gain_keeps_the_start():

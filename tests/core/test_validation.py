@@ -26,12 +26,6 @@ def test_folds_are_a_partition_into_equal_parts(n, m, seed):
         assert_array_equal(fold, again)
 
 
-def test_folds_are_dealt_at_random():
-    first, second = deal(100, 5, 1)[0], deal(100, 5, 2)[0]
-    assert first.tolist() != second.tolist()
-    assert len(np.unique(np.diff(first))) > 2
-
-
 def problem(q: int = 3):
     X, Y = linear_problem(61, 4, q)
     return Features.of(as_features(X)), as_labels(Y), LabelFrequency(np.linspace(0.4, 1, q))
@@ -67,16 +61,6 @@ def test_labels_of_an_instance_do_not_reach_its_own_prediction():
     before, after = predict(labels), predict(as_labels(changed))
     assert_array_equal(before[rows[1]], after[rows[1]])
     assert (before[rows[0]] != after[rows[0]]).any()
-
-
-def test_folds_serve_several_times():
-    features, labels, c = problem()
-    folds = [split(features, labels, rows) for rows in deal(61, 3, 0)]
-    first, other, again = (
-        out_of_fold(folds, (61, 3), c, settings) for settings in (QUICK, Settings(0.01, epochs=1), QUICK)
-    )
-    assert_array_equal(first, again)
-    assert (first != other).any()
 
 
 def test_a_single_instance_is_learned_from_itself():

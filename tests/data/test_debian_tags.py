@@ -3,12 +3,10 @@
 import gzip
 import json
 import lzma
-import subprocess
 import sys
 
 import pytest
 
-from tests.data.conftest import DATA
 from tests.data.debian_packages import packages
 from tests.golden import refused
 
@@ -61,11 +59,6 @@ def test_compressed_files_and_apt_give_the_same(debian, file, tmp_path, monkeypa
     assert debian(tmp_path / "Packages.gz") == debian(tmp_path / "Packages.xz") == debian() == expected
 
 
-def test_of_several_versions_the_first_counts(debian, file):
-    file.write_text(packages() + "\n" + packages().replace("chess", "draughts"))
-    assert len(debian(file)) == 60 + 12
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -90,12 +83,3 @@ def test_a_packages_file_that_is_cut_off_is_said(debian, file, tmp_path):
     path.write_bytes(gzip.compress(file.read_bytes())[:-20])
     with refused(SystemExit):
         debian(path)
-
-
-def test_a_reader_that_has_enough_ends_it_quietly(file):
-    file.write_text("\n\n".join(packages().replace("chess", f"chess{i}") for i in range(300)))  # more than a pipe holds
-    command = [sys.executable, DATA / "debian_tags.py", file]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as script:
-        script.stdout.readline()
-        script.stdout.close()
-        assert script.stderr.read() == b""

@@ -39,9 +39,3 @@ def test_labels_and_pixels_are_those_of_the_images(digits, part, rows):
     assert (pixels.toarray() * 16 == images[rows]).all()
     for digit, labels in zip(classes[rows], label_sets, strict=True):
         assert {names[int(label) - 1] for label in labels} == names_of(int(digit))
-
-
-def test_the_files_share_no_form():
-    # Each form asks for the same digits in the same order, and starts with 0 to 9 three times over.
-    _, classes = load_digits(return_X_y=True)
-    assert classes[1157:1187].tolist() == list(range(10)) * 3

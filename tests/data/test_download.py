@@ -85,19 +85,6 @@ def test_answer_with_another_range_is_not_used(download, server, part, content):
     assert ranges(server) == [None, "bytes=150000-", None]
 
 
-def test_complete_part_costs_one_request(download, server, part, content):
-    part.start_over('"first"')
-    part.path.write_bytes(content)
-    assert fetch(download, server, part) == content
-    assert ranges(server) == ["bytes=300000-"]
-
-
-def test_part_longer_than_the_file_is_not_used(download, server, part, content):
-    part.start_over('"first"')
-    part.path.write_bytes(content + b"more")
-    assert fetch(download, server, part) == content
-
-
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
 def test_passing_errors_are_tried_again(download, server, part, content, status):
     server.faults.extend([status] * 4)
@@ -126,16 +113,6 @@ def test_nobody_listens(download, part):
         taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
         with refused(download.FetchError):
             download.download(f"http://127.0.0.1:{taken.getsockname()[1]}/file", part, pause=0)
-
-
-def test_unknown_host(download, part, monkeypatch):
-    def unknown(*args, **kwargs):
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with refused(download.FetchError):
-        download.download("http://data.invalid/file", part, pause=0)
 
 
 def test_full_disk(download, server, part):

@@ -6,8 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from mpu_cli.cli import messages
-from mpu_cli.errors import InputError, MpuError
-from tests.golden import refused
+from mpu_cli.errors import MpuError
 
 LINES = ["0,2 1:0.5 7:1\n", "1 3:0.25\n", "2 2:1\n"]
 NAME = "tiny.svm.bz2"
@@ -71,12 +70,6 @@ def test_unreadable_files_are_removed(rcv1, tiny, server, tmp_path, content):
     assert names(tmp_path) == []
 
 
-def test_bad_line_is_named(rcv1, tiny, server, tmp_path):
-    server.content = compressed([*LINES[:2], "2 2:x\n"])
-    with refused(InputError):
-        rcv1.fetch(tiny, server.url, tmp_path)
-
-
 def test_the_sets_are_those_of_the_paper(rcv1):
     train, *tests = rcv1.SETS["full"]
     assert (train.rows, train.labels, train.largest_feature) == (23_149, 101, 47_236)
@@ -104,24 +97,8 @@ def test_command_line_says_what_failed(rcv1, server, tmp_path):
     assert result.stderr == (f"fetching {url}\nerror: {url}: the server answered 404 Not Found; check --base-url\n")
 
 
-def test_command_line_where_the_folder_cannot_be_made(rcv1, tmp_path):
-    (tmp_path / "file").write_text("")
-    result = CliRunner().invoke(rcv1.main, ["small", "--folder", str(tmp_path / "file" / "rcv1")])
-    assert result.exit_code == 1
-    assert result.stderr == f"error: {tmp_path / 'file' / 'rcv1'}: Not a directory\n"
-
-
 @pytest.mark.parametrize("url", ["ftp://host/", "data/", "http://", "http://[", "http://host:port/", ""])
 def test_bad_address_is_wrong_usage(rcv1, tmp_path, url):
     result = CliRunner().invoke(rcv1.main, ["small", "--base-url", url, "--folder", str(tmp_path)])
     assert result.exit_code == 2
     assert "expected an address such as https://" in result.stderr
-
-
-def test_interrupted(rcv1, tmp_path, monkeypatch):
-    def interrupt(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(rcv1, "fetch", interrupt)
-    result = CliRunner().invoke(rcv1.main, ["full", "--folder", str(tmp_path)])
-    assert (result.exit_code, result.stderr) == (130, "interrupted; run this again to go on from here\n")

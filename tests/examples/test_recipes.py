@@ -18,28 +18,6 @@ HELD_OUT = "1,2 1:1 2:1\n2 2:1\n1 1:1\n" * 30  # no copy of NEWS
 QUICK = "--levels 1 --c 0.9 --cost 30 --epochs 5"
 
 
-@pytest.mark.slow  # the recipe is that of the guide, which tests/test_recipes.py runs
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-def test_make_makes_exactly_what_must_be_made_again(shell, place):
-    shutil.copy(EXAMPLES / "Makefile", place)
-
-    def made() -> list[str]:
-        result = shell("make", "--no-print-directory", "news.tags")
-        assert (result.returncode, result.stderr) == (0, "")
-        return [line.split()[1] for line in result.stdout.splitlines() if line.startswith("mpu ")]
-
-    assert made() == ["train", "predict"]
-    assert made() == []
-    (place / "new.svm").write_text(" 2:1\n")
-    assert made() == ["predict"]
-    (place / "news.svm").write_text(NEWS + "3 3:1\n" * 5)
-    assert made() == ["train", "predict"]
-    (place / "news.svm").write_text("no data\n")
-    tags = (place / "news.tags").read_bytes()
-    assert shell("make", "news.tags").returncode == 2
-    assert (place / "news.tags").read_bytes() == tags
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_goes_on_with_the_present_model_where_the_new_one_is_worse(shell, place):

@@ -1,5 +1,3 @@
-from contextlib import contextmanager
-
 import pytest
 
 from mpu_cli.errors import MpuError
@@ -21,28 +19,6 @@ def source(tmp_path):
         )
     )
     return path
-
-
-def test_report_and_progress(source, tmp_path, capfd):
-    observed = []
-
-    @contextmanager
-    def observe(step, ticks):
-        yield lambda: observed.append(step)
-
-    def go():
-        design = Design(methods=(BR,), missing_rates=(0.0, 0.5), folds=2)
-        return experiment([str(source)], tmp_path / "out", design, run=Run(observe=observe))
-
-    report = go()
-    assert (report.cells, report.failed, len(report.rows)) == (4, 0, 4)
-    assert [(row["fold"], row["missing_rate"]) for row in report.rows] == [(0, 0.0), (0, 0.5), (1, 0.0), (1, 0.5)]
-    assert (tmp_path / "out" / "summary.md").read_text() == report.summary
-    assert observed.count("cells") == 4
-    again = go()
-    assert (again.done, again.summary) == (4, report.summary)
-    assert observed.count("cells") == 4
-    assert capfd.readouterr() == ("", "")
 
 
 def test_the_folder_is_looked_at_before_anything_is_estimated(source, tmp_path):

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from mpu_cli.core.kernels import kernel, numpy_kernel
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime import machine
 from mpu_cli.runtime.run import Run
@@ -19,14 +18,6 @@ def without_numba(monkeypatch):
 
 def test_numba_is_used_where_it_is_installed():
     assert Run().compiled == (importlib.util.find_spec("numba") is not None)
-
-
-def test_numpy_can_be_asked_for():
-    assert kernel(Run(kernel="numpy")) is numpy_kernel
-
-
-def test_numpy_is_used_without_numba(without_numba):
-    assert kernel(Run()) is numpy_kernel
 
 
 def test_numba_cannot_be_asked_for_without_it(without_numba, run, digits):

@@ -5,7 +5,6 @@ import sys
 import threading
 import time
 
-import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -19,14 +18,6 @@ def test_keeps_the_order(jobs):
         return i
 
     assert list(parallel.run(slower_at_first, ((i,) for i in range(8)), jobs)) == list(range(8))
-
-
-def test_passes_every_argument():
-    assert list(parallel.run(lambda a, b: a - b, [(5, 2), (1, 4)], 1)) == [3, -3]
-
-
-def test_nothing_to_do():
-    assert list(parallel.run(abs, [], 2)) == []
 
 
 def test_runs_at_the_same_time():
@@ -65,14 +56,6 @@ def two_blas_threads():
 def test_an_error_reaches_the_caller(jobs):
     with pytest.raises(ZeroDivisionError):
         list(parallel.run(lambda x: 1 / x, [(1,), (0,), (2,)], jobs))
-
-
-def test_results_do_not_depend_on_jobs(two_blas_threads):
-    A = np.random.default_rng(0).normal(size=(6, 300, 300)).astype(np.float32)
-    one, two = (
-        [product.tobytes() for product in parallel.run(np.matmul, zip(A, A, strict=True), jobs)] for jobs in (1, 2)
-    )
-    assert one == two
 
 
 def blas_threads() -> set[int]:

@@ -42,27 +42,6 @@ def test_two_threads_with_other_kernels_and_seeds_get_the_bytes_of_two_separate_
     assert alone[0] != alone[1] != alone[2]
 
 
-def test_steps_are_timed_and_told():
-    told = []
-
-    class Observing:
-        def __call__(self, name, ticks):
-            told.append((name, ticks))
-            return self
-
-        def __enter__(self):
-            return lambda: None
-
-        def __exit__(self, *_):
-            return None
-
-    seconds: dict[str, float] = {}
-    with Run(observe=Observing()).timed(seconds).step("walk", 3) as tick:
-        tick()
-    assert told == [("walk", 3)]
-    assert 0 <= seconds["walk"] < 60
-
-
 @pytest.mark.skipif(kernels.NUMBA, reason="numba is installed")
 def test_numba_is_refused_where_it_is_not_installed():
     with refused(MpuError):
