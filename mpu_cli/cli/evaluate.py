@@ -72,8 +72,6 @@ from mpu_cli.text.sidecars import Sidecars, refuse_other_vectorizer
 _log = logging.getLogger(__name__)
 _DECIDING_METRIC = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
-
-
 _PROBABILITIES = 1 << 22  # that are in memory at a time
 
 
@@ -224,7 +222,10 @@ class Metrics:
     ks: tuple[int, ...] = (1, 3, 5)  # cut-offs of the metrics at k
     threshold: float | None = None  # as for `evaluation.compare.compare`
     # Of one file of predictions alone:
-    propensities: Propensities | None = None  # for the metrics that weigh labels by them
+    training: str | None = None  # propensities of labels come from this file, by a model with these constants,
+    propensity_a: float = PROPENSITY_A
+    propensity_b: float = PROPENSITY_B
+    propensity_file: str | None = None  # or are the label frequencies in this one
     per_label: bool = False
     by_number: bool = False
     calibration: bool = False
@@ -247,32 +248,25 @@ def compared_metric_names(ks: Sequence[int], c: float | Path | None = None) -> l
 def evaluate_several(
     truth: Source,
     predictions: Sequence[str],
-    metrics: Metrics = Metrics(),
+    metrics: Metrics,
     *,
-    count: Callable[[int], None] = lambda _: None,
-    reading: Reading = DEFAULT_READING,
-    run: Run = DEFAULT_RUN,
+    count: Callable[[int], None],
+    reading: Reading,
+    run: Run,
 ) -> ComparisonReport:
     """Compare several predictions with the same true labels, and the others with the first.
 
-    `truth`: data; they are read for each of the predictions.
-    `predictions`: at least two files, directories of them or models, as for `evaluate`.
-    `metrics`: names among `metric_names`; the verdict is by the first of them, or by micro-F1 if that is among them.
+    The verdict is by the first of the metrics, or by micro-F1 if that is among them.
     `count`: called with how many more instances have been compared, for each of the predictions.
-    `run`: its seed draws the bootstrap samples.
-    Raises InputError (a file cannot be read), MpuError (the files have different numbers of instances, or one of the
-    metrics needs scores that not all have).
     """
     refuse_unreadable(name for name in predictions if not Path(name).is_dir())
     cut: list[str] = []
     c = metrics.frequencies(truth)
     every = []
     for name in predictions:
-        candidate = Candidate.of(name, truth)
-        counts = _CandidateCounts(candidate.form, metrics.threshold, Tally(metrics.ks), Tally(metrics.ks), c)
-        candidate.collect(counts.add, truth, reading, run, called=name, tick=count)
-        every.append(counts.counts())
-        cut += [name] * counts.is_cut
+        counts, is_cut = _counted(name, truth, metrics, c, count, reading, run)
+        every.append(counts)
+        cut += [name] * is_cut
     values, differences = compare(every, c is not None, run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
     if missing := [name for name in metrics.names or () if name not in common]:
@@ -305,39 +299,32 @@ def evaluate_several(
     )
 
 
-@dataclass
-class _CandidateCounts:
-    """What is counted of one of the predictions, with label lists, and with those labels that reach a threshold."""
+def _counted(
+    name: str,
+    truth: Source,
+    metrics: Metrics,
+    c: Propensities | None,
+    count: Callable[[int], None],
+    reading: Reading,
+    run: Run,
+) -> tuple[Counts, bool]:
+    """Count one of several predictions. Also return whether its label sets come from the usual threshold."""
+    candidate, threshold = Candidate.of(name, truth), metrics.threshold
+    form, listed, over = candidate.form, Tally(metrics.ks), Tally(metrics.ks)
 
-    form: Form
-    threshold: float | None
-    listed: Tally
-    over: Tally
-    c: Propensities | None
+    def add(true: Dataset, predicted: Dataset) -> None:
+        form.see(predicted)
+        labels = true.labels if c is None else c.weighted(true.labels)
+        listed.add(labels, predicted.labels, predicted.features)
+        if threshold is not None or not form.labels:
+            over.add(labels, labels_from_scores(predicted.features, threshold))
 
-    def add(self, true: Dataset, predicted: Dataset) -> None:
-        """Count some more instances."""
-        self.form.see(predicted)
-        labels = true.labels if self.c is None else self.c.weighted(true.labels)
-        self.listed.add(labels, predicted.labels, predicted.features)
-        if self.threshold is not None or not self.form.labels:
-            self.over.add(labels, labels_from_scores(predicted.features, self.threshold))
-
-    @property
-    def _by_threshold(self) -> bool:
-        return self.form.scores and (self.threshold is not None or not self.form.labels)
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the label sets come from the usual threshold."""
-        return self._by_threshold and self.threshold is None
-
-    def counts(self) -> Counts:
-        """Return what was counted of all instances."""
-        self.form.refuse(self.threshold)
-        counts = (self.over if self._by_threshold else self.listed).counts()
-        has_scores = self.form.scores or not self.form.labels
-        return replace(counts, gains=self.listed.gains() if has_scores else None)
+    candidate.collect(add, truth, reading, run, called=name, tick=count)
+    form.refuse(threshold)
+    by_threshold = form.scores and (threshold is not None or not form.labels)
+    has_scores = form.scores or not form.labels
+    counts = (over if by_threshold else listed).counts()
+    return replace(counts, gains=listed.gains() if has_scores else None), by_threshold and threshold is None
 
 
 def conclusion_on(first: str, other: str, metric: str, difference: Difference) -> str:
@@ -370,11 +357,7 @@ def read_propensities(
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Propensities | None:
-    """Return propensities by one of two files, by the options of `mpu evaluate`; None with neither.
-
-    Raises InputError (the file cannot be read, or a line is something else), MpuError (the data have too few
-    instances).
-    """
+    """Return propensities by one of two files, of annotated data or of label frequencies; None with neither."""
     if training is not None:
         chunks = iter_chunks(training, reading, run=run)
         return Propensities.of_annotations((chunk.labels for chunk in chunks), a, b)
@@ -421,26 +404,24 @@ class EvaluationReport:
 def evaluate(
     truth: Source,
     predictions: str,
-    metrics: Metrics = Metrics(),
+    metrics: Metrics,
     *,
-    count: Callable[[int], None] = lambda _: None,
-    reading: Reading = DEFAULT_READING,
-    run: Run = DEFAULT_RUN,
+    count: Callable[[int], None],
+    reading: Reading,
+    run: Run,
 ) -> EvaluationReport:
-    """Compare a file of predictions with a file of true labels.
+    """Compare predictions with true labels.
 
-    `truth`, `reading`, `run`: as for `compare`.
-    `predictions`: as for `compare`; or a model, whose label sets and scores they are; or a directory with a file for
-    each of those of `truth`, of the same names.
-    `metrics`: names among `metric_names`.
+    `predictions`: a file; or a model, whose label sets and scores they are; or a directory with a file for each of
+    those of `truth`, of the same names.
     `count`: called with how many more instances have been compared.
-    Raises InputError (a file cannot be read), MpuError (the files have different numbers of instances, one of the
-    metrics needs scores or propensities and there are none, or there are propensities and no scores).
     """
     calibration = metrics.calibration or metrics.calibration_plot is not None
     all_names: LabelNames | None = None
+    of_model = metrics.propensity_a, metrics.propensity_b, reading, run
+    propensities = read_propensities(metrics.training, metrics.propensity_file, *of_model)
     frequencies = metrics.frequencies(truth)
-    how: dict[str, Any] = {"propensities": metrics.propensities, "calibration": calibration, "c": frequencies}
+    how: dict[str, Any] = {"propensities": propensities, "calibration": calibration, "c": frequencies}
     candidate = Candidate.of(predictions, truth)
     collected = replace(ComparisonCounts.none(predictions, metrics.threshold, metrics.ks, **how), form=candidate.form)
     intervals: dict[str, Sequence[float]] | None = None
@@ -456,7 +437,7 @@ def evaluate(
     comparison = collected.comparison()
     c = None if frequencies is None else frequencies.of_counts(comparison.label_sets)
     report = replace(build_report(comparison, metrics.names, c), intervals=intervals)
-    if metrics.propensities is not None and comparison.propensity_scored is None:
+    if propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     if calibration:
         if (reliability := comparison.reliability) is None:
@@ -504,11 +485,9 @@ def build_report(
 ) -> EvaluationReport:
     """Report the metrics of a comparison, without metrics of single labels.
 
-    `metrics`: names among `metric_names`.
     `c`: float or ndarray, shape (q,): label frequency of the truth: of all labels, or of each of
     `comparison.label_sets`.
-    Raises MpuError (one of `metrics` needs scores and the predictions are label sets, or it needs propensities and
-    there are none).
+    Raises MpuError (one of `metrics` needs scores or propensities, and there are none).
     """
     results = comparison.results()
     names = list(results) if metrics is None else metrics
@@ -541,11 +520,9 @@ def _overall(counts: LabelSetMetrics, c: np.ndarray) -> float:
 def per_label_report(
     counts: LabelSetMetrics, c: float | np.ndarray | None = None, names: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Report precision, recall and F1 of each label.
+    """Report precision, recall and F1 of each label, ascending; `names` are those of ``counts.labels``.
 
-    `c`: as for `build_report`.
-    `names`: names of ``counts.labels``.
-    Returns: in ascending order of labels; with `names` and, with `c`, with estimates on complete labels.
+    `c`: as for `build_report`, for estimates on complete labels.
     """
     per_label = counts.true_positives, counts.predicted, counts.support
     columns = {"label": counts.labels.tolist()}
@@ -581,57 +558,48 @@ def command(
     files: tuple[str, ...],
     candidates: tuple[str, ...],
     metrics: str | None,
-    naming: Naming,
-    c: float | Path | None,
-    ks: tuple[int, ...],
-    training: str | None,
-    propensity_a: float,
-    propensity_b: float,
     frequencies: str | None,
     threshold: float,
-    reviewed: tuple[str, ...],
     reading: Reading,
     run: Run,
     as_json: bool,
     fail_below: tuple[tuple[str, float], ...],
-    **details: Any,
+    **of_metrics: Any,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.options.evaluate` has read."""
     truths, predictions = (files, candidates) if candidates else (files[:1], files[1:])
+    names, least = None if metrics is None else metrics.split(","), threshold if is_set("threshold") else None
+    wanted = Metrics(names=names, threshold=least, propensity_file=frequencies, **of_metrics)
+    c, labels = wanted.c, wanted.naming.file
     if not predictions:
         raise click.UsageError("Missing argument 'PREDICTIONS...'.")
     refuse_repeated("TRUTH", truths)
     truth = as_one(truths)
     inputs: dict[str, str | Path | None] = {f"TRUTH {path}" if len(truths) > 1 else "TRUTH": path for path in truths}
     inputs |= {f"PREDICTIONS {number}".removesuffix(" 1"): name for number, name in enumerate(predictions, 1)}
-    inputs |= {"--labels": naming.file, "--c": c if isinstance(c, Path) else None}
-    inputs |= {"--training": training, "--frequencies": frequencies}
-    inputs |= {f"--reviewed {path}": path for path in reviewed}
-    refuse_overlaps(inputs, {"--calibration-plot": details["calibration_plot"], "--report": report_file()})
+    inputs |= {"--labels": labels, "--c": c if isinstance(c, Path) else None}
+    inputs |= {"--training": wanted.training, "--frequencies": frequencies}
+    inputs |= {f"--reviewed {path}": path for path in wanted.reviewed}
+    refuse_overlaps(inputs, {"--calibration-plot": wanted.calibration_plot, "--report": report_file()})
     several = len(predictions) > 1
     if several:
         refuse_set(_FOR_ONE, "{} is for one PREDICTIONS, not for several.")
         if any(path == STANDARD_STREAM or Path(path).is_fifo() for path in truths):
             raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
-    if reviewed and c is not None:
+    if wanted.reviewed and c is not None:
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
-    if training and frequencies:
+    if wanted.training and frequencies:
         raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
-    if not training:
+    if not wanted.training:
         refuse_set(("propensity_a", "propensity_b"), "{} needs --training.")
-    if naming.file is not None and not details["per_label"] and not reviewed and not isinstance(c, Path):
+    if labels is not None and not wanted.per_label and not wanted.reviewed and not isinstance(c, Path):
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
-    names = metrics.split(",") if metrics is not None else None
-    all_names = compared_metric_names(ks, c) if several else metric_names(ks)
+    all_names = compared_metric_names(wanted.ks, c) if several else metric_names(wanted.ks)
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
-
     for name, _ in fail_below:
         if name not in (known := names or all_names):
             raise click.BadParameter(f"{name!r} is not one of {', '.join(known)}.", param_hint="--fail-below")
-
-    least = threshold if is_set("threshold") else None
-    wanted = Metrics(names=names, c=c, naming=naming, ks=ks, threshold=least, reviewed=reviewed, **details)
     sizes = [bytes_of(as_one([*truths, name])) for name in predictions]
     counted_by = None if None in sizes else Bytes(sum(size or 0 for size in sizes))
     if several:
@@ -642,10 +610,8 @@ def command(
         show(compared, as_json, print_comparison)
         return
     with counting("evaluating", counted_by, "instance") as count:
-        propensities = read_propensities(training, frequencies, propensity_a, propensity_b, reading, run)
-        wanted = replace(wanted, propensities=propensities)
         report = evaluate(truth, predictions[0], wanted, reading=reading, run=run, count=count)
-    if report.threshold is not None and report.uses_label_sets and not is_set("threshold"):
+    if report.threshold is not None and report.uses_label_sets and least is None:
         warn(_CUT.format(threshold))
     if not report.true_labels:
         warn("TRUTH has no labels; they begin a line, such as 3,7 1:0.5")
