@@ -69,9 +69,9 @@ class MissingLabelsReport:
             low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
             yield "group", "", cell(group["group"]), group["annotations"], group["missing"], low, high
         for (label, of), annotations in zip(found.per_label.items(), found.annotations.tolist(), strict=True):
-            name = "" if of.name is None else cell(of.name)
-            estimated = bool(annotations or of.missing)
-            yield "label", label, name, annotations, *numbers(of.missing, of.low, of.high, estimated=estimated)
+            counts = of["missing"], of["low"], of["high"]
+            estimated = bool(annotations or of["missing"])
+            yield "label", label, cell(of.get("name", "")), annotations, *numbers(*counts, estimated=estimated)
 
 
 def _suggestions(missing: suggest.SuggestionReport, sources: Sources) -> Iterator[dict[str, Any]]:

@@ -26,7 +26,7 @@ from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
-from mpu_cli.inputs.training_data import Fitted, ReviewCounts, Sources, TrainingData, frequency_file, training_set
+from mpu_cli.inputs.training_data import ReviewCounts, Sources, frequency_file, training_set
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.naming import filled_file, implication_lines, implied_file
 from mpu_cli.people import suggestions
@@ -151,12 +151,10 @@ def write_filled(
     instances: int | None = None,
     content: Content | None = None,
 ) -> int:
-    """Copy the data with labels filled in: suggestions, and labels verified as true.
+    """Copy the data with labels filled in: suggestions, and labels verified as true; without those verified as false.
 
-    Labels that are verified as false are left out. Every other byte stays as it was.
-
-    The data are read again, so not from standard input. The copy is written as a whole or not at all, and so is the
-    list of what is true there and was never annotated (`filled_beside`).
+    Every other byte stays as it was. The data are read again. The copy is written as a whole or not at all, and so is
+    the list of what is true there and was never annotated (`filled_beside`).
 
     `most`: how many suggestions to fill in, the most probable ones. Default: all that are listed.
     `implications`: fill in too what the labels of an instance, those filled in included, imply.
@@ -165,7 +163,6 @@ def write_filled(
     Returns: how many labels were filled in.
     Raises InputError (the data cannot be read again, or have changed).
     """
-    refuse_stream(source)
     n = found.annotated.shape[0] if instances is None else instances
     chosen = found.listed[:most]
     rows, columns = (
@@ -256,16 +253,6 @@ def _lines(stream: Counted, source: str, reading: Reading) -> Iterator[tuple[byt
 
 
 @dataclass(frozen=True, kw_only=True)
-class MissingOfLabel:
-    """How many labels of one kind are missing, with an interval."""
-
-    name: str | None = None
-    missing: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class SuggestionReport:
     """What `suggest` did. Counts are expected ones, with 90 % intervals."""
 
@@ -289,7 +276,7 @@ class SuggestionReport:
     answers: int | None = None
     # What c, and so all this, rests on where it comes from annotations alone.
     c_assumption: str | None = None
-    per_label: dict[int, MissingOfLabel]
+    per_label: dict[int, dict[str, Any]]  # How many labels of one kind are missing: name, missing, low, high.
     # `ids`, `annotations`: The labels, as written in files, and how many instances have each.
     ids: np.ndarray = field(metadata=HIDDEN)
     annotations: np.ndarray = field(metadata=HIDDEN)
@@ -351,8 +338,8 @@ def suggest(
     """
     if fill_implied and sources.rules is None:
         raise MpuError("nothing says which labels imply others, so none can be filled in; give --implied RULES")
-    _refuse_files(sources, outputs, options)
-    suspects, warnings = Cells.none(), []
+    beside = _refuse_files(sources, outputs, options)
+    suspects, warnings, fitted, filled = Cells.none(), [], None, None
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
         data = training_set(sources, run, is_read_again=outputs.fill)
@@ -361,7 +348,6 @@ def suggest(
         asked = data.resolved(options)
         names = None if outputs.by_number else data.names
         choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
-        fitted = None
         if data.scores is not None:
             evidence = Evidence.of_scores(data.scores, problem, asked, run)
             warnings += [] if data.review is None else data.review.cautions(data.names)
@@ -370,43 +356,79 @@ def suggest(
             fitted = data.fit(asked, run, hold_out_all=True)
             evidence = fitted.evidence(problem)
         found = find(evidence, problem, data.ids, choice, data.implications, run)
+        where = found, checksum, sources.file, names, data.record_ids
         if outputs.suspects is not None:
             suspects = found.suspects(choice.top)
-            write_cells(outputs.suspects, suspects, found, checksum, sources.file, names, data.record_ids)
+            write_cells(outputs.suspects, suspects, *where)
         if save is not None and fitted is not None:
             files = provenance.of_files(data.described(), sources.others())
             save(data.assembled(fitted, options, run, files))
-        filled = None
         if outputs.fill and outputs.target is not None:
+            if beside is not None and data.implications is not None:  # without the data, the rules are not left either
+                lines = implication_lines(data.implications.next_broader()).encode()
+                stack.enter_context(open_output(beside)).write(lines)
             most = found.filling_in.size if choice == Choice() else None
-            filled = _fill_in(sources, outputs, data, found, most, data.implications if fill_implied else None)
+            rules = data.implications if fill_implied else None
+            of_file = sources.reading, data.instances_of_file, data.file_content
+            filled = write_filled(sources.file, outputs.target, found, most, rules, *of_file)
             if filled_beside(outputs.target) is None:
                 warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
         elif outputs.target is not None:
             why = None
             if outputs.why and fitted is not None:
-                why = _why(fitted, problem.features, found.listed, data, outputs.by_number)
-            where = checksum, sources.file, names, data.record_ids
-            write_cells(outputs.target, found.listed, found, *where, why)
+                cells = found.listed.rows, found.listed.columns
+                of_features = (
+                    None if outputs.by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
+                )
+                why = list(map("; ".join, named_reasons(fitted.model, problem.features, *cells, of_features)))
+            write_cells(outputs.target, found.listed, *where, why)
     if len(suspects) > 1 and not suspects.probabilities.any():
         warnings.append(
             f"all {len(suspects):,} suspects that are listed have probability 0: nothing tells them apart, and "
             "they are in the order of the instances"
         )
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
-    report = _report(data, found, names, frequency)
-    return replace(report, filled_in=filled, warnings=(*evidence.warnings, *warnings))
+    missing, right, each = found.of_all, found.right, found.of_labels
+    counts = np.c_[each.expected, each.low, each.high].tolist()
+    per_label = {
+        label: ({} if names is None else {"name": names.name(label)}) | {"missing": of, "low": low, "high": high}
+        for label, (of, low, high) in zip(data.ids.tolist(), counts, strict=True)
+    }
+    return SuggestionReport(
+        missing=float(missing.expected),
+        missing_low=float(missing.low),
+        missing_high=float(missing.high),
+        listed=len(found.listed),
+        listed_never_annotated=int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
+        right=float(right.expected),
+        right_low=float(right.low),
+        right_high=float(right.high),
+        worth_filling_in=found.filling_in.size,
+        filled_in=filled,
+        expected_f1_before=found.filling_in.f1_before,
+        expected_f1_after=found.filling_in.f1_after,
+        review=data.review,
+        judged=found.decided,
+        answers=found.answers or None,
+        per_label=per_label,
+        ids=found.ids,
+        annotations=np.diff(found.annotated.tocsc().indptr),
+        cells=found.listed,
+        record_ids=data.record_ids,
+        names=names,
+        frequency=frequency,
+        c_assumption=None if frequency is None else frequency.assumption,
+        warnings=(*evidence.warnings, *warnings),
+    )
 
 
-def _beside(outputs: Outputs, sources: Sources) -> tuple[Path | None, Path | None]:
-    """Return where the list of what is filled in goes, and the rules on broader labels; None: nowhere."""
+def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path | None:
+    """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice.
+
+    Return where the rules on broader labels are written, beside data with labels filled in; None: nowhere.
+    """
     listed = filled_beside(outputs.target) if outputs.fill and outputs.target is not None else None
-    return listed, None if listed is None or sources.rules is None else implied_file(str(outputs.target))
-
-
-def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
-    """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice."""
-    listed, rules = _beside(outputs, sources)
+    rules = None if listed is None or sources.rules is None else implied_file(str(outputs.target))
     inputs = {
         **sources.by_option(),
         "--c": frequency_file(options),
@@ -426,67 +448,7 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
         refuse_stream(sources.file)
     if listed is not None and listed.absolute() == filled_file(str(sources.file)).absolute():
         raise MpuError(f"{listed} says what is filled in, and would stand beside FILE too; give --output another name")
-
-
-def _fill_in(
-    sources: Sources,
-    outputs: Outputs,
-    data: TrainingData,
-    found: Suggestions,
-    most: int | None,
-    rules: Implications | None,
-) -> int:
-    """Write the data filled in, with their rules on broader labels beside them; return how many labels are new."""
-    assert outputs.target is not None
-    of_file = sources.reading, data.instances_of_file, data.file_content
-    beside = _beside(outputs, sources)[1]
-    with ExitStack() as stack:  # without the data, the rules are not left either
-        if beside is not None and data.implications is not None:
-            rule_lines = implication_lines(data.implications.next_broader()).encode()
-            stack.enter_context(open_output(beside)).write(rule_lines)
-        return write_filled(sources.file, outputs.target, found, most, rules, *of_file)
-
-
-def _report(
-    data: TrainingData, found: Suggestions, names: LabelNames | None, frequency: estimate_c.FrequencyReport | None
-) -> SuggestionReport:
-    missing, right, each = found.of_all, found.right, found.of_labels
-    of_labels = zip(found.ids.tolist(), np.c_[each.expected, each.low, each.high].tolist(), strict=True)
-    return SuggestionReport(
-        missing=float(missing.expected),
-        missing_low=float(missing.low),
-        missing_high=float(missing.high),
-        listed=len(found.listed),
-        listed_never_annotated=int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
-        right=float(right.expected),
-        right_low=float(right.low),
-        right_high=float(right.high),
-        worth_filling_in=found.filling_in.size,
-        filled_in=None,
-        expected_f1_before=found.filling_in.f1_before,
-        expected_f1_after=found.filling_in.f1_after,
-        review=data.review,
-        judged=found.decided,
-        answers=found.answers or None,
-        per_label={
-            label: MissingOfLabel(name=None if names is None else names.name(label), missing=of, low=low, high=high)
-            for label, (of, low, high) in of_labels
-        },
-        ids=found.ids,
-        annotations=np.diff(found.annotated.tocsc().indptr),
-        cells=found.listed,
-        record_ids=data.record_ids,
-        names=names,
-        frequency=frequency,
-        c_assumption=None if frequency is None else frequency.assumption,
-        warnings=(),
-    )
-
-
-def _why(fitted: Fitted, features: csr_array, listed: Cells, data: TrainingData, by_number: bool) -> list[str]:
-    """Return, for each suggestion, the features that speak most for it, by name where they have names."""
-    names = None if by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
-    return list(map("; ".join, named_reasons(fitted.model, features, listed.rows, listed.columns, names)))
+    return rules
 
 
 def command(
@@ -582,5 +544,5 @@ def _say(report: SuggestionReport) -> None:
             f"{counted(report.worth_filling_in, 'suggestion')}"
         )
     for label, of in report.per_label.items():
-        name = "" if of.name is None else f" ({of.name})"
-        detail(f"label {label}{name}: {of.missing:.1f} missing ({of.low:.0f} to {of.high:.0f})")
+        name = f" ({of['name']})" if "name" in of else ""
+        detail(f"label {label}{name}: {of['missing']:.1f} missing ({of['low']:.0f} to {of['high']:.0f})")
