@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import filterfalse
+from itertools import accumulate, chain, filterfalse
 from operator import itemgetter
 from pathlib import Path
 from shlex import quote
@@ -185,8 +185,7 @@ def vectorize(
                 open_again = open_first
             writer = VectorWriter(out, work, vectorization, n_numbered)
             with run.step(Step.WRITE_VECTORS, size), open_again() as stream:
-                for _ in writer.write(reader.records(stream)):
-                    pass
+                writer.write(reader.records(stream))
             if first not in (None, reader.content):
                 raise InputError(str(source.file), None, _CHANGED)
             if work is not None:
@@ -197,9 +196,23 @@ def vectorize(
                 )
         if put is not None:
             put()
+    vectorizer = vectorization.vectorizer
     cautions += _of_tags(reader, writer, vectorization.labels, like is None)
-    report = _report(reader, writer, vectorization, labels if like is None else like, n_numbered)
-    return replace(report, cautions=[*cautions, *report.cautions])
+    cautions += _cautions(writer, vectorization, labels if like is None else like, n_numbered)
+    return VectorizationReport(
+        instances=writer.instances,
+        annotations=writer.annotations,
+        labels=sum(map(bool, vectorization.labels.names)),
+        features=vectorizer.width,
+        stem=vectorizer.options_.stem or NO_STEMS,
+        lead=str(vectorizer.options_.lead),
+        languages=dict(writer.languages.most_common()),
+        empty=writer.empty,
+        unknown=writer.unknown,
+        bad=reader.bad,
+        listed=reader.listed,
+        cautions=cautions,
+    )
 
 
 def _named(labels: str | Path | None, language: str | None) -> tuple[Labels, list[str]]:
@@ -227,13 +240,6 @@ class VectorWriter:
     """Writes records as lines of a data file, and their ids and groups to files of a directory, if there is one.
 
     Tags that are not among the labels of the vectorization are added; `n_numbered` had a number before.
-
-    `instances`, `annotations`: instances written, and labels of all of them.
-    `empty`, `unknown`: texts that are empty, and others without a feature.
-    `languages`: how many texts are in each language.
-    `mended`: records in which a tab or line end of a tag, id or group was made a blank.
-    `of_several`: how often each tag occurs that is the name of several labels.
-    `added`: the first few labels without a number before, each with the line of a record that has it.
     """
 
     def __init__(self, out: Writable, directory: Path | None, vectorization: Vectorization, n_numbered: int) -> None:
@@ -243,19 +249,25 @@ class VectorWriter:
         self._n_numbered = n_numbered
         self._id_hashes = array("Q")
         self._id_lines = array("Q")
+        # Instances written, labels of all of them, texts that are empty, others without a feature, and records in which
+        # a tab or line end of a tag, id or group was made a blank.
         self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
-        self.languages: Counter[str] = Counter()
-        self.of_several: Counter[str] = Counter()
-        self.added: dict[int, int] = {}
+        self.languages: Counter[str] = Counter()  # of texts
+        self.of_several: Counter[str] = Counter()  # tags that are the name of several labels
+        self.added: dict[int, int] = {}  # the first labels without a number before, with the line of a record of each
 
-    def write(self, records: Iterable[Record]) -> Iterator[int]:
-        """Write records. Yield the number of instances after each batch."""
+    def write(self, records: Iterable[Record]) -> None:
+        """Write records."""
         for batch in batches(records, Record.size):
             vectors = self._vectorization.vectorizer.transform([record.text for record in batch])
             self.languages += languages_of(record.text for record in batch)
             labels = self._labels(batch)
             write_instances(self._counted, Dataset(labels, from_one(vectors)))
-            self._hash_ids(batch)
+            for record in batch:
+                if record.id is not None:
+                    digest = hashlib.blake2b(record.id.encode(), digest_size=8).digest()
+                    self._id_hashes.append(int.from_bytes(digest))
+                    self._id_lines.append(record.line)
             self._write_names(IDS, [record.id for record in batch])
             self._write_names(GROUPS, [record.group for record in batch])
             empty = sum(not record.text.strip() for record in batch)
@@ -264,7 +276,6 @@ class VectorWriter:
             self.mended += sum(record.mended for record in batch)
             self.annotations += labels.nnz
             self.instances += len(batch)
-            yield self.instances
 
     def content(self) -> stored.Content:
         """Return what was written."""
@@ -281,11 +292,8 @@ class VectorWriter:
         return len(again), (self._id_lines[order[first]], self._id_lines[order[first + 1]])
 
     def _labels(self, batch: list[Record]) -> csr_array:
-        numbers: list[int] = []
-        ends = [0]
-        for record in batch:
-            numbers += sorted({self._number(tag, record.line) for tag in record.tags})
-            ends.append(len(numbers))
+        of_records = [sorted({self._number(tag, record.line) for tag in record.tags}) for record in batch]
+        numbers, ends = list(chain(*of_records)), [0, *accumulate(map(len, of_records))]
         shape = (len(batch), len(self._vectorization.labels) + 1)
         return csr_array((np.ones(len(numbers), bool), numbers, ends), shape=shape)
 
@@ -297,13 +305,6 @@ class VectorWriter:
         if number > self._n_numbered and len(self.added) < _LINES_KEPT:
             self.added.setdefault(number, line)
         return number
-
-    def _hash_ids(self, batch: list[Record]) -> None:
-        for record in batch:
-            if record.id is not None:
-                digest = hashlib.blake2b(record.id.encode(), digest_size=8).digest()
-                self._id_hashes.append(int.from_bytes(digest))
-                self._id_lines.append(record.line)
 
     def _write_names(self, name: str, of_records: list[str | None]) -> None:
         lines = "".join(f"{one}\n" for one in of_records if one is not None)
@@ -408,26 +409,6 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
     return Vectorization(vectorizer, labels, reader.fields)
 
 
-def _report(
-    reader: _Reader, writer: VectorWriter, vectorization: Vectorization, numbered: str | Path | None, n_numbered: int
-) -> VectorizationReport:
-    vectorizer = vectorization.vectorizer
-    return VectorizationReport(
-        instances=writer.instances,
-        annotations=writer.annotations,
-        labels=sum(map(bool, vectorization.labels.names)),
-        features=vectorizer.width,
-        stem=vectorizer.options_.stem or NO_STEMS,
-        lead=str(vectorizer.options_.lead),
-        languages=dict(writer.languages.most_common()),
-        empty=writer.empty,
-        unknown=writer.unknown,
-        bad=reader.bad,
-        listed=reader.listed,
-        cautions=list(_cautions(writer, vectorization, numbered, n_numbered)),
-    )
-
-
 def _of_tags(reader: _Reader, writer: VectorWriter, labels: Labels, is_new: bool) -> Iterator[str]:
     fields = reader.fields
     if is_new and not writer.annotations and not reader.has_tags:
@@ -436,7 +417,7 @@ def _of_tags(reader: _Reader, writer: VectorWriter, labels: Labels, is_new: bool
             f"names the one that has them; {field_list(reader.names)}"
         )
     if is_new and fields.are_tags:
-        names = ", ".join(fields.tags[:_MOST_FIELDS]) + ", ..." * (len(fields.tags) > _MOST_FIELDS)
+        names = _first(fields.tags[:_MOST_FIELDS], len(fields.tags))
         yield f"{counted(len(fields.tags), 'field')} of 0 and 1, each read as a tag: {names}; --tags names others"
     elif is_new and writer.annotations and all(of_label[:1] in [("0",), ("1",)] for of_label in labels.names):
         yield (
@@ -451,15 +432,22 @@ def _of_tags(reader: _Reader, writer: VectorWriter, labels: Labels, is_new: bool
         )
 
 
+def _first(texts: Iterable[str], count: int) -> str:
+    """Join the first of some texts, and say whether there are more."""
+    texts = list(texts)
+    return ", ".join(texts) + ", ..." * (count > len(texts))
+
+
 def _cautions(
     writer: VectorWriter, vectorization: Vectorization, numbered: str | Path | None, n_numbered: int
 ) -> Iterator[str]:
     labels = vectorization.labels
     if numbered is not None and len(labels) > n_numbered:
-        first = ", ".join(f"{labels.names[number - 1][0]!r} (line {line})" for number, line in writer.added.items())
+        n_added = len(labels) - n_numbered
+        added = [f"{labels.names[number - 1][0]!r} (line {line})" for number, line in writer.added.items()]
         yield (
-            f"{counted(len(labels) - n_numbered, 'tag')} not among the names of {shown(numbered)}, numbered from "
-            f"{n_numbered + 1} on: {first}" + ", ..." * (len(labels) - n_numbered > len(writer.added))
+            f"{counted(n_added, 'tag')} not among the names of {shown(numbered)}, numbered from {n_numbered + 1} on: "
+            f"{_first(added, n_added)}"
         )
     if labels.shared:
         yield (
@@ -467,10 +455,10 @@ def _cautions(
             "so these numbers stay without a name"
         )
     if writer.of_several:
-        first = ", ".join(f"{tag!r} ({count:,})" for tag, count in writer.of_several.most_common(_MOST_NAMED))
+        most = [f"{tag!r} ({count:,})" for tag, count in writer.of_several.most_common(_MOST_NAMED)]
         yield (
             f"{counted(writer.of_several.total(), 'tag')} that name several labels, taken for the first of these; URIs "
-            f"as tags tell them apart: {first}" + ", ..." * (len(writer.of_several) > _MOST_NAMED)
+            f"as tags tell them apart: {_first(most, len(writer.of_several))}"
         )
     if labels.by_id:
         tag, number = next(iter(labels.by_id.items()))
@@ -479,10 +467,10 @@ def _cautions(
             f"{labels.names[number - 1][0]!r}"
         )
     if alike := confusable(names[0] for names in labels.names if names):
-        first = ", ".join(f"{one!r} and {other!r}" for one, other in alike[:_MOST_NAMED])
+        pairs = [f"{one!r} and {other!r}" for one, other in alike[:_MOST_NAMED]]
         yield (
             f"{counted(len(alike), 'pair')} of labels that differ only by blanks or capital letters, kept apart: "
-            f"{first}" + ", ..." * (len(alike) > _MOST_NAMED)
+            f"{_first(pairs, len(alike))}"
         )
     repeated, lines = writer.repeated_ids()
     if lines is not None:
