@@ -51,10 +51,9 @@ _ROWS = 4096
 class Output:
     """What is written of each instance, by the options of `mpu predict`."""
 
-    # {"labels", "scores", "both", "jsonl", "tsv"}: A line for each instance: the labels in ascending order; or
-    # ``label:probability``, the most probable first, with the thresholds at the end of the first line
-    # (`evaluation.compare`); or both, the labels that reach the threshold and the probabilities of all; or records
-    # with ids and names (`prediction_files`), the most probable label first
+    # "labels": in ascending order. "scores": ``label:probability``, the most probable first, with the thresholds at the
+    # end of the first line (`evaluation.compare`). "both": the labels that reach the threshold and the probabilities of
+    # all. "jsonl", "tsv": records with ids and names (`prediction_files`), the most probable label first.
     form: str = "labels"
     # At most this many labels, the most probable ones. None: all; a model of many labels (`core.predictions`)
     # predicts only some of each instance.
@@ -282,7 +281,10 @@ def command(
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
     what = Output(**of_output)
-    _refuse_combinations(what, on)
+    if what.why and (what.form != "jsonl" or on is not None):
+        raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")
+    if what.fill_implied and what.form not in ("labels", "jsonl", "tsv"):
+        raise click.UsageError("--fill-implied is for --format labels, jsonl and tsv.")
     names = sources or ("--text",)
     into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
     if into_folder and output == "-":
@@ -334,26 +336,13 @@ def command(
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
     elif not counts.fitness.entries:
         warn(f"{shown(as_one(names))}: no instance has a feature, such as 1:0.5")
-    _say(counts, trained)
-
-
-def _say(counts: PredictionReport, trained: TrainedModel) -> None:
-    """Print how the data fit the model, and how much was predicted."""
+    of_entries = {"unknown": counts.fitness.unknown, "entries": counts.fitness.entries}
     for note in counts.fitness.notes():
-        info(note, unknown=counts.fitness.unknown, entries=counts.fitness.entries)
+        info(note, **of_entries)
     for warning in counts.fitness.warnings(trained):
-        warn(warning, unknown=counts.fitness.unknown, entries=counts.fitness.entries)
+        warn(warning, **of_entries)
     detail(
         f"{counted(counts.instances, 'instance')}, {counted(counts.labels, 'label')} written",
         instances=counts.instances,
         labels=counts.labels,
     )
-
-
-def _refuse_combinations(what: Output, on: OnCluster | None) -> None:
-    """Refuse options that exclude each other, or need others."""
-    if what.why and (what.form != "jsonl" or on is not None):
-        raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")
-    has_label_sets = what.form in ("labels", "jsonl", "tsv")
-    if what.fill_implied and not has_label_sets:
-        raise click.UsageError("--fill-implied is for --format labels, jsonl and tsv.")

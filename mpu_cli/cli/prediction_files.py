@@ -108,12 +108,8 @@ class Ids:
 
 def header(form: str, names: LabelNames | None) -> bytes:
     """Return the first line of an output of this form; empty where it has none."""
-    uri = "\turi" * _has_uris(names)
+    uri = "\turi" * (names is not None and names.has_uris)
     return f"id\tlabel\tprobability{uri}\n".encode() if form == "tsv" else b""
-
-
-def _has_uris(names: LabelNames | None) -> bool:
-    return names is not None and names.has_uris
 
 
 def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by_number: bool) -> Callable[..., bytes]:
@@ -141,7 +137,7 @@ def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by
         text = None if names is None else names.uri(int(label_ids[column]))
         return json.dumps(text, ensure_ascii=False) if as_json else cell(text or "")
 
-    has_uris = _has_uris(names)
+    has_uris = names is not None and names.has_uris
 
     def write(
         ids: Sequence[str],
