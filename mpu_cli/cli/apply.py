@@ -20,6 +20,7 @@ from mpu_cli.review.matching import match
 from mpu_cli.review.tables import NOTHING_ELSE, checksum
 from mpu_cli.review.worklist import read_suggestions
 from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.svmlight.formats import COMPRESSED
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output, stem
@@ -28,7 +29,7 @@ from mpu_cli.text.records import DEFAULT_FIELDS, Record, form_and_fields, is_cor
 from mpu_cli.text.rewriting import Origin, Retagged, Rewriter
 from mpu_cli.text.sidecars import Sidecars, read_vectorization
 
-_DATA_SUFFIXES = (".svm", ".svm.gz", ".svm.bz2", ".svm.xz")
+_DATA_SUFFIXES = tuple(f".svm{suffix}" for suffix in ("", *COMPRESSED))
 ADDED = "added"
 
 

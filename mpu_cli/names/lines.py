@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from mpu_cli.errors import InputError, one_line
-from mpu_cli.svmlight.formats import problem_of
+from mpu_cli.svmlight.formats import problem_of, utf16_of
 from mpu_cli.svmlight.streams import Readable, ReadableLines, is_plain, open_input
 
 NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
 _BOM = "\ufeff"
-_UTF16 = re.compile(rb"(\xff\xfe|[^\0]\0)|\xfe\xff|\0[^\0]")  # the first: little-endian
 _LINE_BYTES = (1 << 23) - 1
 _MOST_EXPANSION = 250  # no text of people does
 
@@ -68,8 +67,7 @@ def as_utf8(stream: Any, source: str, encoding: str = "") -> ReadableLines:
     """
     stream = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
     beginning = stream.peek(3)[:3]
-    if utf16 := _UTF16.match(beginning):
-        encoding = "utf-16-le" if utf16[1] else "utf-16-be"
+    encoding = utf16_of(beginning) or encoding
     if not encoding or codecs.lookup(encoding).name == "utf-8" or beginning == _BOM.encode():
         return stream
     return Joined(_recoded(stream, source, encoding), encoding)

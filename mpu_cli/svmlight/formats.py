@@ -5,18 +5,25 @@ the commands that convert the others; the tests run them.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
+from shlex import quote
 
-_COMPRESSED = re.compile(rb"(\x1f\x8b)|(BZh[1-9]1AY&SY)|(\xfd7zXZ)")
-_SUFFIXES = (".gz", ".bz2", ".xz")
+_COMPRESSED = re.compile(rb"(\x1f\x8b)|(BZh[1-9]1AY&SY)|(\xfd7zXZ)|(\x28\xb5\x2f\xfd)")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")  # suffixes of what is read and written, in the order of these groups
 SIGNATURE_BYTES = 10  # that tell compressed data
 
 _DUMP = "sklearn.datasets.dump_svmlight_file(X, y, 'news.svm', multilabel=True) in Python makes LIBSVM data of arrays"
 _PAGE = "docs/guide/formats.md has a command that converts"
+_UTF16 = re.compile(rb"(\xff\xfe|[\t-~]\0)|\xfe\xff|\0[\t-~]")  # the first: little-endian
+# Of Label Studio, a record of a task
+LABEL_STUDIO = "{id, text: .data.text, tags: [.annotations[].result[].value.choices[]?]}"
+_ARRAYS = (
+    (rb'\s*\[.*"annotations"', "an export of Label Studio", f" | {LABEL_STUDIO}"),
+    (rb"\s*\[", "a JSON array", ""),
+)
 # The first pattern that matches tells the format.
 _OF_NO_COMMAND = (
-    (rb"\x1f\x8b|BZh[1-9]1AY&SY|\xfd7zXZ", "compressed data within compressed data; decompress it first"),
-    (rb"\x28\xb5\x2f\xfd", "zstd data; decompress it first: zstd -dc"),
+    (_COMPRESSED.pattern, "compressed data within compressed data; decompress it first"),
     (rb"\x04\x22\x4d\x18", "lz4 data; decompress it first: lz4 -dc"),
     (rb"7z\xbc\xaf", "a 7z archive; extract the files from it first: 7z x"),
     (rb"LZIP\x01", "lzip data; decompress it first: lzip -dc"),
@@ -32,7 +39,7 @@ _OF_NO_COMMAND = (
         rb"\x80[\x02-\x05]",
         f"a Python pickle; pandas.read_pickle(FILE).to_csv('news.csv') makes a table of one of pandas; {_DUMP}",
     ),
-    (rb"\xff\xfe|\xfe\xff", "UTF-16 text; save it as UTF-8: iconv -f UTF-16 -t UTF-8"),
+    (_UTF16.pattern, "UTF-16 text; save it as UTF-8: iconv -f UTF-16 -t UTF-8"),
     (rb"\s*<(?i:!doctype\s+html|html|head|body)\b", "a web page (HTML); download the file that it links to"),
     (rb"version https://git-lfs\.github\.com/", "a pointer of Git LFS; fetch the file itself: git lfs pull"),
     (rb"\s*@(?i:relation)\s", f"ARFF data; {_PAGE} it"),
@@ -42,8 +49,10 @@ _NO_VECTORS = (
     (rb"__label__", f"fastText data; {_PAGE} it for mpu vectorize"),
     (rb"%%MatrixMarket", f"a matrix; read it in Python by scipy.io.mmread; {_DUMP}"),
     (rb"%|\s*@(?i:attribute|data)\b", f"ARFF data; {_PAGE} it"),
-    (rb'\s*\[.*"annotations"', f"an export of Label Studio; {_PAGE} it for mpu vectorize"),
-    (rb"\s*\[", "a JSON array; make JSON lines of it by jq -c '.[]'; mpu vectorize makes LIBSVM data of texts"),
+    *(
+        (pattern, f"{what}; make JSON lines of it for mpu vectorize: jq -c {quote(f'.[]{then}')}")
+        for pattern, what, then in _ARRAYS
+    ),
     (rb"\s*\{", "JSON; mpu vectorize makes LIBSVM data of texts in JSON lines"),
     (
         rb"[\t !\"$-{}~]*\|",
@@ -65,7 +74,7 @@ def compression_of(beginning: bytes) -> str | None:
     ('.gz', None)
     """
     match = _COMPRESSED.match(beginning)
-    return None if match is None or match.lastindex is None else _SUFFIXES[match.lastindex - 1]
+    return None if match is None or match.lastindex is None else COMPRESSED[match.lastindex - 1]
 
 
 def problem_of(beginning: bytes) -> str | None:
@@ -92,5 +101,32 @@ def problem_of_line(line: bytes) -> str | None:
     return problem_of(line) or _told(line, _NO_VECTORS)
 
 
-def _told(beginning: bytes, formats: Sequence[tuple[bytes, str]]) -> str | None:
+def problem_of_array(beginning: bytes, source: str) -> str | None:
+    """Return what a JSON array is, and the command that makes records of its file; None if it is none.
+
+    Examples
+    --------
+    >>> problem_of_array(b'[{"text": "..."}, ', "news.json")
+    "this is a JSON array; make JSON lines of it: jq -c '.[]' news.json > lines.jsonl"
+    """
+    commands = (
+        (pattern, f"{what}; make JSON lines of it: jq -c {quote(f'.[]{then}')} {quote(source)} > lines.jsonl")
+        for pattern, what, then in _ARRAYS
+    )
+    return _told(beginning, commands)
+
+
+def utf16_of(beginning: bytes) -> str | None:
+    """Return the encoding of text in UTF-16, by how it begins; None if it is none.
+
+    Examples
+    --------
+    >>> utf16_of(b"\\xff\\xfea\\0"), utf16_of(b"a,b")
+    ('utf-16-le', None)
+    """
+    match = _UTF16.match(beginning)
+    return None if match is None else "utf-16-le" if match[1] else "utf-16-be"
+
+
+def _told(beginning: bytes, formats: Iterable[tuple[bytes, str]]) -> str | None:
     return next((f"this is {what}" for pattern, what in formats if re.match(pattern, beginning, re.DOTALL)), None)

@@ -11,6 +11,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from importlib import import_module
 from io import BufferedReader, RawIOBase
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -20,7 +21,7 @@ from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
 from mpu_cli.runtime.files import ReadFile, replacing
 from mpu_cli.runtime.progress import Bytes
 from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
-from mpu_cli.svmlight.formats import SIGNATURE_BYTES, compression_of, problem_of
+from mpu_cli.svmlight.formats import COMPRESSED, SIGNATURE_BYTES, compression_of, problem_of
 
 
 class Files(tuple[str, ...]):
@@ -86,8 +87,7 @@ _NEWLINE = ord("\n")
 _STANDARD_OUTPUT = (STANDARD_STREAM, "/dev/stdout")
 _STANDARD_ERROR = 2
 _DESCRIPTOR = re.compile(r"/dev/(?:stderr|fd/([0-9]{1,9}))")  # of a file that is open, as a shell makes it of >(...)
-_COMPRESSED = (".gz", ".bz2", ".xz")
-_OTHERS = (".zst", ".zstd", ".zip", ".lz4", ".lzma", ".lz", ".lzo", ".z", ".br", ".7z", ".rar", ".tgz", ".tbz2", ".txz")
+_OTHERS = (".zstd", ".zip", ".lz4", ".lzma", ".lz", ".lzo", ".z", ".br", ".7z", ".rar", ".tgz", ".tbz2", ".txz")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -117,7 +117,7 @@ def stem(source: str | Path) -> str:
 
 def is_compressed(source: str | Path) -> bool:
     """Whether a file is compressed, by its suffix."""
-    return file_name(source).suffix in _COMPRESSED
+    return file_name(source).suffix in COMPRESSED
 
 
 def is_plain(stream: ReadableLines) -> bool:
@@ -128,7 +128,7 @@ def is_plain(stream: ReadableLines) -> bool:
 def compression_named(source: str | Path) -> str | None:
     """Return the suffix of a name if it is that of compressed data or archives, also of those that are not read."""
     suffix = file_name(source).suffix
-    return suffix if suffix.lower() in _COMPRESSED + _OTHERS else None
+    return suffix if suffix.lower() in COMPRESSED + _OTHERS else None
 
 
 def size_of(source: str | Path) -> int | None:
@@ -146,7 +146,7 @@ def bytes_of(source: Source) -> Bytes | None:
 
 @contextmanager
 def open_input(source: str | Path) -> Iterator[ReadableLines]:
-    """Open a file for reading, decompressed if its suffix is ``.gz``, ``.bz2`` or ``.xz``, or its content begins so.
+    """Open a file for reading, decompressed if its suffix is in `COMPRESSED`, or its content begins so.
 
     `source`: a file, a URL, or ``-`` for standard input.
     Raises InputError (when it is opened: no such file, a directory, no permission; while it is read in the ``with``
@@ -162,15 +162,11 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
                 problem = "is a model, not a file of data; give the data here, and a model where MODEL stands"
             raise InputError(str(source), None, problem) from error
         try:
-            yield _decompressed(raw, file_name(source).suffix)
+            yield _decompressed(raw, source)
         except _DamagedError as error:
             raise InputError(
                 str(source), error.line, f"at or after this line, {_fault(source, error.fault)}"
             ) from error
-        except OSError as error:
-            if not _is_damage(error):
-                raise
-            raise InputError(str(source), None, _fault(source, error)) from error
         except _DAMAGE as error:
             raise InputError(str(source), None, _fault(source, error)) from error
 
@@ -196,8 +192,8 @@ def refuse_unreadable(files: Iterable[str]) -> None:
                 pass
 
 
-def _decompressed(raw: BufferedReader, suffix: str) -> ReadableLines:
-    match suffix if suffix in _COMPRESSED else compression_of(raw.peek(SIGNATURE_BYTES)):
+def _decompressed(raw: BufferedReader, source: str | Path) -> ReadableLines:
+    match file_name(source).suffix if is_compressed(source) else compression_of(raw.peek(SIGNATURE_BYTES)):
         case ".gz":
             if not raw.peek(1):  # a file of no bytes, which gzip, unlike the others, would take for empty data
                 raise EOFError
@@ -206,7 +202,17 @@ def _decompressed(raw: BufferedReader, suffix: str) -> ReadableLines:
             return BufferedReader(_Decompressed(raw, bz2.BZ2Decompressor), BLOCK_BYTES)
         case ".xz":
             return BufferedReader(_Decompressed(raw, lzma.LZMADecompressor, padding=b"\0"), BLOCK_BYTES)
+        case ".zst":
+            return BufferedReader(_Decompressed(raw, _zstd(source).ZstdDecompressor), BLOCK_BYTES)
     return raw
+
+
+def _zstd(file: str | Path) -> Any:
+    for module in ("compression.zstd", "backports.zstd"):  # the former from Python 3.14 on
+        with suppress(ImportError):
+            return import_module(module)
+    problem = "zstd data need backports.zstd; install it with: pip install backports.zstd"
+    raise InputError(str(file), None, f"{problem}; or decompress with: zstd -dc")
 
 
 class _Decompressed(RawIOBase):
@@ -237,17 +243,22 @@ class _Decompressed(RawIOBase):
                 compressed = self._raw.read(BLOCK_BYTES) if self._stream.needs_input else b""
                 if self._stream.needs_input and not compressed:
                     raise EOFError
-            if data := self._stream.decompress(compressed, len(buffer)):
+            try:
+                data = self._stream.decompress(compressed, len(buffer))
+            except MemoryError:
+                raise
+            except Exception as error:  # each library has its own
+                raise _BadDataError(str(error)) from error
+            if data:
                 buffer[: len(data)] = data
                 return len(data)
 
 
-# How the libraries report bad compressed data. bz2 raises an OSError, which has a number if it is one of the system.
-_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+class _BadDataError(Exception):
+    """Compressed data are damaged."""
 
 
-def _is_damage(error: Exception) -> bool:
-    return not isinstance(error, OSError) or error.errno is None
+_DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, _BadDataError)
 
 
 class _DamagedError(Exception):
@@ -262,7 +273,7 @@ def _fault(source: str | Path, error: Exception) -> str:
     if isinstance(error, EOFError):
         return "the compressed data end too early; is the file cut short?"
     suffix = file_name(source).suffix
-    other = f", or not {suffix} data in spite of their name" * (suffix in _COMPRESSED)
+    other = f", or not {suffix} data in spite of their name" * (suffix in COMPRESSED)
     return f"the data are damaged{other} ({error})"
 
 
@@ -273,8 +284,8 @@ def open_output(target: str | Path, beside: ExitStack | None = None) -> Iterator
     The bytes go to a temporary file in the same directory, which replaces the target at the end, and is removed if
     anything fails. If the target is a symbolic link, the file that it points to is replaced. A file that is replaced
     keeps its permissions. A target that is not a regular file (a pipe, ``/dev/null``) or that is open already
-    (``/dev/stderr``, ``/dev/fd/9``) is written directly; ``-`` is standard output. With the suffix ``.gz``, ``.bz2`` or
-    ``.xz`` it is compressed: always the same bytes for the same content. MpuError where the file cannot be created
+    (``/dev/stderr``, ``/dev/fd/9``) is written directly; ``-`` is standard output. With a suffix in
+    `COMPRESSED` it is compressed: always the same bytes for the same content. MpuError where the file cannot be created
     there, or the device is full.
 
     `beside`: other outputs, which are closed when all of this one is on the disk, and appear before it: so both are
@@ -283,16 +294,16 @@ def open_output(target: str | Path, beside: ExitStack | None = None) -> Iterator
     try:
         with ExitStack() as stack:
             suffix = compression_named(target)
-            if suffix not in (None, *_COMPRESSED):
+            if suffix not in (None, *COMPRESSED):
                 raise MpuError(
-                    f"{target}: nothing is written in the format {suffix}; name it {', '.join(_COMPRESSED)}, or "
+                    f"{target}: nothing is written in the format {suffix}; name it {', '.join(COMPRESSED)}, or "
                     "without such a suffix"
                 )
             try:
                 raw = stack.enter_context(_destination(target))
             except OSError as error:
                 raise MpuError(f"{shown(target, 'output')}: cannot be written: {error.strerror}") from error
-            with _compressed(raw, Path(target).suffix) as out:
+            with _compressed(raw, target) as out:
                 yield out
             raw.flush()
             if beside is not None:
@@ -343,14 +354,17 @@ def _standard_output() -> Iterator[BinaryIO]:
     sys.stdout.buffer.flush()
 
 
-def _compressed(raw: BinaryIO, suffix: str) -> AbstractContextManager[Writable]:
-    match suffix:
+def _compressed(raw: BinaryIO, target: str | Path) -> AbstractContextManager[Writable]:
+    match Path(target).suffix:
         case ".gz":
             return gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0)
         case ".bz2":
             return bz2.BZ2File(raw, "wb")
         case ".xz":
             return lzma.LZMAFile(raw, "wb")
+        case ".zst":
+            zstd = _zstd(target)
+            return zstd.ZstdFile(raw, "wb", options={zstd.CompressionParameter.checksum_flag: True})
     return nullcontext(raw)
 
 
@@ -358,9 +372,7 @@ def _read(stream: Readable, n_bytes: int, line: int) -> bytes:
     try:
         return stream.read(n_bytes)
     except _DAMAGE as error:
-        if _is_damage(error):
-            raise _DamagedError(line, error) from error
-        raise
+        raise _DamagedError(line, error) from error
 
 
 class LineByLine:

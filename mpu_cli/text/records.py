@@ -19,6 +19,7 @@ from shlex import quote
 from mpu_cli.errors import InputError
 from mpu_cli.names.lines import NOT_UTF8, Joined, as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8
 from mpu_cli.runtime.untrusted import json_value
+from mpu_cli.svmlight.formats import LABEL_STUDIO, problem_of_array
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, compression_named, open_input
 from mpu_cli.text.fields import holder, value_of
@@ -33,7 +34,6 @@ NAME_ENCODING = ", or name its encoding, such as --encoding cp1252"  # after `NO
 _MOST_SHOWN = 10
 _PEEKED = 100  # records
 _BLANK = re.compile(r'\ufeff?(?:sep=.)?[ \t\r\n,;|"]*')  # Excel says so what separates columns
-_LABEL_STUDIO = "{id, text: .data.text, tags: [.annotations[0].result[].value.choices[]?]}"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ def read_rows(
             yield Bad(number, problem)
         elif line and line.strip():
             if is_first and form == "jsonl" and line.lstrip().startswith("["):
-                raise InputError(source, number, _of_array("".join(filter(None, [line, *islice(lines, 100)])), source))
+                beginning = "".join(filter(None, [line, *islice(lines, 100)]))
+                raise InputError(source, number, problem_of_array(beginning.encode(errors="replace"), source) or "")
             yield _object(number, line) if form == "jsonl" else _text_and_uris(number, line)
             is_first = False
 
@@ -95,13 +96,6 @@ def _problem(line: str | None, limit: int) -> str:
     if line is None:
         return f"the line is longer than {limit:,} bytes; --max-line-bytes N takes longer lines"
     return "" if is_utf8(line) else NOT_UTF8
-
-
-def _of_array(beginning: str, source: str) -> str:
-    """Return the message that a file is a JSON array, and the command that makes records of it."""
-    is_label_studio = '"annotations"' in beginning
-    what, then = ("an export of Label Studio", f" | {_LABEL_STUDIO}") if is_label_studio else ("a JSON array", "")
-    return f"this is {what}; make JSON lines of it: jq -c {quote(f'.[]{then}')} {quote(source)} > lines.jsonl"
 
 
 def _text_and_uris(number: int, line: str) -> Row:
@@ -425,7 +419,7 @@ def subject(value: object) -> object:
 def _value(row: Row, name: str) -> object:
     if (place := holder(row.fields, name)) is None:
         if {"annotations", "data"} <= row.fields.keys():
-            raise _FieldError(f"this is an export of Label Studio; make records of it: jq -c {quote(_LABEL_STUDIO)}")
+            raise _FieldError(f"this is an export of Label Studio; make records of it: jq -c {quote(LABEL_STUDIO)}")
         raise _FieldError(no_field(name, row.fields))
     return place[0].get(place[1])
 

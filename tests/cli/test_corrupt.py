@@ -149,7 +149,7 @@ def test_wrong_usage(run, args, message, tmp_path, monkeypatch):
         (b"1 2 1:1\n", 1, "'2' has no colon"),
         (b"3 9 9\n1 1:1\n1 1:1\n", 1, "the header announces 3 instances, but 2 follow"),
         (b"1 1:1\n\x89PNG\r\n\x1a\n\x00\x00", 2, "byte 0x89 at column 1 is not text"),
-        (b"\x28\xb5\x2f\xfd", 1, "this is zstd data"),
+        (b"\x04\x22\x4d\x18", 1, "this is lz4 data"),
         (b"", 1, "the file has no instances"),
         (b"\n".join([b"1 1:1"] * 200_000 + [b"1 1:--1"]), 200_001, "value '--1' of feature 1"),
     ],

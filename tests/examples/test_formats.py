@@ -43,14 +43,6 @@ TEXTS = b'{"text":"Goal \\"!\\"","tags":["sport","news"]}\n{"text":"nothing","ta
             {"news.txt": b'__label__sport __label__news Goal "!"\nnothing\n'},
             TEXTS,
         ),
-        (
-            "Label Studio, for mpu vectorize",
-            {
-                "export.json": b'[{"id": 7, "data": {"text": "Goal"}, "annotations": [{"result": [{"value": '
-                b'{"choices": ["sport", "news"]}}, {"value": {"start": 1}}]}]}]'
-            },
-            b'{"id":7,"text":"Goal","tags":["sport","news"]}\n',
-        ),
     ],
 )
 def test_a_command_of_the_page(tmp_path, which, files, expected):
@@ -75,6 +67,11 @@ def test_a_command_of_the_page(tmp_path, which, files, expected):
         (b"3,7 | 1:0.5 4:2\n| 2:1\n", b"3,7 1:0.5 4:2\n 2:1\n"),
         ("3 1:0.5\n".encode("utf-16"), b"3 1:0.5\n"),
         (b'[{"text": "Goal"},\n{"text": "Arts"}]', b'{"text":"Goal"}\n{"text":"Arts"}\n'),
+        (
+            b'[{"id": 7, "data": {"text": "Goal"}, "annotations": [{"result": [{"value": '
+            b'{"choices": ["sport", "news"]}}, {"value": {"start": 1}}]}]}, {"id": 8, "data": {}, "annotations": []}]',
+            b'{"id":7,"text":"Goal","tags":["sport","news"]}\n{"id":8,"text":null,"tags":[]}\n',
+        ),
     ],
 )
 def test_a_command_in_a_message(tmp_path, content, expected):

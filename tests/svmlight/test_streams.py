@@ -3,7 +3,10 @@ import gzip
 import lzma
 import os
 import stat
+import sys
 import threading
+from contextlib import suppress
+from functools import partial
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -15,6 +18,11 @@ from tests.golden import refused
 
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 DECOMPRESS = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
+with suppress(ImportError):  # an extra
+    from backports import zstd
+
+    COMPRESS[".zst"] = partial(zstd.compress, options={zstd.CompressionParameter.checksum_flag: 1})
+    DECOMPRESS[".zst"] = zstd.decompress
 suffixes = pytest.mark.parametrize("suffix", COMPRESS)
 TEXT = b"1 2:3\n" * 1000
 
@@ -46,6 +54,17 @@ def test_compressed_input_under_another_name(tmp_path, monkeypatch, suffix):
     with path.open("rb") as file:
         monkeypatch.setattr("sys.stdin", TextIOWrapper(file))
         assert read("-") == TEXT
+
+
+@pytest.mark.parametrize("name", ["x.zst", "x"])
+def test_zstd_needs_an_extra(tmp_path, monkeypatch, name):
+    for module in ("backports.zstd", "compression.zstd"):
+        monkeypatch.setitem(sys.modules, module, None)
+    (tmp_path / name).write_bytes(b"\x28\xb5\x2f\xfd...")
+    with refused(InputError, f"{name}: zstd data need backports.zstd"):
+        read(tmp_path / name)
+    with refused(MpuError, "y.zst: zstd data need backports.zstd"):
+        write(tmp_path / "y.zst")
 
 
 @suffixes
@@ -182,7 +201,7 @@ def test_output_that_cannot_be_opened(tmp_path):
         write(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["x.zst", "x.zip", "x.GZ", "x.txt.Z"])
+@pytest.mark.parametrize("name", ["x.lz4", "x.zip", "x.GZ", "x.txt.Z"])
 def test_a_format_that_is_not_written_is_refused(tmp_path, name):
     """It was plain text under that name."""
     for attempt in (write, refuse_unwritable):
