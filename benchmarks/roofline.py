@@ -17,7 +17,7 @@ from benchmarks.limits import Machine
 from benchmarks.work import Work
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import Fold, Settings, TrainingSet, train_linear
 from mpu_cli.runtime.options import KERNELS
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
@@ -90,9 +90,10 @@ def time_kernels(path: Path, run: Run) -> list[Timing]:
     _, predict_seconds = _timed(
         lambda: [model.probabilities(features[s : s + _PREDICTED_TOGETHER], run) for s in starts]
     )
+    n_blocks = len(Fold((training,)).blocks())
     return [
         Timing("parse", work.parsing(path.stat().st_size, n, nnz), parse_seconds, run.jobs),
-        Timing("epoch", work.epoch(n, D, nnz, q), (more - one) / _EPOCHS, min(run.jobs, len(training.blocks()))),
+        Timing("epoch", work.epoch(n, D, nnz, q), (more - one) / _EPOCHS, min(run.jobs, n_blocks)),
         Timing("predict", work.prediction(n, D, nnz, q), predict_seconds, 1),
     ]
 

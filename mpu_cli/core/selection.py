@@ -42,9 +42,9 @@ from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, Block, HeldOut, count_positives
 from mpu_cli.core.sample import Instances, Sample, draw_labels, usual_folds
-from mpu_cli.core.sgd import COSTS, Settings, default_epochs, default_settings, dual_settings
+from mpu_cli.core.sgd import COSTS, Fold, Settings, default_epochs, default_settings, dual_settings, learn_labels
 from mpu_cli.core.thresholds import Decision, best_threshold, estimated_macro_f1, pooled_threshold
-from mpu_cli.core.validation import Fold, leading, learn_folds, out_of_fold, predict, source_models
+from mpu_cli.core.validation import leading, out_of_fold, predict, source_models
 from mpu_cli.core.work import USUAL, Work, quiet
 from mpu_cli.errors import DataError, OverflowingError
 
@@ -172,11 +172,12 @@ def choose_pruning(trial: Trial, settings: sgd.Settings, run: Work = USUAL) -> f
     cuts = np.array(CUTS) / np.sqrt(folds[0].training.mean_squared_norm)
     probabilities = [np.empty(trial.labels.shape, np.float32) for _ in cuts]
 
-    def try_block(fold: Fold, block: Block, model: LinearModel) -> None:
+    def try_block(fold: Fold, block: Block, models: list[LinearModel]) -> None:
         for cut, into in zip(cuts, probabilities, strict=True):
-            predict(model.pruned(float(cut)), fold.features, fold.rows, block, into, run)
+            predict(models[0].pruned(float(cut)), fold.training.features, fold.rows, block, into, run)
 
-    learn_folds(folds, frequency, settings, try_block, run)
+    for _ in learn_labels(folds, frequency, settings, try_block, run):
+        pass
     f1 = [trial.estimated_f1(of_cut, guided=bool(settings.prior)) for of_cut in probabilities]
     return float(cuts[np.flatnonzero(np.array(f1) > f1[0] - _COST_OF_PRUNING)[-1]])
 

@@ -1,10 +1,11 @@
 """Level models: PU-SGD for every label at once (Kong et al. 2014, Section 2.1)."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
@@ -38,6 +39,9 @@ _EPOCHS_OF_MANY = 3
 # eta0 of the biases, divided by eta0 of the weights of unit-length instances: small, since they start near their place.
 # They are not regularised.
 BIAS_STEP = 0.02
+
+NO_ROWS = partial(np.empty, 0, int)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -91,10 +95,6 @@ class TrainingSet:
             self._among = np.zeros(len(features), bool)
             self._among[rows] = True
 
-    def blocks(self) -> Sequence[Block]:
-        """Return the blocks of labels that are learned one by one."""
-        return blocks_to_learn(self.labels.shape[1], self.side, self.run, self.rows)
-
     def batches(self, block: Block) -> "Batches":
         """Return the mini-batches of the instances that a block of labels is learned from."""
         if self.side.negatives is None:
@@ -146,6 +146,58 @@ def blocks_to_learn(
     return [learned[block] for block in label_blocks(len(learned), run)] if len(learned) else []
 
 
+@dataclass(frozen=True)
+class Fold:
+    """What a model learns from, and the instances that it predicts, which it has not seen by then."""
+
+    sets: tuple[TrainingSet, ...]  # of all instances: one, or several that it learns from one after the other
+    rows: np.ndarray = field(default_factory=NO_ROWS)  # int, shape (n_f,): predicted after the first of them
+
+    @property
+    def training(self) -> TrainingSet:
+        """What it learns from first."""
+        return self.sets[0]
+
+    def blocks(self) -> Sequence[Block]:
+        """Return the blocks of labels that are learned one by one."""
+        data, rows = self.training, np.concatenate([one.rows for one in self.sets])
+        return blocks_to_learn(data.labels.shape[1], data.side, data.run, rows)
+
+
+def learn_labels(
+    folds: Iterable[Fold],
+    frequency: LabelFrequency,
+    settings: Settings,
+    use: Callable[[Fold, Block, list[LinearModel]], T],
+    run: Work = USUAL,
+    tick: Callable[[], None] = lambda: None,
+    start: LinearModel | None = None,
+) -> Iterator[T]:
+    """Learn all labels, block by block, from the instances of each fold: the one learner, of all that is learned.
+
+    Folds are a list where they serve several times, and a generator where they should be made one at a time. The
+    threads of the run work on folds and blocks of labels.
+
+    `use`: is given the models of a block after each set of a fold, in a thread; what it returns is yielded, in order.
+    `tick`: called once per fold, in their order.
+    `start`: default: weights of zero and biases from `initial_bias`.
+    """
+
+    def learn_block(fold: Fold, block: Block, begin: LinearModel, is_last: bool) -> tuple[T, bool]:
+        return use(fold, block, through(fold.sets, block, frequency, settings, begin.block(block))), is_last
+
+    def units() -> Iterator[tuple[Fold, Block, LinearModel, bool]]:
+        for fold in folds:
+            begin, blocks = start or fold.training.cold_start(frequency), fold.blocks()
+            yield from ((fold, block, begin, block is blocks[-1]) for block in blocks)
+
+    with closing(parallel.run(learn_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
+        for used, is_last in finished:
+            if is_last:
+                tick()
+            yield used
+
+
 def train_linear(
     data: TrainingSet,
     frequency: LabelFrequency,
@@ -155,48 +207,38 @@ def train_linear(
 ) -> LinearModel:
     """Learn all labels from all instances.
 
-    It starts at a model, or with weights of zero and biases from `initial_bias`. With `prune`, weights below this, in
-    absolute value, are dropped, and the others are in a sparse matrix: each block of labels is pruned before the next
-    is learned, so that there are never D x q of them.
+    With `prune`, weights below this, in absolute value, are dropped, and the others are in a sparse matrix: each block
+    of labels is pruned before the next is learned, so that there are never D x q of them.
     """
     if prune is not None:
-        return train_sparse([data], frequency, settings, prune, start)(0)
-    begin, q = data.cold_start(frequency) if start is None else start, data.labels.shape[1]
+        return train_sparse(Fold((data,)), frequency, settings, prune)(0)
+    q = data.labels.shape[1]
     weights, bias = np.empty((data.width, q), np.float32), np.empty(q, np.float32)
 
-    def learn(block: Block) -> None:
-        model = train_block(data, block, frequency, settings, begin.block(block))
-        weights[:, block], bias[block] = model.weights, model.bias
+    def keep(_: Fold, block: Block, models: list[LinearModel]) -> None:
+        weights[:, block], bias[block] = models[0].weights, models[0].bias
 
-    for _ in parallel.run(learn, ((block,) for block in data.blocks()), data.run.jobs):
+    for _ in learn_labels([Fold((data,))], frequency, settings, keep, data.run, start=start):
         pass
     return LinearModel(weights, bias)
 
 
 def train_sparse(
-    sets: Sequence[TrainingSet],
-    frequency: LabelFrequency,
-    settings: Settings,
-    prune: float,
-    start: LinearModel | None = None,
-    tick: Callable[[], None] = lambda: None,
+    fold: Fold, frequency: LabelFrequency, settings: Settings, prune: float, tick: Callable[[], None] = lambda: None
 ) -> Callable[[int], LinearModel]:
-    """Learn sparse weights of all labels from instances after others, as `through` does.
+    """Learn sparse weights of all labels.
 
     `tick`: called once per block of labels.
     Returns: what gives the model after one of the sets, by its number: one is in memory at a time.
     """
-    data = sets[0]
-    begin = data.cold_start(frequency) if start is None else start
-    blocks = blocks_to_learn(data.labels.shape[1], data.side, data.run, np.concatenate([one.rows for one in sets]))
+    data, blocks = fold.training, fold.blocks()
     others = of_others(data, blocks, frequency, settings, prune)  # labels that are in no block
 
-    def learn(block: Block) -> list[LinearModel]:
-        models = through(sets, block, frequency, settings, begin.block(block))
+    def keep(_: Fold, block: Block, models: list[LinearModel]) -> list[LinearModel]:
         tick()
         return [_sparse(data, model, prune) for model in models]
 
-    of_blocks = list(parallel.run(learn, ((block,) for block in blocks), data.run.jobs))
+    of_blocks = list(learn_labels([fold], frequency, settings, keep, data.run))
     labels = [np.arange(data.labels.shape[1])[block] for block in blocks]
 
     def after(place: int) -> LinearModel:

@@ -153,10 +153,10 @@ def _learn(
     if predicted is not None:
         return model, ComparedCells(predicted, task.labels, task.frequency)
     chains = plan.folds or plan.whole
-    rows = [chain.predicted for chain in chains if chain.predicted is not None]
+    rows = [chain.predicted for chain in chains]
     if plan.folds:
         with task.run.step(f"{name}, out of fold", len(rows)) as tick:
-            held_out = predict_out_of_fold(task, rows, features_of or (lambda _: task.features), tick)
+            held_out = predict_out_of_fold(task, chains, features_of or (lambda _: task.features), tick)
     if task.settings.prior:  # what a model has seen matters where something besides annotations teaches labels
         learned = [chain.learned[0] for chain in chains]
         made_by = SourceModels.learned(rows, learned, task.frequency.positives(task.labels))

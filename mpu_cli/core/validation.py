@@ -15,9 +15,8 @@ Labels are learned block by block in the threads of one process. Plans are strat
 For a level above that is validated itself, predictions are by nested cross-validation: `predict_nested`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence, Sized
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -29,7 +28,7 @@ from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInform
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.predictions import Block, HeldOut, SourceModels, Top
-from mpu_cli.core.sgd import Settings, TrainingSet
+from mpu_cli.core.sgd import NO_ROWS, Fold, Settings, TrainingSet, learn_labels
 from mpu_cli.core.work import USUAL, Work
 from mpu_cli.runtime import parallel
 
@@ -37,15 +36,6 @@ _ROWS = 1 << 14
 _TOP_ROWS = 1 << 11
 # Sets of instances that stay together, for each fold, from which on chance makes folds of about one size.
 _FEW_SETS = 10
-
-
-@dataclass(frozen=True)
-class Fold:
-    """A held-out part of the instances and the rest, ready to learn from."""
-
-    features: Features  # all of them; no fold has a copy
-    rows: np.ndarray  # int, shape (n_f,): the held-out instances
-    training: sgd.TrainingSet
 
 
 def default_folds(n: int) -> int:
@@ -98,11 +88,14 @@ def split(
     run: Work = USUAL,
     side: SideInformation = NO_SIDE_INFORMATION,
 ) -> Fold:
-    """Hold out these rows. Where there are no others (one instance), learn from them too."""
-    rest = np.setdiff1d(np.arange(len(features)), rows, assume_unique=True)
-    if not len(rest):
-        rest = rows
-    return Fold(features, rows, sgd.TrainingSet(features, labels, rest, run, side))
+    """Hold out these rows."""
+    return Fold((TrainingSet(features, labels, without(rows, len(features)), run, side),), rows)
+
+
+def without(rows: np.ndarray, n: int) -> np.ndarray:
+    """Return the others of n instances, ascending, to learn from; where there are none (one instance), these."""
+    others = np.delete(np.arange(n), rows)
+    return others if len(others) else rows
 
 
 def source_models(folds: Sequence[Fold], positives: csr_array) -> SourceModels:
@@ -110,55 +103,27 @@ def source_models(folds: Sequence[Fold], positives: csr_array) -> SourceModels:
     return SourceModels.learned([fold.rows for fold in folds], [fold.training.rows for fold in folds], positives)
 
 
-def learn_folds(
-    folds: Iterable[Fold],
-    frequency: LabelFrequency,
-    settings: sgd.Settings,
-    use: Callable[[Fold, Block, LinearModel], None],
-    run: Work = USUAL,
-    tick: Callable[[], None] = lambda: None,
-) -> None:
-    """Learn all labels, block by block, from what each fold does not hold out, and use the model of each block.
-
-    Folds are a list where they serve several times, and a generator where they should be made one at a time. The
-    threads of the run work on folds and label blocks. `tick` is called once per fold, in their order.
-    """
-
-    def learn_block(fold: Fold, block: Block, start: LinearModel, is_last: bool) -> bool:
-        use(fold, block, sgd.train_block(fold.training, block, frequency, settings, start.block(block)))
-        return is_last
-
-    def units() -> Iterator[tuple[Fold, Block, LinearModel, bool]]:
-        for fold in folds:
-            start, blocks = fold.training.cold_start(frequency), fold.training.blocks()
-            yield from ((fold, block, start, block is blocks[-1]) for block in blocks)
-
-    with closing(parallel.run(learn_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
-        for is_last in finished:
-            if is_last:
-                tick()
-
-
 def out_of_fold(
     folds: Iterable[Fold],
     shape: tuple[int, int],
     frequency: LabelFrequency,
-    settings: sgd.Settings,
+    settings: Settings,
     run: Work = USUAL,
     tick: Callable[[], None] = lambda: None,
     into: np.ndarray | None = None,
 ) -> np.ndarray:
     """Predict every instance by a model that has not seen it: float32, shape (n, q).
 
-    Arguments as for `learn_folds`. Probabilities go into `into`, which keeps its rows of instances that no fold holds
+    Arguments as for `learn_labels`. Probabilities go into `into`, which keeps its rows of instances that no fold holds
     out, or into a new array.
     """
     probabilities = np.empty(shape, np.float32) if into is None else into
 
-    def predict_block(fold: Fold, block: Block, model: LinearModel) -> None:
-        predict(model, fold.features, fold.rows, block, probabilities, run)
+    def predict_block(fold: Fold, block: Block, models: list[LinearModel]) -> None:
+        predict(models[0], fold.training.features, fold.rows, block, probabilities, run)
 
-    learn_folds(folds, frequency, settings, predict_block, run, tick)
+    for _ in learn_labels(folds, frequency, settings, predict_block, run, tick):
+        pass
     return probabilities
 
 
@@ -203,7 +168,14 @@ class Chain:
     """A model that learns from some instances after others, each in one pass if there are several."""
 
     learned: tuple[np.ndarray, ...]  # the rows that it learns from, ascending, in this order
-    predicted: np.ndarray | None = None  # the rows that are predicted when it has learned from the first of them
+    predicted: np.ndarray = field(
+        default_factory=NO_ROWS
+    )  # the rows that are predicted when it has learned from the first of them
+
+    @classmethod
+    def without(cls, rows: np.ndarray, n: int) -> "Chain":
+        """Hold out these rows of n instances."""
+        return cls((without(rows, n),), rows)
 
 
 @dataclass(frozen=True)
@@ -240,20 +212,16 @@ class Plan:
         `many`: whether labels are many: the rarest are in one half only, and the mean of sparse weights is less sparse.
         `kin`: as for `deal`.
         """
-        m, everything = folds or default_folds(n), np.arange(n)
-
-        def without(fold: np.ndarray) -> Chain:
-            others = np.delete(everything, fold)
-            return Chain((others if len(others) else fold,), fold)  # no others: there is only one instance
-
+        m = folds or default_folds(n)
         is_one_pass = settings.epochs == 1 and loss_named(settings.loss).has_step
         if is_one_pass and n >= 2 * enough:
             fold = deal(n, n // enough, seed, kin)[0]
-            return cls((Chain((*without(fold).learned, fold), fold),))
+            return cls((Chain((without(fold, n), fold), fold),))
         dealt = deal(n, m, seed, kin)
         if is_one_pass and m == 2 and enough >= n and not many:
-            return cls(tuple(map(without, dealt)), larger_steps=LARGER_STEPS)
-        return cls((Chain((everything,)),), tuple(map(without, dealt[: leading(dealt, enough)])))
+            return cls(tuple(Chain.without(fold, n) for fold in dealt), larger_steps=LARGER_STEPS)
+        folds_of = tuple(Chain.without(fold, n) for fold in dealt[: leading(dealt, enough)])
+        return cls((Chain((np.arange(n),)),), folds_of)
 
 
 @dataclass(frozen=True)
@@ -272,13 +240,10 @@ class LearningTask:
     def __len__(self) -> int:
         return len(self.features)
 
-    def training_set(self, rows: np.ndarray) -> TrainingSet:
-        """Return the instances of these rows, ascending, ready to learn from."""
-        return TrainingSet(self.features, self.labels, rows, self.run, self.side)
-
-    def without(self, rows: np.ndarray) -> Fold:
-        """Hold out the instances of these rows, as `split` does."""
-        return split(self.features, self.labels, rows, self.run, self.side)
+    def fold(self, chain: "Chain") -> Fold:
+        """Return the instances of a chain, ready to learn from."""
+        sets = (TrainingSet(self.features, self.labels, rows, self.run, self.side) for rows in chain.learned)
+        return Fold(tuple(sets), chain.predicted)
 
     def blocks(self) -> Sequence[Block]:
         """Return the blocks of labels that are learned one by one."""
@@ -306,44 +271,29 @@ def learn(
 
 def _learn_few(task: LearningTask, chains: Sequence[Chain], tick: Callable[[], None]) -> tuple[LinearModel, HeldOut]:
     """Learn dense weights, and predict block by block, in passing."""
-    q, blocks = task.labels.shape[1], task.blocks()
-    rows = rows_of([chain.predicted for chain in chains if chain.predicted is not None], len(task))
+    q = task.labels.shape[1]
+    rows = rows_of([chain.predicted for chain in chains], len(task))
     predictions = np.empty((len(task) if isinstance(rows, slice) else len(rows), q), np.float32)
     weights, bias = np.zeros((task.features.width, q), np.float32), np.zeros(q, np.float32)
 
-    def learn_block(
-        sets: list[TrainingSet], predicted: np.ndarray | None, start: LinearModel, block: Block
-    ) -> tuple[Block, LinearModel]:
-        first, *others = sgd.through(sets, block, task.frequency, task.settings, start.block(block))
-        if predicted is not None:
-            places = predicted if isinstance(rows, slice) else np.searchsorted(rows, predicted)
-            predict(first, task.features, predicted, block, predictions, task.run, places)
+    def predict_first(fold: Fold, block: Block, models: list[LinearModel]) -> tuple[Block, LinearModel]:
+        places = fold.rows if isinstance(rows, slice) else np.searchsorted(rows, fold.rows)
+        predict(models[0], task.features, fold.rows, block, predictions, task.run, places)
         tick()
-        return block, (others or [first])[-1]
+        return block, models[-1]
 
-    def units() -> Iterator[tuple[list[TrainingSet], np.ndarray | None, LinearModel, Block]]:
-        for chain in chains:
-            sets = [task.training_set(rows) for rows in chain.learned]
-            start = sets[0].cold_start(task.frequency)
-            yield from ((sets, chain.predicted, start, block) for block in blocks)
-
-    for block, model in parallel.run(learn_block, units(), task.run.jobs):
-        if len(chains) == 1:
-            weights[:, block], bias[block] = model.weights, model.bias
-        else:
-            weights[:, block] += model.weights / len(chains)
-            bias[block] += model.bias / len(chains)
+    folds = map(task.fold, chains)
+    for block, model in learn_labels(folds, task.frequency, task.settings, predict_first, task.run):
+        weights[:, block] += model.weights / len(chains)
+        bias[block] += model.bias / len(chains)
     return LinearModel(weights, bias), HeldOut(rows, predictions)
 
 
 def _learn_many(
-    task: LearningTask, chain: Chain, top: Top, prune: float, tick: Callable[[], None]
+    task: LearningTask, chain: Chain, top: Top, prune: float, tick: Callable[[], None] = lambda: None
 ) -> tuple[LinearModel, HeldOut]:
     """Learn sparse weights, and predict by those of all labels together."""
-    sets = [task.training_set(rows) for rows in chain.learned]
-    after = sgd.train_sparse(sets, task.frequency, task.settings, prune, tick=tick)
-    if chain.predicted is None:
-        return after(-1), HeldOut(np.empty(0, int), csr_array((0, task.labels.shape[1]), dtype=np.float32))
+    after = sgd.train_sparse(task.fold(chain), task.frequency, task.settings, prune, tick)
     predictions = predict_top(after(0), task.features, chain.predicted, top, task.run)
     return after(-1), HeldOut(chain.predicted, predictions)
 
@@ -356,7 +306,7 @@ def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
 
 def predict_out_of_fold(
     task: LearningTask,
-    fold_rows: list[np.ndarray],
+    chains: Sequence[Chain],
     features_of: Callable[[int], Features],
     tick: Callable[[], None],
 ) -> HeldOut:
@@ -364,18 +314,19 @@ def predict_out_of_fold(
 
     `features_of` gives the features of all n instances for each fold, by its number. `tick` is called once per fold.
     """
+    fold_rows = [chain.predicted for chain in chains]
     held_out = rows_of(fold_rows, len(task))
-    folds = (replace(task, features=features_of(number)).without(rows) for number, rows in enumerate(fold_rows))
-    if task.top is not None:
-        predictions = []
-        for fold in folds:  # by the sparse weights of all labels together
-            model = sgd.train_linear(fold.training, task.frequency, task.settings, prune=task.prune)
-            predictions.append(predict_top(model, fold.features, fold.rows, task.top, task.run))
-            tick()
-        in_order = np.argsort(np.concatenate(fold_rows))
-        return HeldOut(held_out, csr_array(vstack(predictions, format="csr")[in_order]))
-    probabilities = out_of_fold(folds, task.labels.shape, task.frequency, task.settings, task.run, tick)
-    return HeldOut(held_out, probabilities if isinstance(held_out, slice) else probabilities[held_out])
+    tasks = (replace(task, features=features_of(number)) for number in range(len(chains)))
+    if task.top is None or task.prune is None:
+        folds = (one.fold(chain) for one, chain in zip(tasks, chains, strict=True))
+        probabilities = out_of_fold(folds, task.labels.shape, task.frequency, task.settings, task.run, tick)
+        return HeldOut(held_out, probabilities if isinstance(held_out, slice) else probabilities[held_out])
+    predictions = []
+    for one, chain in zip(tasks, chains, strict=True):
+        predictions.append(_learn_many(one, chain, task.top, task.prune)[1].probabilities)
+        tick()
+    in_order = np.argsort(np.concatenate(fold_rows))
+    return HeldOut(held_out, csr_array(vstack(predictions, format="csr")[in_order]))
 
 
 # With fewer folds too little is left where two are held out.
@@ -409,13 +360,14 @@ def predict_nested(
         predictions.append(np.empty(task.labels.shape, np.float32))
         predictions[-1][rows] = out_of_fold[rows]
 
-    def predict_pair(pair: Fold, block: Block, model: LinearModel) -> None:
+    def predict_pair(pair: Fold, block: Block, models: list[LinearModel]) -> None:
         i, j = np.unique(fold_of[pair.rows])
-        for without, of in ((i, j), (j, i)):
-            if without < outer:
-                predict(model, task.features, fold_rows[of], block, predictions[without], task.run)
+        for held_out, of in ((i, j), (j, i)):
+            if held_out < outer:
+                predict(models[0], task.features, fold_rows[of], block, predictions[held_out], task.run)
 
     pairs = pairs_of(len(fold_rows), outer)
-    folds = (task.without(np.sort(np.concatenate([fold_rows[i], fold_rows[j]]))) for i, j in pairs)
-    learn_folds(folds, task.frequency, task.settings, predict_pair, task.run, tick)
+    chains = (Chain.without(np.sort(np.concatenate([fold_rows[i], fold_rows[j]])), len(task)) for i, j in pairs)
+    for _ in learn_labels(map(task.fold, chains), task.frequency, task.settings, predict_pair, task.run, tick):
+        pass
     return predictions

@@ -73,9 +73,9 @@ def test_tries_no_setting_twice(monkeypatch, start):
     trained, ticks = [], []
     train_block = sgd.train_block
 
-    def counted(data, block, c, settings, start):
+    def counted(data, block, c, settings, start, seen):
         trained.append((id(data), settings))
-        return train_block(data, block, c, settings, start)
+        return train_block(data, block, c, settings, start, seen)
 
     monkeypatch.setattr(sgd, "train_block", counted)
     choose_settings(Trial(folds, labels, c), start, tick=lambda: ticks.append(1))

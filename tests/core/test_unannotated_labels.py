@@ -16,7 +16,7 @@ from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInfo
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import Fold, Settings, TrainingSet, train_linear
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import Chain, LearningTask, learn
 
@@ -160,12 +160,11 @@ def test_groups_of_a_negative_sample_leave_them_out(problem, unused):
     features, prior = prior_of(problem)
     groups = NegativeSample(np.arange(WORDS, dtype=np.int32) // 64, csr_array(np.ones((11, N), bool)))
     data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior, groups))
-    assert_array_equal(
-        np.concatenate([np.arange(WORDS)[block] for block in data.blocks()]), np.setdiff1d(np.arange(WORDS), unused)
-    )
+    learned = np.concatenate([np.arange(WORDS)[block] for block in Fold((data,)).blocks()])
+    assert_array_equal(learned, np.setdiff1d(np.arange(WORDS), unused))
     every = SideInformation(prior_of(problem, sparing=False)[1], groups)
     data = TrainingSet(features, problem.labels, np.arange(N), side=every)
-    assert_array_equal(np.concatenate([np.arange(WORDS)[block] for block in data.blocks()]), np.arange(WORDS))
+    assert_array_equal(np.concatenate([np.arange(WORDS)[block] for block in Fold((data,)).blocks()]), np.arange(WORDS))
 
 
 def test_instances_without_annotations_teach_no_label(problem):
