@@ -115,28 +115,18 @@ class Features:
         The largest eigenvalue of the Gram matrix of 32 random instances, by their mean squared norm; the mean of some
         draws. A step of eta on the sum of their gradients takes weights at most this many times too far.
         """
-        return coherence([self[rows] for rows in draws(len(self))])
+        rng, n, ratios = np.random.default_rng(0), len(self), []
+        for _ in range(_DRAWS):
+            drawn = self[np.sort(rng.choice(n, min(n, _TOGETHER), replace=False))]
+            sparse, dense = drawn.sparse.astype(np.float64), drawn.dense.astype(np.float64)
+            gram = (sparse @ sparse.T).toarray() + dense @ dense.T
+            ratios.append(np.linalg.eigvalsh(gram)[-1] / (np.trace(gram) / len(gram) or 1))
+        return max(float(np.mean(ratios)), 1.0)
 
     def mean_squared_norm(self, rows: np.ndarray | slice = slice(None)) -> float:
         """Mean squared norm of these instances; 1 where all are zero."""
         norms = self.squared_norms[rows]
         return float(norms.sum() / max(len(norms), 1)) or 1.0
-
-
-def draws(n: int) -> list[np.ndarray]:
-    """Draw sets of instances, of n, that `Features.coherence` compares: arrays of int, ascending."""
-    rng = np.random.default_rng(0)
-    return [np.sort(rng.choice(n, min(n, _TOGETHER), replace=False)) for _ in range(_DRAWS)]
-
-
-def coherence(drawn: list[Features]) -> float:
-    """Return how alike the instances of some draws are, as `Features.coherence` says."""
-    ratios = []
-    for features in drawn:
-        sparse, dense = features.sparse.astype(np.float64), features.dense.astype(np.float64)
-        gram = (sparse @ sparse.T).toarray() + dense @ dense.T
-        ratios.append(np.linalg.eigvalsh(gram)[-1] / (np.trace(gram) / len(gram) or 1))
-    return max(float(np.mean(ratios)), 1.0)
 
 
 @dataclass(frozen=True)

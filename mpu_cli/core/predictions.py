@@ -196,6 +196,14 @@ def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.
     return np.where(there, np.append(matrix.data, zero)[place], zero)
 
 
+def by_label(predictions: Predictions) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
+    """Return what gives the instances of a label whose predictions are kept, and these predictions."""
+    if isinstance(predictions, np.ndarray):
+        return lambda k: (np.arange(len(predictions)), predictions[:, k])
+    columns = predictions.tocsc()
+    return lambda k: tuple(part[slice(*columns.indptr[k : k + 2])] for part in (columns.indices, columns.data))
+
+
 def at_least(predictions: csr_array, least: float) -> csr_array:
     """Return the predictions that reach some probability."""
     return only_entries(predictions, predictions.data >= np.float32(least))

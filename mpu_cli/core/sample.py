@@ -13,12 +13,11 @@ from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.features import Columns, Dominating, Evenness, Features
 from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate, tells
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
-from mpu_cli.core.frequency.questions import Questions, ScoredCells
+from mpu_cli.core.frequency.questions import Questions, ScoredCells, chances
 from mpu_cli.core.frequency.questions import draw as draw_cells
 from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
-from mpu_cli.core.labels.problem import Answers, InstanceGroups, Problem, joined, kin_of, share_repeated
+from mpu_cli.core.labels.problem import Answers, LabelInformation, Problem, joined, kin_of, share_repeated
 from mpu_cli.core.labels.side_information import Prior, SideInformation
-from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import Validation
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
@@ -29,23 +28,16 @@ from mpu_cli.errors import DataError
 
 
 @dataclass(frozen=True)
-class Instances:
+class Instances(LabelInformation):
     """Instances in memory, with features in the form that models learn from."""
 
     features: Features
     labels: csr_array  # bool, shape (n, q): annotated labels
     _: KW_ONLY
-    # Others of the same names: as in `Problem`
-    verified: VerifiedLabels | None = None
-    groups: InstanceGroups | None = None
-    kin: np.ndarray | None = None  # None: all instances differ
+    kin: np.ndarray | None = None  # as in `Problem`; None: all instances differ
     columns: Columns | None = None  # the features that have columns; None: all
     evenness: Evenness = field(default_factory=Evenness)  # of the features as they are in the data
     share_repeated: float = 0.0  # of the instances, that are kept together with an earlier one of the same features
-    label_features: csr_array | None = None
-    sampled: np.ndarray | None = None
-    second: np.ndarray | None = None
-    answers: Answers | None = None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -58,18 +50,13 @@ class Instances:
         equal = kin_of(problem.features) if problem.kin is None else problem.kin
         kin = joined(equal, problem.same_fold)
         return cls(
-            features=features,
-            labels=problem.labels,
-            verified=problem.verified,
-            groups=problem.groups,
+            features,
+            problem.labels,
             kin=kin,
             columns=occurring if occurring.are_few else None,
             evenness=Evenness.of(features),
             share_repeated=0.0 if kin is problem.same_fold else share_repeated(equal),
-            label_features=narrow.label_features,
-            sampled=problem.sampled,
-            second=problem.second,
-            answers=problem.answers,
+            **vars(narrow.label_information),
         )
 
     def rows(self, rows: np.ndarray) -> "Instances":
@@ -189,19 +176,10 @@ def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLab
     Returns: None where all are taken.
     """
     q = len(annotations)
-    share = np.sqrt(annotations)
     annotated = np.flatnonzero(annotations)
     if q <= FEW_LABELS or len(annotated) <= size:
         return None if len(annotated) == q else DrawnLabels(annotated, np.ones(len(annotated)))
-    surely = np.zeros(q, bool)
-    while not surely.all():  # what would be drawn more than once is drawn surely, and the others share the rest
-        rate = size / share[~surely].sum()
-        more = ~surely & (share * rate >= 1)
-        if not more.any():
-            break
-        surely |= more
-        size -= int(more.sum())
-    probability = np.where(surely, 1.0, share * rate)
+    probability = chances(np.sqrt(annotations), size)
     order = np.argsort(-annotations, kind="stable")
     ends = np.floor(np.cumsum(probability[order]) + np.random.default_rng(seed).random())
     columns = np.sort(order[np.diff(ends, prepend=0.0) > 0])

@@ -311,10 +311,7 @@ def choose_hyper_parameters(
     if many and loss_named(loss).cost_of_many is None:
         raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
     free = _free(options, has_label_features)
-    folds = options.folds or usual_folds(n, q)
-    sample = None
-    if is_estimated(options.c) or free or many:
-        sample = _sample(population, options.sample, folds, run)
+    sample = _sample(population, options, run) if is_estimated(options.c) or free or many else None
     if is_estimated(options.c) and sample is not None:
         if estimates is None:
             with run.step("estimate c", sample.m) as tick:
@@ -351,11 +348,11 @@ def choose_hyper_parameters(
                 settings = sample.transferred(settings)
     if sample is not None and many:
         with run.step("choose weights to drop"):
-            prune = _choose_pruning(sample, rates, settings, run)
+            prune = choose_pruning(_trial(sample, rates, PRUNING_SIZE), sample.of_sample(settings), run)
     return HyperParameters(
         rates=rates,
         settings=settings,
-        folds=folds,
+        folds=options.folds or usual_folds(n, q),
         prune=prune,
         estimates=estimates,
         held_out=held_out,
@@ -363,17 +360,11 @@ def choose_hyper_parameters(
     )
 
 
-def estimates_of(population: Instances, options: Options, run: Work) -> Estimates:
-    """Estimate c as `choose_hyper_parameters` does, and choose nothing."""
-    folds = options.folds or usual_folds(len(population), len(population.annotations))
-    return estimate_frequency(population, _sample(population, options.sample, folds, run), run)
-
-
-def _sample(population: Instances, size: int, folds: int | None, run: Work) -> Sample:
-    drawn = draw_labels(population.annotations, run.seed)
-    q = len(population.annotations) if drawn is None else len(drawn.columns)
-    refuse_large_sample(min(len(population), size), q)
-    return Sample(population, size, folds, run, drawn, population.label_features)
+def _sample(population: Instances, options: Options, run: Work) -> Sample:
+    n, q, drawn = len(population), len(population.annotations), draw_labels(population.annotations, run.seed)
+    refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn.columns))
+    folds = options.folds or usual_folds(n, q)
+    return Sample(population, options.sample, folds, run, drawn, population.label_features)
 
 
 def _starting(loss: str, population: Instances, epochs: int, many: bool) -> Settings:
@@ -471,11 +462,6 @@ def _held_out(sample: Sample, trial: Trial, choice: Choice, run: Work) -> HeldOu
     positives = trial.frequency.positives(sample.labels)
     made_by = source_models(sample.folds, positives) if choice.settings.prior else None
     return HeldOut(slice(None), probabilities, made_by)
-
-
-def _choose_pruning(sample: Sample, rates: np.ndarray, settings: Settings, run: Work) -> float:
-    """Choose which weights are dropped, on the sample."""
-    return choose_pruning(_trial(sample, rates, PRUNING_SIZE), sample.of_sample(settings), run)
 
 
 def _trial(sample: Sample, rates: np.ndarray, size: int) -> Trial:
@@ -581,7 +567,8 @@ def choose_features(problem: Problem, options: Options, run: Work) -> Chosen:
         raise DataError(f"an RBF kernel cannot be used here: {obstacle}; choose linear features")
     can_tell = len(problem) >= FEWEST_INSTANCES and options.cost is None
     linear = own
-    if options.features is None and can_tell and _may_scale(own.instances):
+    may_scale = own.instances.evenness.uneven and own.instances.label_features is None
+    if options.features is None and can_tell and may_scale:
         with run.step("choose features") as tick:
             linear = _best_scaling(own, options, run, tick)
     can_tell &= len(problem) <= options.sample
@@ -597,10 +584,6 @@ def choose_features(problem: Problem, options: Options, run: Work) -> Chosen:
     return replace(kernel, hyper_parameters=None)  # c comes from the features that tell labels apart better
 
 
-def _may_scale(instances: Instances) -> bool:
-    return instances.evenness.uneven and instances.label_features is None
-
-
 def _best_scaling(own: Chosen, options: Options, run: Work, tick: Callable[[], None]) -> Chosen:
     """Return features as in the data, or scaled, by the expected F1.
 
@@ -609,7 +592,9 @@ def _best_scaling(own: Chosen, options: Options, run: Work, tick: Callable[[], N
     silent, found = quiet(run), []
     for candidate in (own, *map(own.scaled, SCALINGS)):
         with suppress(OverflowingError):
-            estimates = estimates_of(candidate.instances, options, silent) if is_estimated(options.c) else None
+            instances, estimates = candidate.instances, None
+            if is_estimated(options.c):
+                estimates = estimate_frequency(instances, _sample(instances, options, silent), silent)
             found.append((candidate, estimates))
         tick()
     estimated = [estimates for _, estimates in found if estimates is not None]

@@ -11,7 +11,6 @@ A single label, which macro-F1 is about, may have few annotations. So its F is e
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
@@ -25,16 +24,15 @@ from mpu_cli.core.calibration import (
     calibrate,
     lower_edges,
 )
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
-from mpu_cli.core.predictions import HeldOut, Predictions, f1_score, over, values_at
+from mpu_cli.core.predictions import HeldOut, Predictions, by_label, f1_score, over, values_at
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
 _PASSES = 3
 # Standard deviations on either side of the mean that 90 % of a normal distribution are within.
 _NORMAL_90 = 1.645
-_ROWS = 1 << 14
 
 
 def pooled_threshold(
@@ -157,14 +155,10 @@ def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray
     >>> macro_thresholds(np.array([[0.9], [0.7], [0.2]], np.float32), otherwise=0.5).round(2)
     array([0.42], dtype=float32)
     """
-    by_label = probabilities if isinstance(probabilities, np.ndarray) else probabilities.tocsc()
+    of_label = by_label(probabilities)
     thresholds = np.full(probabilities.shape[1], otherwise, np.float32)
     for k in range(len(thresholds)):
-        if isinstance(by_label, np.ndarray):
-            p = np.sort(by_label[:, k])
-        else:
-            p = np.sort(by_label.data[slice(*by_label.indptr[k : k + 2])])
-        true = np.cumsum(p[::-1], dtype=float)
+        true = np.cumsum(np.sort(of_label(k)[1])[::-1], dtype=float)
         if len(true) and true[-1]:
             thresholds[k] = np.max(true / (np.arange(1, len(true) + 1) + true[-1]))
     return thresholds
@@ -308,14 +302,10 @@ def _ranked(
     by_chance, certain = (part.tocsc() for part in frequency.counted(labels))
     rows, columns = frequency.ignored()
     ignored = csc_array((np.ones(len(rows), bool), (rows, columns)), shape=shape)
-    by_label = probabilities if isinstance(probabilities, np.ndarray) else probabilities.tocsc()
+    kept = by_label(probabilities)
 
     def of_label(k: int) -> tuple[np.ndarray, np.ndarray]:
-        if isinstance(by_label, np.ndarray):
-            instances, p = np.arange(shape[0]), by_label[:, k]
-        else:
-            stored = slice(*by_label.indptr[k : k + 2])
-            instances, p = by_label.indices[stored], by_label.data[stored]
+        instances, p = kept(k)
         counted = ~np.isin(instances, _instances(ignored, k))
         order = np.argsort(-p[counted], kind="stable")
         instances, p = instances[counted][order], p[counted][order]
@@ -339,13 +329,7 @@ def _reaching(
     def count(cells: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         return np.bincount(cells[1], minlength=len(thresholds))
 
-    predicted = -count(reaching(*frequency.ignored()))
-    if isinstance(probabilities, np.ndarray):
-        for start in range(0, len(probabilities), _ROWS):
-            predicted += (probabilities[start : start + _ROWS] >= thresholds).sum(axis=0)
-    else:
-        columns = probabilities.indices
-        predicted += np.bincount(columns[probabilities.data >= thresholds[columns]], minlength=len(thresholds))
+    predicted = count_annotations(reached(probabilities, thresholds)) - count(reaching(*frequency.ignored()))
     by_chance, certain = frequency.counted(labels)
     true = frequency.true_of(*reaching(*by_chance.nonzero()))
     return predicted, true + count(reaching(*certain.nonzero()))
@@ -365,14 +349,6 @@ class Decision:
     calibration: AnyCalibration | None  # what makes probabilities of predictions
 
 
-class LabelledPredictions(NamedTuple):
-    """Held-out predictions, the annotated labels, and the label frequency of the same cells."""
-
-    predictions: Predictions
-    labels: csr_array
-    frequency: LabelFrequency
-
-
 @dataclass(frozen=True)
 class ComparedCells:
     """Held-out predictions, and what they are compared with."""
@@ -387,13 +363,16 @@ class ComparedCells:
             return self
         return replace(self, held_out=self.held_out.without_unseen())
 
-    def of_labels(self, annotated: np.ndarray) -> LabelledPredictions:
-        """Select the labels that are annotated somewhere: nothing tells how often another label is true."""
+    def of_labels(self, annotated: np.ndarray) -> tuple[Predictions, csr_array, LabelFrequency]:
+        """Return predictions, annotated labels and frequency of the labels that are annotated somewhere.
+
+        Nothing tells how often another label is true.
+        """
         rows, predictions = self.held_out.rows, self.held_out.probabilities
         labels, frequency = self.labels[rows], self.frequency.rows(rows)
         if len(annotated) == labels.shape[1]:
-            return LabelledPredictions(predictions, labels, frequency)
-        return LabelledPredictions(predictions[:, annotated], labels[:, annotated], frequency.block(annotated))
+            return predictions, labels, frequency
+        return predictions[:, annotated], labels[:, annotated], frequency.block(annotated)
 
 
 def decide(
@@ -418,7 +397,7 @@ def decide(
     if criterion == PER_LABEL:
         chosen[annotated] = label_thresholds(*labelled, threshold)[0]
     elif criterion == MACRO_F1:
-        chosen[annotated] = macro_thresholds(labelled.predictions, threshold)
+        chosen[annotated] = macro_thresholds(labelled[0], threshold)
     counted = annotated
     if isinstance(calibration, StratifiedCalibration) and calibration.has_unseen:
         counted = np.arange(len(chosen))

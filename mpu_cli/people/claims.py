@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit
 
 from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.frequency.estimators import wilson
 from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.labels.verified import Origin, Verdict
 from mpu_cli.core.predictions import Predictions, values_at
@@ -63,10 +64,8 @@ class Decided:
     @classmethod
     def of(cls, claimed: np.ndarray, true: np.ndarray) -> "Decided":
         """Count decisions."""
-        n, share = len(true), float(true.mean())
-        middle, width = share + _Z**2 / (2 * n), _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-        low, high = np.clip(np.array([middle - width, middle + width]) / (1 + _Z**2 / n), 0, 1).tolist()
-        return cls(n, int(true.sum()), float(claimed.mean()), (low, high))
+        low, high = np.clip(wilson(int(true.sum()), len(true), _Z), 0, 1).tolist()
+        return cls(len(true), int(true.sum()), float(claimed.mean()), (low, high))
 
 
 @dataclass(frozen=True)

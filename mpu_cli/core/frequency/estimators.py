@@ -34,7 +34,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from mpu_cli.core.labels.problem import InstanceGroups
-from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
+from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, annotated_by_chance
 from mpu_cli.errors import DataError
 
 # How many standard errors the share of a bin must be certain by: many, since a bin is the best of about n q of them.
@@ -186,8 +186,7 @@ class Cells:
 
 def tells(labels: csr_array, verified: VerifiedLabels | None) -> bool:
     """Whether there are annotations that tell how often true labels are annotated."""
-    by_chance = labels if verified is None else verified.left_to_chance().part(labels)[0]
-    return by_chance.nnz > 0
+    return annotated_by_chance(labels, verified).nnz > 0
 
 
 def estimate(
@@ -284,8 +283,7 @@ def estimate_per_label(
 
     Parameters as for `estimate`.
     """
-    by_chance = labels if verified is None else verified.left_to_chance().part(labels)[0]
-    annotations = np.bincount(by_chance.indices, minlength=labels.shape[1])
+    annotations = np.bincount(annotated_by_chance(labels, verified).indices, minlength=labels.shape[1])
 
     def of_label(k: int) -> FrequencyEstimate:
         block = slice(k, k + 1)
@@ -360,8 +358,11 @@ def _pooled(cells: Cells, bins: list[_Bin]) -> _Statistic:
 
 
 def _best_by_score(cells: Cells, k: int) -> _Bin:
-    threshold, positives, size = _best_threshold(*cells.label(k))
-    return _Bin(k, positives, size, threshold=threshold)
+    probabilities, annotated = cells.label(k)
+    order, ends = _ranked(probabilities, annotated)
+    positives = np.cumsum(annotated[order])[ends]
+    best = _best(positives, ends + 1)
+    return _Bin(k, positives[best], ends[best] + 1, threshold=probabilities[order[ends[best]]])
 
 
 def _best_by_partner(cells: Cells) -> dict[int, _Bin]:
@@ -383,23 +384,31 @@ def _bound(one: _Bin) -> float:
     return float(_wilson_lower(np.array([one.positives]), np.array([one.size]))[0])
 
 
-def _best_threshold(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[float, int, int]:
-    """Return the threshold of one label's best bin, and how many annotated instances, and all, are in that bin."""
+def _ranked(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rank the instances of a label; return their order, and the last place of each bin that may be the best.
+
+    Such a bin ends with an annotated instance, and others of the same score.
+    """
     order = np.argsort(-probabilities, kind="stable")
     ranked = probabilities[order]
-    ends = np.flatnonzero(np.append(np.diff(ranked) != 0, True))  # no threshold parts equal probabilities
-    positives, size = np.cumsum(annotated[order])[ends], ends + 1
-    enough = positives >= min(_FEWEST_POSITIVES, positives[-1])
-    ends, positives, size = ends[enough], positives[enough], size[enough]
-    best = int(np.argmax(_wilson_lower(positives, size)))
-    return ranked[ends[best]], positives[best], size[best]
+    return order, np.unique(np.searchsorted(-ranked, -ranked[annotated[order]], side="right")) - 1
+
+
+def _best(positives: np.ndarray, size: np.ndarray) -> int:
+    """Return which bin, of those from the top down to several ends, has surely the largest share."""
+    enough = positives >= max(min(_FEWEST_POSITIVES, positives[-1]), 1)
+    return int(np.argmax(np.where(enough, _wilson_lower(positives, np.maximum(size, 1)), -1)))
+
+
+def wilson(successes: np.ndarray | float, trials: np.ndarray | int, z: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the score interval of a share, at z standard errors (Wilson, JASA 1927)."""
+    n, p = trials, successes / trials
+    middle, width = p + z * z / (2 * n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return (middle - width) / (1 + z * z / n), (middle + width) / (1 + z * z / n)
 
 
 def _wilson_lower(successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
-    """Lower end of the score interval of a share, at _Z standard errors (Wilson, JASA 1927)."""
-    n, p = trials, successes / trials
-    z2 = _Z * _Z
-    return (p + z2 / (2 * n) - _Z * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return wilson(successes, trials, _Z)[0]
 
 
 def _e1(cells: Cells) -> _Statistic:
@@ -513,8 +522,7 @@ def estimate_groups(
     `groups`: of these instances.
     `of_all`: of all instances.
     """
-    by_chance = labels if verified is None else verified.left_to_chance().part(labels)[0]
-    annotations = groups.sums(np.diff(by_chance.indptr))
+    annotations = groups.sums(np.diff(annotated_by_chance(labels, verified).indptr))
     large = annotations >= FEWEST_OF_GROUP
 
     def of_some(which: np.ndarray) -> FrequencyEstimate:
@@ -575,17 +583,14 @@ def _held_out(
     chosen, thresholds = np.zeros((2, m, q)), np.full((m, q), np.inf, np.float32)
     for k in np.flatnonzero(annotated.any(axis=0)).tolist():
         rows = np.flatnonzero(counted[:, k])
-        order = rows[np.argsort(-probabilities[rows, k], kind="stable")]
-        ranked, s, fold = probabilities[order, k], annotated[order, k], folds[order]
-        # A best bin ends with an annotated instance, and others of the same score.
-        ends = np.unique(np.searchsorted(-ranked, -ranked[s], side="right")) - 1
+        order, ends = _ranked(probabilities[rows, k], annotated[rows, k])
+        order = rows[order]
         for f in range(m):
-            others = fold != f
-            size, positives = np.cumsum(others)[ends], np.cumsum(others & s)[ends]
-            enough = positives >= max(min(_FEWEST_POSITIVES, positives[-1]), 1)
-            if enough.any():
-                best = int(np.argmax(np.where(enough, _wilson_lower(positives, np.maximum(size, 1)), -1)))
-                thresholds[f, k], chosen[:, f, k] = ranked[ends[best]], (positives[best], size[best])
+            others = folds[order] != f
+            size, positives = np.cumsum(others)[ends], np.cumsum(others & annotated[order, k])[ends]
+            if positives[-1]:
+                best = _best(positives, size)
+                thresholds[f, k], chosen[:, f, k] = probabilities[order[ends[best]], k], (positives[best], size[best])
     positives, sizes = np.zeros((2, n))
     for f in range(m):
         columns, rows = _best_pool(*chosen[:, f]), np.flatnonzero(folds == f)

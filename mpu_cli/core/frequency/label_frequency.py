@@ -283,19 +283,6 @@ def with_estimates(c: Any, rates: Callable[[int], np.ndarray], q: int) -> Any:
     return rates(q) if c is None else np.where(np.isnan(c), rates(q), c)
 
 
-def annotated_and_counted(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, np.ndarray]:
-    """Count, of each label, the cells that are annotated by chance, and all cells that may have been: int, shape (q,).
-
-    `labels`: csr_array of bool, shape (n, q): annotated labels.
-    """
-    n, q = labels.shape
-    if verified is None:
-        return np.bincount(labels.indices, minlength=q), np.full(q, n)
-    by_chance = verified.left_to_chance()
-    annotated = np.bincount(by_chance.part(labels)[0].indices, minlength=q)
-    return annotated, np.full(q, n) - by_chance.count_ignored()
-
-
 def refuse_refuted(
     c: Any, labels: csr_array, verified: VerifiedLabels | None = None, shown: Callable[[int], str] = str
 ) -> None:
@@ -304,7 +291,8 @@ def refuse_refuted(
     `c`: a number, or one for each label; `labels`, `verified`: of n instances and q labels; `shown`: gives the name of
     a label by its column.
     """
-    annotated, counted = annotated_and_counted(labels, verified)
+    counts = LabelFrequency.of(1.0, labels.shape, verified and verified.left_to_chance()).count(labels)
+    annotated, counted = counts.by_chance.astype(int), counts.cells
     rates = np.broadcast_to(np.asarray(c, float), annotated.shape)
     least = np.zeros(len(annotated))
     there = annotated > 0

@@ -294,7 +294,7 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     rng = np.random.default_rng([seed, int((~cells.open).sum())])  # another round draws others
     order = rng.permutation(len(rows))
     order = order[np.argsort(columns[order], kind="stable")]
-    chance = _chances(weight[order], n)
+    chance = chances(weight[order], n)
     ends = np.floor(np.cumsum(chance) + rng.random() + 1e-9)
     drawn = rng.permutation(np.flatnonzero(np.diff(ends, prepend=0.0) > 0))
     cell = order[drawn]
@@ -345,12 +345,12 @@ def questions_for(
     }
 
 
-def _chances(weight: np.ndarray, n: int) -> np.ndarray:
+def chances(weight: np.ndarray, n: int) -> np.ndarray:
     """Return probabilities in proportion to weights, clipped at 1, that add up to n; or all 1."""
     surely = np.zeros(len(weight), bool)
     chance = weight
     while not surely.all():
-        chance = np.where(surely, 1.0, weight * max(n - surely.sum(), 0) / weight[~surely].sum())
+        chance = np.where(surely, 1.0, weight * (max(n - surely.sum(), 0) / weight[~surely].sum()))
         more = ~surely & (chance >= 1)
         if not more.any():
             break

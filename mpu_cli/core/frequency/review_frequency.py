@@ -5,6 +5,7 @@ population (docs/method.md, "Frequencies from complete label sets"). `frequency_
 probable of c, and `questions` answers on single cells.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -252,16 +253,8 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
         raise DataError(
             "a plan needs a width above 0, a c above 0 up to 1, and a number of labels per instance above 0"
         )
-    too_wide, narrow_enough = 0, 1
-    while _width(narrow_enough * labels_per_instance, c) > width:
-        too_wide, narrow_enough = narrow_enough, narrow_enough * 2
-    while narrow_enough - too_wide > 1:
-        middle = (too_wide + narrow_enough) // 2
-        if _width(middle * labels_per_instance, c) > width:
-            too_wide = middle
-        else:
-            narrow_enough = middle
-    return narrow_enough
+    numbers = range(1, 1 << 40)
+    return numbers[bisect_left(numbers, True, key=lambda m: _width(m * labels_per_instance, c) <= width)]
 
 
 def _width(true: float, c: float) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core.features import only_entries
+from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import DataError
 
 
@@ -141,12 +142,11 @@ class VerifiedLabels:
         rows, columns = implied.nonzero()
         there = annotated[rows, columns].astype(bool) if len(rows) else np.zeros(0, bool)
         # What people have said of a cell, or of all cells of an instance that are not annotated, counts for more.
-        open_ = (self._at(rows, columns) == Verdict.UNKNOWN) & (there | (self.instances[rows] == Verdict.UNKNOWN))
+        open_ = values_at(self.cells, rows, columns) == Verdict.UNKNOWN
+        open_ &= there | (self.instances[rows] == Verdict.UNKNOWN)
         if not open_.any() or there[open_].mean() < _FILLED_IN:
             return self
-        rows, columns = rows[open_], columns[open_]
-        known = csr_array((np.full(len(rows), Verdict.IMPLIED, np.int8), (rows, columns)), shape=self.cells.shape)
-        return VerifiedLabels(csr_array(self.cells + known), self.instances)
+        return self._with(rows[open_], columns[open_], Verdict.IMPLIED)
 
     def followed_by(self, others: "VerifiedLabels") -> "VerifiedLabels":
         """Return these, then those of other instances."""
@@ -156,9 +156,11 @@ class VerifiedLabels:
     def with_filled_in(self, filled: csr_array) -> "VerifiedLabels":
         """Return the same where labels that were filled in (bool, n x q) are true, unless people say otherwise."""
         rows, columns = filled.nonzero()
-        open_ = self._at(rows, columns) == Verdict.UNKNOWN
-        rows, columns = rows[open_], columns[open_]
-        known = csr_array((np.full(len(rows), Verdict.FILLED_IN, np.int8), (rows, columns)), shape=self.cells.shape)
+        open_ = values_at(self.cells, rows, columns) == Verdict.UNKNOWN
+        return self._with(rows[open_], columns[open_], Verdict.FILLED_IN)
+
+    def _with(self, rows: np.ndarray, columns: np.ndarray, verdict: Verdict) -> "VerifiedLabels":
+        known = csr_array((np.full(len(rows), verdict, np.int8), (rows, columns)), shape=self.cells.shape)
         return VerifiedLabels(csr_array(self.cells + known), self.instances)
 
     def without_implied(self, labels: csr_array) -> csr_array:
@@ -219,7 +221,7 @@ class VerifiedLabels:
             The labels that are known to be true, annotated or not.
         """
         rows = np.repeat(np.arange(annotated.shape[0]), np.diff(annotated.indptr))
-        alone = self._at(rows, annotated.indices) == Verdict.UNKNOWN
+        alone = values_at(self.cells, rows, annotated.indices) == Verdict.UNKNOWN
         by_chance = only_entries(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
         of_complete = only_entries(annotated, alone & (self.instances[rows] == Verdict.FALSE))
         confirmed = only_entries(self.cells, np.isin(self.cells.data, TRUE_CELLS))
@@ -228,17 +230,8 @@ class VerifiedLabels:
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the verdicts on some cells, as `verdicts` does."""
-        of_cells = self._at(rows, columns)
+        of_cells = values_at(self.cells, rows, columns)
         return np.where(of_cells != Verdict.UNKNOWN, of_cells, self.instances[rows])
-
-    def _at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Look up the verdicts on cells, those on their instances aside."""
-        n, q = self.cells.shape
-        keys = np.repeat(np.arange(n) * q, np.diff(self.cells.indptr)) + self.cells.indices
-        wanted = rows * q + columns
-        place = np.searchsorted(keys, wanted)
-        there = np.append(keys, -1)[place] == wanted
-        return np.where(there, np.append(self.cells.data, np.int8(Verdict.UNKNOWN))[place], np.int8(Verdict.UNKNOWN))
 
     def ignored(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the instances and the labels of the ignored cells."""
@@ -264,6 +257,11 @@ class VerifiedLabels:
         """
         cells = self.cells.toarray()
         return np.where(cells, cells, self.instances[:, None])
+
+
+def annotated_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> csr_array:
+    """Return annotations (bool, n x q) that tell how often true labels are annotated."""
+    return labels if verified is None else verified.left_to_chance().part(labels)[0]
 
 
 def widened(matrix: csr_array, ids: np.ndarray, every: np.ndarray) -> csr_array:
