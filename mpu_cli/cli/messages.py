@@ -66,13 +66,10 @@ def verbosity_options(function: Callable[..., Any]) -> Callable[..., Any]:
         _manner.as_json, _manner.context = form == "json", context
         _listen()
 
-    quiet = "Print only errors and warnings, which ask for something to be done."
-    verbose = "Print more messages on standard error."
-    known = "Print warnings that contain these words only with -v: you know them. May be repeated."
-    log_format = (
-        "Format of the messages on standard error: text, or one JSON object per line, with the time in UTC. The last "
-        "message of train, suggest and estimate-c has the report."
-    )
+    quiet = "Print only warnings and errors."
+    verbose = "Print more messages."
+    known = "Hide warnings that contain WORDS. Can be repeated."
+    log_format = "Format of messages on standard error."
     options = (
         partial(click.option, "-q", "--quiet", is_flag=True, callback=speak(_QUIET), help=quiet),
         partial(click.option, "-v", "--verbose", is_flag=True, callback=speak(_VERBOSE), help=verbose),

@@ -23,7 +23,7 @@ QUESTIONS = "mpu suggest FILE --questions 40"
 WIDE = 0.2
 FIRST_OF_ALL = f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}"
 
-json_option = option("--json", bool, "Print the report as one JSON object.", name="as_json")
+json_option = option("--json", bool, "Print the report as JSON.", name="as_json")
 
 
 _REPORT = "mpu.report"
@@ -36,7 +36,7 @@ def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
         refuse_unwritable(file)
         context.meta[_REPORT] = file
 
-    text = "Also write the report to FILE, as JSON: when it is complete, or not at all."
+    text = "Also write the report to FILE as JSON, once it is complete."
     return json_option(
         click.option("--report", type=FILE, metavar="FILE", callback=remember, expose_value=False, help=text)(function)
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 _LOCAL = re.compile(r"local(?::(?P<workers>[1-9]\d{0,3})(?::(?P<threads>[1-9]\d{0,3}))?)?")
 _URL = re.compile(r"(tcp|tls|ws|wss)://[^\s/]+:\d{1,5}")
-EXPECTED = "local, local:WORKERS, local:WORKERS:THREADS, an address such as tcp://scheduler:8786, or a scheduler file"
+EXPECTED = "local, local:WORKERS[:THREADS], an address such as tcp://scheduler:8786, or a scheduler file"
 
 
 @dataclass(frozen=True)

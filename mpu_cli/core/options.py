@@ -38,11 +38,10 @@ class Validation:
     folds: int | None = option(
         WordOr((AUTO,), Whole(2, MOST_INSTANCES)),
         None,
-        "Cross-validation folds. auto: 5, or 3 for more than 50,000 instances or 500 labels, or 2 for more than "
-        "200,000 instances.",
+        "Cross-validation folds. auto: 2 to 5, fewer for large data.",
     )
     sample: int = option(
-        Whole(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most this many instances, drawn at random."
+        Whole(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most N instances, drawn at random."
     )
 
 
@@ -53,11 +52,8 @@ class FrequencyOptions(Validation):
     features: str | None = option(
         WordOr((AUTO,), Words(FEATURES)),
         None,
-        "Features that are learned from. linear: of the data. standardised, largest: each divided by its deviation, or "
-        "by its largest absolute value. rbf: of an RBF kernel, approximated by Nyström's method, of standardised "
-        "features. auto: what has the highest expected F1, of at least 100 instances and if C is chosen; a scaling is "
-        "tried where some features are far larger than others, rbf for dense data of up to 500 features, if C is "
-        "chosen on all instances.",
+        "linear: the features of the data. standardised, largest: divided by their standard deviation or largest "
+        "absolute value. rbf: an approximate RBF kernel. auto: the one with the highest expected F1.",
     )
 
 
@@ -68,51 +64,45 @@ class Options(FrequencyOptions):
     loss: str | None = option(
         WordOr((AUTO,), Words(LOSSES)),
         None,
-        "Loss of a level. auto chooses it with C, by the same criterion; it is pu-logistic with more than 500 labels, "
-        "with more instances than C is chosen on, or if C or eta0 is set.",
+        "Loss function. auto: chosen together with C.",
     )
     eta0: float | None = option(
         WordOr((AUTO,), WEIGHT),
         None,
-        "Initial step size, in units of the inverse mean squared length of instances. auto chooses it by "
-        "cross-validation, with C; if C is set, it depends on the passes over the data.",
+        "Initial step size, relative to the mean squared length of instances.",
     )
     levels: int | None = option(
         WordOr((AUTO,), Whole(1, MOST_LEVELS)),
         None,
-        "Stacked levels, including the first. 1 treats labels as independent, 2 learns their correlations. auto: 2, or "
-        "1 if its expected F1 is higher, which is estimated for up to 500 labels and 50,000 instances; 1 where labels "
-        "are more, and their names teach.",
+        "Number of stacked levels. 1 treats labels as independent; 2 learns their correlations. auto: the one with "
+        "the higher expected F1.",
     )
     c: "np.ndarray | float | None" = option(
         WordOr((AUTO,), PerLabel(FREQUENCY, some=True)),
         None,
-        "Label frequency, the share of the true labels that is annotated. auto estimates it. 1 treats missing "
-        "labels as negatives.",
+        "Label frequency: the share of the true labels that is annotated. auto: estimated. 1: a missing label is a "
+        "negative. A file has one line `label c` per label.",
     )
     threshold: str | float = option(
         WordOr(CRITERIA, PROBABILITY),
         PU_F1,
-        "Predict labels of at least this probability. pu-f1: one threshold for all labels, which maximises micro-F1 as "
-        "estimated for complete labels. per-label: one for each label, by the same criterion. macro-f1: one for each "
-        "label, which maximises the expected F1 of this label, so that rare labels count like frequent ones; C, eta0 "
-        "and the loss are then chosen for macro-F1 too, of up to 500 labels.",
+        "Predict labels with at least this probability. pu-f1: one threshold that maximises expected micro-F1. "
+        "per-label: one per label, for micro-F1. macro-f1: one per label, for its own F1.",
     )
     prior: str | float | None = option(
         WordOr((AUTO, "none"), WEIGHT_OR_0),
         None,
-        "Weight of the features of labels, such as the words of their names: the length of the mean of the prior of a "
-        "label's weights. auto chooses it by cross-validation, if there are such features. none does not use them.",
+        "Weight of the label features. auto: by cross-validation. none: unused.",
     )
     epochs: int | None = option(
         WordOr((AUTO,), Whole(1, MOST_EPOCHS)),
         None,
-        "Passes over the data. auto: by the number of instances and their similarity.",
+        "Passes over the data.",
     )
     cost: float | None = option(
         WordOr((AUTO,), POSITIVE),
         None,
-        "C, the inverse strength of regularisation. auto chooses it, and the step size, by cross-validation.",
+        "C, the inverse regularisation strength. auto: by cross-validation.",
     )
 
     @property

@@ -164,7 +164,7 @@ class Words(Kind):
 
     @property
     def metavar(self) -> str:  # type: ignore[override]
-        return "|".join(self.words)
+        return "|".join(self.words) if len(self.words) <= 8 else "word"  # that many do not fit in a line
 
     @property
     def documented(self) -> str:  # type: ignore[override]
@@ -324,12 +324,10 @@ def options_of(declaration: type) -> dict[str, Option]:
 class RunOptions:
     """The options of a run. Only seed and kernel affect the result."""
 
-    seed: int = option(Whole(0), 0, "Seed of the random numbers. The same seed gives the same result, byte for byte.")
-    jobs: int = option(Threads(-1), -1, "Threads; -1 is one per core. The result does not depend on it.", letter="j")
+    seed: int = option(Whole(0), 0, "Random seed. The same seed gives the same bytes.")
+    jobs: int = option(Threads(-1), -1, "Threads; -1: one per core. Results do not depend on it.", letter="j")
     kernel: str | None = option(
         WordOr((AUTO,), Words(KERNELS)),
         None,
-        "Inner loops: NumPy's, or compiled ones (numba). auto takes numba where it is installed. Their results agree "
-        "up to rounding. Machine code is kept in the directory NUMBA_CACHE_DIR if that is set, or with the package, or "
-        "in ~/.cache.",
+        "Inner loops: NumPy, or compiled by numba. auto: numba if installed.",
     )

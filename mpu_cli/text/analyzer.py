@@ -28,48 +28,39 @@ class TextOptions:
     analyzer: str = option(
         Words(("word", "char")),
         "word",
-        "Features are words and n-grams of neighbouring words, or n-grams of characters within words.",
+        "Words and n-grams of words, or n-grams of characters within words.",
     )
     ngrams: tuple[int, int] | None = option(
         WordOr((AUTO,), Span(1, LONGEST_NGRAM)),
         None,
-        "Shortest and longest n-gram, such as 1-2: single words and pairs of neighbours. auto: 1-2 of words, 3-5 of "
-        "characters.",
+        "Shortest and longest n-gram. auto: 1-2 for words, 3-5 for characters.",
     )
     stem: str | None = option(
         WordOr((AUTO, NO_STEMS), Words(LANGUAGES, several=True)),
         None,
-        "Reduce words to their stems in this language; of several, such as english,german, each text in its own, by "
-        "its function words, and in the first where that is not clear. auto: the languages that a twentieth of the "
-        "texts are in, or none; n-grams of characters are of whole words.",
+        "Stem words in this language, or these: english,german. auto: the languages of at least 5 % of the texts.",
     )
     weighting: str = option(
         Words(("tfidf", "log-tfidf", "tf", "binary")),
         "tfidf",
-        "tfidf: term frequency times inverse document frequency; log-tfidf: the same with 1 + log of the term "
-        "frequency; tf: term frequency; binary: 1. Each vector then gets unit length.",
+        "Weights of features. log-tfidf: tf-idf with 1 + log(tf).",
     )
     lead: str | int | None = option(
         WordOr((AUTO, LINE, DASH), Whole(0)),
         None,
-        "The beginning of a text, whose words count more: titles and first sentences say what a text is about. line: "
-        "the first line; dash: what stands before the first dash between blanks; a number: so many words; 0: none. "
-        "auto: line or dash, if nine texts of ten begin with one of at most 25 words, or else 10; 0 where half of the "
-        "texts have fewer than 50 words.",
+        "Beginning of a text whose words count more: its first line, the part before a dash, N words, or 0. auto: as "
+        "the texts suggest.",
     )
     min_df: int | None = option(
         WordOr((AUTO,), Whole(1)),
         None,
-        "Keep features that occur in at least this many texts, or in the name of a label. auto: 3 from 1,000 texts on, "
-        "2 from 100 on, otherwise 1.",
+        "Keep features in at least N texts. auto: 1 to 3, by the number of texts.",
     )
-    max_features: int | None = option(
-        Whole(1), None, "Keep at most this many features that occur in no name of a label: those in most texts."
-    )
+    max_features: int | None = option(Whole(1), None, "Keep at most N features, those in most texts.")
     hashing: int | None = option(
         Whole(8, 30),
         None,
-        "Number features by a hash of this many bits, and keep no vocabulary. Takes no --min-df and --max-features.",
+        "Number features by a hash of N bits, without a vocabulary.",
     )
 
     @property

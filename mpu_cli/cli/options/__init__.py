@@ -1,6 +1,6 @@
 """Options that several commands share, and types of values, made from declarations (`mpu_cli.runtime.options`)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial, wraps
@@ -45,6 +45,34 @@ def option(
     if default is not None:
         how |= {"default": default, "show_default": how.get("show_default", default != ())}
     return click.option(*names, help=help, **how)
+
+
+class GroupedCommand(click.Command):
+    """A command whose help has its options in groups.
+
+    `groups`: the options of each group, by their long names with underscores.
+    """
+
+    def __init__(self, *args: Any, groups: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.groups = {title: names.split() for title, names in groups.items()}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the groups."""
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        records = {_long_name(option): option.get_help_record(ctx) or ("", "") for option in options}
+        for title, names in self.groups.items():
+            with formatter.section(title):
+                formatter.write_dl([records[name] for name in names])
+
+
+def _long_name(option: click.Option) -> str:
+    return max(option.opts, key=len).strip("-").replace("-", "_")  # of -h and --help, in no order in click 8.2 to 8.4
+
+
+# Groups of options that train and suggest have.
+LEARNING = "loss features cost eta0 epochs folds same_fold sample threshold kernel"
+KNOWLEDGE = "groups fully_labelled implied zero_based label_features prior"
 
 
 class Parsed(click.ParamType):
@@ -155,8 +183,7 @@ cluster_options = as_one(
     option(
         "--cluster ADDRESS",
         Parsed("cluster", Address.parse),
-        f"Compute on the workers of a Dask cluster: {EXPECTED}. local starts as many workers in this process, "
-        "by default one per core. Needs the extra `cluster`.",
+        f"Use a Dask cluster: {EXPECTED}. Needs the extra `cluster`.",
     ),
 )
 
@@ -165,7 +192,7 @@ MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit number
 
 
 max_line_bytes_option = option(
-    "--max-line-bytes N", Whole(1, MOST_LINE_BYTES), "Longest line that is accepted, in bytes.", default=MAX_LINE_BYTES
+    "--max-line-bytes N", Whole(1, MOST_LINE_BYTES), "Longest accepted line, in bytes.", default=MAX_LINE_BYTES
 )
 
 
@@ -180,11 +207,11 @@ def _encoding(name: str) -> str:
 encoding_option = option(
     "--encoding NAME",
     Parsed("encoding", _encoding),
-    "Encoding of texts, such as cp1252.  [default: UTF-8, or UTF-16 where it begins so]",
+    "Encoding of texts, such as cp1252. Default: UTF-8, or UTF-16 with a byte order mark.",
     default="",
     show_default=False,
 )
-numbers_option = option("--numbers", bool, "Print numbers of labels, even if they have names.", name="by_number")
+numbers_option = option("--numbers", bool, "Print label numbers instead of names.", name="by_number")
 
 
 # The command gets `reading`.
@@ -194,7 +221,7 @@ reading_options = as_one(
     option(
         "--implicit-values",
         bool,
-        "Read a feature index without a colon as a feature with value 1. Without this option it is an error.",
+        "Read a feature index without a colon as `index:1`.",
     ),
     max_line_bytes_option,
 )
@@ -207,11 +234,10 @@ names_options = as_one(
     option(
         "--labels NAMES",
         FILE,
-        "The names of labels: a text file whose line k names label k, or with lines `number<TAB>name`; further "
-        "names of a label come after tabs. Default: news.text/labels or news.labels beside the data news.svm, if "
-        "it exists.",
+        "Label names: a file whose line k names label k, or with lines `number<TAB>name`. Default: the names beside "
+        "FILE, if any.",
     ),
-    option("--zero-based", bool, "Line 1 names label 0. Default: if the data have a label 0."),
+    option("--zero-based", bool, "Line 1 of --labels names label 0. Default: if the data have a label 0."),
 )
 
 
@@ -222,17 +248,15 @@ suggestible_options = as_one(
     option(
         "--only LABELS",
         FILE,
-        "Suggest these labels alone: a text file with a label on each line, by number, name or URI. Probabilities "
-        "do not change.",
+        "Suggest only these labels: a file with one number, name or URI per line.",
     ),
-    option("--exclude LABELS", FILE, "Do not suggest these labels: a file as for --only."),
+    option("--exclude LABELS", FILE, "Do not suggest these labels."),
 )
 
 
 def reviewed_option(purpose: str) -> Callable[..., Any]:
     """Add ``--reviewed`` with this help."""
-    several = "Can be repeated; where the files of two people contradict each other, the label is left undecided."
-    return option("--reviewed CHECKED.tsv", FILE, f"{purpose} {several}", multiple=True)
+    return option("--reviewed CHECKED.tsv", FILE, f"{purpose} Can be repeated.", multiple=True)
 
 
 def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -257,33 +281,31 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.argument("file", metavar="FILE...", nargs=-1, required=True, type=FILE),
         reviewed_option(
-            "Verified labels of FILE: decisions of people, as the page of `mpu review` exports them. Where one says no "
-            "to an annotated label, the decision counts."
+            "Decisions of people about labels of FILE, as `mpu review` exports them. They override annotations."
         ),
         option(
             "--fully-labelled MORE.svm",
             FILE,
-            "Learn from these instances too. Their label sets are complete.",
+            "Also learn from these instances, whose label sets are complete.",
             multiple=True,
         ),
         option(
             "--groups GROUPS",
             FILE,
-            "Estimate c for each group of instances, such as those of one source, year or department: a text file "
-            "whose line k names the group of instance k.",
+            "Estimate c per group of instances, such as their source: line k of the file names the group of instance "
+            "k.",
         ),
         option(
             "--same-fold FILE",
             FILE,
-            "Instances that belong together, such as those of one patient or thread, stay in one cross-validation "
-            "fold: a text file whose line k names the set of instance k. Equal instances do so anyway.",
+            "Keep instances that belong together, such as those of one patient, in one fold: line k names the set of "
+            "instance k.",
         ),
         option(
             "--implied RULES",
             FILE,
-            "Labels that imply others: a text file with two columns, a narrower and a broader label. Implied "
-            "labels are not suggested as missing; where they have been filled in, they do not raise c.  "
-            "[default: those of the thesaurus that `mpu vectorize --labels` has read]",
+            "Labels that imply others: a file with two columns, narrower and broader label. Default: from the "
+            "thesaurus of `mpu vectorize --labels`.",
         ),
     )
     command: Callable[..., Any] = with_sources
@@ -296,14 +318,12 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
 label_features_option = option(
     "--label-features LABELS.svm",
     FILE,
-    "Features of labels, such as the words of their names: a file with one line `number index:value ...` per "
-    "label, whose features are numbered as those of FILE. Default: the words of the names of labels, if FILE "
-    "was made by `mpu vectorize`.",
+    "Features of labels: lines `number index:value ...`, numbered as in FILE. Default: the words of their names, if "
+    "`mpu vectorize` made FILE.",
 )
 scores_option = option(
     "--scores OOF",
     FILE,
-    "Out-of-fold scores of FILE by any other classifier, in place of learning one: a line `label:score ...` "
-    "per instance, from 0 to 1, as `mpu predict --format scores` writes them. No instance may be scored by a model "
-    "that has seen it.",
+    "Out-of-fold scores of another classifier, used instead of training: one line `label:score ...` per instance, "
+    "from 0 to 1.",
 )

@@ -13,42 +13,36 @@ from mpu_cli.text.records import FORMATS
 
 @click.command("apply")
 @click.argument("source", metavar="RECORDS", type=FILE)
-@option(
-    "-o, --output NEW", FILE, "Write the records here, in the format of RECORDS; compressed by suffix.", required=True
-)
-@reviewed_option("Add the tags decided yes in this review file.")
+@option("-o, --output NEW", FILE, "File to write, in the format of RECORDS.", required=True)
+@reviewed_option("Add the tags that this review file accepts.")
 @option(
     "--suggestions MISSING.tsv",
     FILE,
-    "Also add tags that `mpu suggest` suggests with at least --min-probability, unless they are decided.",
+    "Also add undecided suggestions of this file with at least --min-probability.",
 )
-@option("--min-probability", PROBABILITY, "Least probability of the suggestions that are added.", name="least")
-@option("--yes", bool, "Add suggestions although nobody has decided any.", name="is_sure")
-@option("--remove-rejected", bool, "Remove the tags that are decided no.", name="remove")
+@option("--min-probability", PROBABILITY, "Lowest probability of added suggestions.", name="least")
+@option("--yes", bool, "Add suggestions even if nobody has decided any.", name="is_sure")
+@option("--remove-rejected", bool, "Remove the tags that were rejected.", name="remove")
 @option(
     "--fill-implied",
     bool,
-    "Add the broader tags that the tags of a record imply, by the thesaurus that `mpu vectorize --labels` has "
-    "read, unless they are decided no.",
+    "Also add the broader tags that the tags of a record imply.",
 )
 @option(
     "--data FILE",
     FILE,
-    "The data file that `mpu vectorize` made of RECORDS, which the decisions number.  [default: the one beside "
-    "RECORDS]",
+    "Data file that `mpu vectorize` made of RECORDS. Default: the one beside it.",
 )
 @option("--format", FORMATS, "Format of RECORDS.  [default: by its name]", name="form")
-@option("--added FIELD", str, "Field, or column, that lists the tags that are new; '' for none.", default="added")
+@option("--added FIELD", str, "Field that lists the added tags; '' for none.", default="added")
 @reading_options
 @json_option
 @verbosity_options
 def command(**given: Any) -> None:
     """Write accepted tags back into RECORDS.
 
-    RECORDS are the texts with tags that `mpu vectorize` made a data file of. NEW has the same records, in the same
-    order, with the tags that people have accepted. All other fields stay as they are, and records that do not change
-    are not touched. Records are matched by their ids or, where they have none, by their order. So RECORDS may have
-    changed in the meantime if they have ids.
+    RECORDS are the texts that `mpu vectorize` converted. NEW contains the same records, with the accepted tags;
+    unchanged records are copied byte for byte. Records are matched by id, or by order if they have none.
 
     \b
     Example:

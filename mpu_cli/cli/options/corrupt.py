@@ -12,25 +12,23 @@ from mpu_cli.runtime.options import PROBABILITY
 @click.command("corrupt")
 @click.argument("source", metavar="[IN]", default="-")
 @click.argument("target", metavar="[OUT]", default="-")
-@option("--missing-rate", PROBABILITY, "Share of the labels to remove, from 0 to 1.", required=True)
+@option("--missing-rate", PROBABILITY, "Share of the labels to remove.", required=True)
 @option(
     "--scheme",
     ("uniform", "label"),
-    "uniform: remove exactly round(missing rate * labels) of all labels. label: each label has a rate of its own, and "
-    "the missing rate is the mean of these.",
+    "uniform: all labels alike. label: each label at its own rate.",
     default="uniform",
 )
-@option("--keep-one", bool, "Keep at least one label of every instance that has labels.")
+@option("--keep-one", bool, "Keep at least one label per instance.")
 @option(
     "--removed FILE",
     str,
-    "Write the removed labels to FILE. Each line has an instance number (from 1), a tab and a label.",
+    "Write the removed labels to FILE: lines `instance<TAB>label`.",
 )
 @option(
     "--kept FILE",
     FILE,
-    "Write the share of each label that was kept to FILE, in the form of `mpu estimate-c -o`: the true c of each "
-    "label, for `--c`.",
+    "Write the kept share of each label to FILE, for `--c`.",
 )
 @run_options("seed", "kernel")
 @reading_options
@@ -38,10 +36,9 @@ from mpu_cli.runtime.options import PROBABILITY
 def command(**given: Any) -> None:
     """Remove labels at random, to test methods on missing labels.
 
-    Copies the LIBSVM file IN to OUT without a random share of its labels. Every other byte stays the same, but labels
-    written as "1.0, +2" become 1,2. The default for IN and OUT is -, which means standard input and standard output.
-    The same file and seed give the same result. Counts are printed on standard error, with the share of the labels that
-    was kept: the true c, overall and of the labels with the lowest and the highest.
+    Copies the LIBSVM file IN to OUT without a random share of its labels; everything else is copied byte for byte, but
+    labels such as "1.0, +2" become 1,2. The default - is standard input or output. The kept share, the true c, is
+    printed on standard error.
 
     \b
     Example:

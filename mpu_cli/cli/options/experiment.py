@@ -111,7 +111,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 @option(
     "--out",
     click.Path(file_okay=False, path_type=Path),
-    "Folder for results.csv, summary.md and figures. An unfinished experiment in it is continued.",
+    "Folder for results.csv, summary.md and figures. An unfinished experiment there is continued.",
     required=True,
 )
 @click.option(
@@ -120,45 +120,39 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     is_eager=True,
     expose_value=False,
     callback=_choose_preset,
-    help="Settings of the paper for options that are not set. paper-small: 6,000 instances, 10 folds, all methods, "
-    "missing rates from 0 to 0.7. paper-large: all instances, one split (90 % training, 10 % test), methods that "
-    "scale, missing rates 0, 0.3 and 0.6. paper-time: 4,000 instances, 8,000 and so on, fixed C and epochs, one cell "
-    "at a time.",
+    help="Settings of the paper's experiments, for options that are not set.",
 )
 @option(
     "--methods",
     Parsed("method[:option=value...],...", methods_of),
-    "Methods, separated by commas: mpu, mpu-paper, br, elkan08, m3l-linear, m3l-rbf, well; or your own: the class "
-    "Method of a file.py, or module:Class, also a classifier of scikit-learn. Options follow after colons: "
-    "mpu:levels=1:c=auto, sklearn.ensemble:RandomForestClassifier:n_estimators=400.",
+    "mpu, mpu-paper, br, elkan08, m3l-linear, m3l-rbf, well, or your own: file.py, or module:Class. Options follow "
+    "after colons.",
     default="mpu,br",
 )
 @option(
     "--missing-rates",
     Parsed("rate,...", missing_rates_of),
-    "Shares of the training labels to remove. 0,0.1,...,0.7 means equal steps.",
+    "Shares of the training labels to remove.",
     default="0,0.3,0.6",
 )
 @option(
     "--scheme",
     ("uniform", "label"),
-    "How labels are removed, as by `mpu corrupt`. uniform: all alike. label: each label at a rate of its own.",
+    "How labels are removed; see `mpu corrupt`.",
     default="uniform",
 )
-@option("--removals", Whole(1), "Remove labels this often in each fold, at each rate. Results are means.", default=1)
+@option("--removals", Whole(1), "Repeat the removal N times per fold and rate.", default=1)
 @option("--folds", Whole(2), "Cross-validation folds.", default=10)
-@option("--run-folds", Whole(1), "Use only this many of the folds as test folds. 1 means a single split. Default: all.")
+@option("--run-folds", Whole(1), "Test on only N of the folds. Default: all.")
 @option(
     "--instances",
     Parsed("n,...", sizes_of),
-    "Draw this many instances at random. Several numbers: one experiment each. 1000,2000,... doubles the number "
-    "up to the size of the data. Default: all instances.",
+    "Draw N instances at random; 1000,2000,... doubles up to all. Default: all.",
 )
 @option(
     "--tuned",
     bool,
-    "Also measure each method with a threshold chosen by the same criterion for all: the highest micro-F1, as "
-    "estimated for complete labels, on a held-out fifth of the training instances.",
+    "Also measure each method with a threshold chosen on held-out training data by expected micro-F1.",
 )
 @option(
     "--format",
@@ -172,8 +166,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     "seed",
     "jobs",
     "kernel",
-    jobs="How many cells run at the same time, each on one thread; -1 is one per core. Metrics do not depend on it; "
-    "measured times do.",
+    jobs="Cells that run at the same time; -1: one per core.",
 )
 @reading_options
 @verbosity_options
@@ -182,13 +175,11 @@ def command(
 ) -> None:
     """Compare methods by cross-validation. Labels are removed from the training folds only.
 
-    The instances of all FILEs are pooled. Every method learns from the same instances with the same incomplete labels,
-    and is tested on complete labels.
+    All methods learn from the same instances with the same incomplete labels and are tested on complete labels. FILEs
+    are pooled.
 
-    One training with its test is a cell. Each cell runs on one thread; -j sets how many run at the same time. A cell
-    that fails is recorded; remove its line from results.csv to have it run again. Results are saved after each cell. So
-    if the command is interrupted, run it again to continue. If all cells are done, it only writes the summary and
-    figures again.
+    Results are saved after each training. If the command is interrupted, run it again to continue. To repeat a failed
+    training, delete its line in results.csv.
 
     \b
     Example:

@@ -25,22 +25,19 @@ _FORMATS = (".png", ".svg", ".pdf")
 @option(
     "--history FILE",
     PATH,
-    "In place of MODEL: list the trainings in FILE, to which `mpu train --history` adds a line each. With --plot, "
-    "draw c, expected F1, counts and time, and what --accept-on measured: quality, unknown features, labels.",
+    "Instead of MODEL: list the trainings in FILE, written by `mpu train --history`.",
 )
 @option(
     "--label NAME",
     str,
-    "Also show this label, by name or number: its label frequency and threshold, how often it was annotated "
-    "and is probably true, the features that speak for and against it, and its links to other labels. Can be "
-    "repeated.",
+    "Also show this label: its frequency, threshold, weights and links to other labels. Can be repeated.",
     name="labels",
     multiple=True,
 )
 @option(
     "--top N",
     Whole(0),
-    "With --label: list at most N features for it, N against it, and N links in each direction.",
+    "With --label: list at most N features and links in each direction.",
     default=10,
 )
 @click.option(
@@ -48,20 +45,16 @@ _FORMATS = (".png", ".svg", ".pdf")
     metavar="FILE",
     type=PATH,
     callback=_figure,
-    help="Also draw the model in FILE (.png, .svg or .pdf): how often labels were annotated and are probably true, "
-    "label frequencies, calibration, and the strongest links between labels. This needs matplotlib.",
+    help="Draw the model or history in FILE (.png, .svg or .pdf; needs matplotlib).",
 )
 @numbers_option
 @report_options
 @verbosity_options
 def command(**given: Any) -> None:
-    """Show what MODEL is, and what it has learned of labels.
+    """Show what MODEL is and what it has learned about labels.
 
-    The weights of --label add up to log-odds. That of a feature is what one unit of it adds at the first level, which
-    sees the features alone. From the second level on, a link is what a prediction of 1 of the one label adds to the
-    other at the last level: a positive link makes it more probable, a negative one less.
-
-    "not recorded" marks information that the model does not have, such as one that an earlier version of mpu wrote.
+    With --label, weights add up to log odds. A feature's weight is that of one unit at the first level. A link is the
+    effect of one predicted label on another at the last level.
 
     \b
     Example:

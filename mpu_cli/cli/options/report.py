@@ -15,7 +15,7 @@ from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 @option(
     "--csv FILE",
     PATH,
-    "Also write the numbers of the page as a table: of all labels together, of each group, and of every label.",
+    "Also write the numbers of the page to FILE.",
     name="table",
 )
 @option("--top N", Whole(1, MOST_INSTANCES), "List the N most probable missing labels.", default=50)
@@ -25,12 +25,10 @@ from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 @json_option
 @verbosity_options
 def command(**given: Any) -> None:
-    """Write a page about what is missing from FILE.
+    """Write an HTML page about the missing labels of FILE.
 
-    For those who decide what to do about it. One HTML file to read or print, without network or scripts: what share of
-    the labels is missing and how sure that is, by group (--groups) and by the fifty most frequent labels, the most
-    certain suggestions by name and record, what a review has changed (--reviewed), and how all this was computed. The
-    numbers are those of `mpu estimate-c` and `mpu suggest` with default settings.
+    The page shows the missing share with its interval, by group (--groups) and label, the most probable missing labels,
+    what reviews have changed, and how it was computed. It needs no network.
 
     \b
     Example:

@@ -24,50 +24,41 @@ from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 @option(
     "--sample N",
     Whole(1, MOST_INSTANCES),
-    "Review N instances drawn at random, and mark the decisions so: the label frequency can be estimated from "
-    "them. A larger N keeps the instances of a smaller one.",
+    "Review N instances drawn at random, from which c can be estimated.",
 )
 @option(
     "--suggestions MISSING.tsv",
     FILE,
-    "Show these labels that may be missing. Without --sample, the instances in this file are reviewed.",
+    "Show the suggestions or questions of `mpu suggest`.",
 )
-@reviewed_option(
-    "Open the page with the decisions of this review file, such as one that was exported on another machine, or by "
-    "somebody else. What the page exports then has them too, unless they were changed."
-)
+@reviewed_option("Start from the decisions of this review file.")
 @option(
     "--text TEXTS",
     FILE,
-    "Show the text of each instance: a file with one on each line, or .jsonl, .csv or .tsv with --text-field; "
-    "also compressed. Default: the texts that `mpu vectorize` made FILE of. Without texts, an instance is shown by its "
+    "Texts of the instances: one per line, or .jsonl, .csv or .tsv. Default: those of `mpu vectorize`, else the "
     "heaviest features.",
 )
 @option(
     "--text-field NAME",
     str,
-    "Field of a .jsonl, or column of a .csv or .tsv, with the text. Of several, the first one is the title.  "
-    "[default: the fields that `mpu vectorize` read]",
+    "Field of --text to show; the first one is the title. Can be repeated.",
     name="text_fields",
     multiple=True,
 )
-@option("--link URL", str, "Link each instance to its record: https://... with {id} in place of the record's id.")
+@option("--link URL", str, "Link to each record: https://... with {id} for its id.")
 @names_options
 @suggestible_options
 @numbers_option
-@option("--features NAMES", FILE, "Show features by name: a text file whose line k names feature k.")
+@option("--features NAMES", FILE, "Feature names: a file whose line k names feature k.")
 @run_options("seed", "jobs", "kernel")
 @reading_options
 @verbosity_options
 def command(**given: Any) -> None:
-    """Make a page on which people decide which labels are true.
+    """Create a web page where people decide about labels.
 
-    The page is one HTML file: open it in any browser, also without a network. It shows one instance of FILE at a time,
-    its labels, and those that may be missing; keys decide. The browser stores the progress. "Export" on the page saves
-    the decisions as a review file, which `mpu train --reviewed` and `mpu estimate-c --reviewed` learn from.
-
-    FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. The instances to
-    review are N drawn at random (--sample), those with suggestions (--suggestions), or all.
+    The page is one HTML file that needs no network. It shows the instances of FILE one at a time, with their labels and
+    suggestions. "Export" saves the decisions as a review file for `--reviewed`. It contains N random instances
+    (--sample), those of --suggestions, or all.
 
     \b
     Example:

@@ -18,27 +18,24 @@ if TYPE_CHECKING:
 
 @click.command("serve")
 @click.argument("model", metavar="MODEL", type=PATH)
-@option("--host", str, "Address to listen at; 0.0.0.0 is all of this machine.", default="127.0.0.1")
-@option("--port", Whole(0, 65535), "Port; 0 takes one that is free.", default=8000)
+@option("--host", str, "Address to listen on; 0.0.0.0 or :: for all.", default="127.0.0.1")
+@option("--port", Whole(0, 65535), "Port; 0: any free port.", default=8000)
 @option(
     "--socket PATH",
     PATH,
-    "Listen at this socket file, for a proxy on this machine, in place of an address and a port.",
+    "Listen on this socket file instead.",
     name="path",
 )
 @option(
     "--allowed-host NAME",
     str,
-    "A further name by which requests may ask, such as that of a proxy which passes its own on. Names matter at an "
-    "address that this machine alone can reach: there, requests by names other than localhost and --host are refused. "
-    "Can be repeated.",
+    "Also accept requests to this host name, such as that of a proxy. Can be repeated.",
     multiple=True,
 )
 @option(
     "--fill-implied",
     bool,
-    "Also answer the broader labels that those of an instance imply, as `mpu predict` does, unless a request has "
-    '"fill_implied": false.',
+    "Also return broader labels that the predicted ones imply.",
 )
 @options_as_one(Limits)
 @run_options("jobs", "kernel")
@@ -53,23 +50,22 @@ def command(
     options: Limits,
     run: "Run",
 ) -> None:
-    """Answer HTTP requests with the predictions of MODEL. Needs the extra `serve`.
+    """Serve the predictions of MODEL over HTTP. Needs the extra `serve`.
 
-    MODEL is read once, and again when it has been replaced, as by `mpu train`: a request is answered by the old model
-    or the new one, and no request waits for it. A new model that cannot be read leaves the old one in use. There is no
-    encryption and no password: put it behind a server that has them.
+    MODEL is read again when it is replaced; a new model that cannot be read leaves the old one in use. There is no
+    encryption and no password: run it behind a proxy.
 
     \b
     POST /predict   {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]},
-                    perhaps with "top": how many scores of each; and "fill_implied": true or false
+                    optional: "top": number of scores; "fill_implied": true or false
     GET  /health    status 503 if MODEL is missing or damaged, and the earlier one is still in use
-    GET  /          these paths
-    GET  /metrics   for Prometheus: requests, times, reloads, unknown features
+    GET  /          lists these paths
+    GET  /metrics   for Prometheus
     /v1/projects/NAME, /v1/projects/NAME/suggest
-                    what Annif's http backend asks for; NAME is MODEL without its suffix
+                    for Annif's http backend; NAME is MODEL without its suffix
 
-    Texts need a MODEL of data that `mpu vectorize` made. SIGTERM ends the service after the requests in progress, a
-    second SIGTERM at once. Each request is a line on standard error, except with --quiet.
+    Texts need a MODEL of data made by `mpu vectorize`. SIGTERM completes the requests in progress, a second SIGTERM
+    stops at once. Each request is logged on standard error, except with --quiet.
 
     \b
     Example:

@@ -7,7 +7,10 @@ import click
 from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
     FILE,
+    KNOWLEDGE,
+    LEARNING,
     PATH,
+    GroupedCommand,
     label_features_option,
     numbers_option,
     option,
@@ -22,33 +25,41 @@ from mpu_cli.core.options import Options
 from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Whole
 from mpu_cli.svmlight.grammar import MAX_ID
 
+_GROUPS = {
+    "Common options": "output format top min_probability per_instance questions c levels labels reviewed jobs seed "
+    "json quiet help",
+    "What is listed": "only exclude numbers fill_implied why suspects",
+    "Learning": f"{LEARNING} model scores",
+    "Knowledge about labels": KNOWLEDGE,
+    "Input and output": "implicit_values max_line_bytes report log_format verbose accept_warning",
+}
 
-@click.command("suggest")
+
+@click.command("suggest", cls=GroupedCommand, groups=_GROUPS)
 @option("-o, --output", FILE, "Default: standard output.", name="target", default="-", show_default=False)
 @option(
     "--format",
     ("list", "svm"),
-    "list: the missing labels, the most probable first, as a review file. svm: FILE, a single one, with labels "
-    "filled in.",
+    "list: a review file of missing labels, most probable first. svm: FILE with the missing labels filled in.",
     name="form",
     default="list",
 )
-@option("--top N", Whole(1, MOST_INSTANCES), "The N most probable of all.")
+@option("--top N", Whole(1, MOST_INSTANCES), "List the N most probable.")
 @option("--min-probability P", PROBABILITY, "List only labels of at least this probability.")
-@option("--per-instance K", Whole(1, MAX_ID + 1), "The K most probable of each instance.")
+@option("--per-instance K", Whole(1, MAX_ID + 1), "List the K most probable of each instance.")
 @option(
     "--questions N",
     Whole(1, MOST_INSTANCES),
-    "Draw N questions instead of suggestions: cells whose answers are evidence of the label frequency c.",
+    "Draw N yes/no questions instead, whose answers estimate c.",
 )
-@option("--fill-implied", bool, "With --format svm: fill in what the labels of an instance imply.")
-@option("--why", bool, "Beside each suggestion, list the features of the instance that speak most for it.")
+@option("--fill-implied", bool, "With --format svm: also fill in implied labels.")
+@option("--why", bool, "Show the features that speak most for each suggestion.")
 @option(
     "--suspects WRONG.tsv",
     FILE,
-    "List annotated labels that are probably false, the least probable first, in a file of their own.",
+    "Also list annotated labels that are probably false.",
 )
-@option("--model MODEL", PATH, "Save the model that was trained, a directory.")
+@option("--model MODEL", PATH, "Save the trained model in this directory.")
 @suggestible_options
 @numbers_option
 @options_as_one(Options)
@@ -61,23 +72,14 @@ from mpu_cli.svmlight.grammar import MAX_ID
 def command(**given: Any) -> None:
     """Find the labels that are missing from FILE.
 
-    Trains as `mpu train` does, predicts every instance by models that have not seen it, and lists labels that are not
-    annotated, the most probable first: by the features of an instance and, of up to 500 labels, by the other labels
-    that it has. The list is a review file with an empty column `verdict`, in which a person can decide; `mpu review`
-    makes a page of it. Decisions of --reviewed files are used in training, and not listed again. Several FILEs are
-    read as one: their instances are numbered through all of them, in their order.
+    Trains like `mpu train`, predicts every instance by models that have not seen it, and lists labels that are not
+    annotated, most probable first. The list is a review file: decide in its column `verdict`, or on the page of
+    `mpu review`. Decisions in --reviewed files are learned from and not listed again.
 
-    Without --top, --min-probability and --per-instance, all labels are listed that are probable enough to raise the
-    expected F1 of the labels of FILE; --format svm fills in those that do. Of more than 500 labels, only the 20 most
-    probable ones of an instance are considered (more if instances have many labels).
+    Without --top, --min-probability and --per-instance, it lists all labels whose addition raises the expected F1 of
+    the labels of FILE.
 
-    --questions N lists questions instead of suggestions: N cells that are not annotated, drawn at random such that the
-    answers estimate c best. The probability with which each was drawn is written beside it. Answer them in the file, or
-    on the page of `mpu review --suggestions`. All commands with --reviewed then estimate c of each label from the
-    answers. With --reviewed, --questions draws the next questions. No model is trained.
-
-    --scores OOF takes out-of-fold scores of any other classifier, and trains no model. The scores are calibrated to
-    probabilities (isotonic regression). c, the list and the report are made as without this option.
+    With --questions N, it writes N random cells instead, and your answers (--reviewed, in all commands) estimate c.
 
     \b
     Example:

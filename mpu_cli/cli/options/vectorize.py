@@ -16,77 +16,64 @@ from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
 @option(
     "-o, --output FILE",
     FILE,
-    "Write the data file here, compressed if it ends in .gz, .bz2 or .xz. The vectoriser, names and ids "
-    "go to a directory beside it: news.text beside news.svm.",
+    "Data file to write. The vectoriser, names and ids go to a directory beside it: news.text beside news.svm.",
     required=True,
 )
 @option(
     "--format",
     FORMATS,
-    "Format of TEXTS; annif: a document corpus of Annif (TSV, CSV or JSON lines, by its suffix; a directory is "
-    "always one). Default: by the suffix of its name.",
+    "Format of TEXTS; annif is a document corpus of Annif. Default: by its suffix.",
     name="form",
 )
 @option(
     "--text FIELD",
     str,
-    f"Field that has the text. Can be repeated: each is a line of the text, a title best first.  [default: {TEXT}]",
+    f"Field with the text. Can be repeated, title first.  [default: {TEXT}]",
     multiple=True,
 )
 @option(
     "--tags FIELD",
     str,
-    "Field that has the tags: a list of them, or one text. Can be repeated; and a field of 0 and 1 is itself a tag.  "
-    f"[default: {TAGS}, or else the fields of 0 and 1, if there are several]",
+    f"Field with the tags: a list, one text, or 0 and 1. Can be repeated.  [default: {TAGS}, or all fields of 0 and 1]",
     multiple=True,
 )
-@option("--id FIELD", str, f"Field that has the id.  [default: {ID}, if there is one]")
+@option("--id FIELD", str, f"Field with the id.  [default: {ID}, if present]")
 @option(
     "--group FIELD",
     str,
-    "Field that has the name of a group of records, such as their source, year or department: "
-    "news.text/groups beside news.svm is then a file for --groups.",
+    "Field that names the group of a record, for --groups.",
 )
-@option("--separator TEXT", str, f"Separator of tags that are one text.  [default: {SEPARATOR}]")
+@option("--separator TEXT", str, f"Separator of tags within a text.  [default: {SEPARATOR}]")
 @encoding_option
 @option(
     "--labels NAMES",
     FILE,
-    "Number the labels by this file: line k has the name of label k, perhaps with further names and a URI after "
-    "tabs; or a thesaurus: SKOS (.ttl, .rdf, .nt, .jsonld; extra skos), or a table of Annif (.csv). It may have labels "
-    "without records. Tags that are not in it get the numbers after these.",
+    "Number the labels by this file: one name per line, further names and a URI after tabs; or a thesaurus (SKOS, "
+    "extra skos; Annif CSV).",
 )
 @option(
     "--language CODE",
     str,
-    "Language of the names in a thesaurus, such as en; of several, such as en,de, the first is that of the main "
-    "names, and the others are of further names.  [default: that of most names]",
+    "Language of the names in a thesaurus, such as en, or en,de with the main one first.",
 )
 @option(
     "--language-field FIELD",
     str,
-    "Field that has the language of the text, such as de, ger or german.  [default: its function words tell]",
+    "Field with the language of the text. Default: recognised by function words.",
 )
-@option(
-    "--like DATA", FILE, "Use the features, the labels and the fields of this data file, which mpu vectorize wrote."
-)
+@option("--like DATA", FILE, "Use the features, labels and fields of this data file of `mpu vectorize`.")
 @options_as_one(TextOptions)
-@option("--skip-bad", bool, "Leave bad records out, and list them, instead of ending with an error.")
+@option("--skip-bad", bool, "List bad records and leave them out, instead of ending with an error.")
 @max_line_bytes_option
 @json_option
 @verbosity_options
 def command(**given: Any) -> None:
-    """Make a data file of TEXTS with tags, for other commands.
+    """Convert TEXTS with tags into a data file.
 
-    TEXTS has one record after another: JSON objects, one on each line (.jsonl, .ndjson), or a table whose first line
-    names the columns (.csv, .tsv); plain or compressed; or - for standard input, with --format. It is read
-    several times, so it may be larger than the memory: for its languages, to choose the features, to write the vectors.
+    TEXTS contains one record per line: JSON objects (.jsonl, .ndjson), or a table with column names (.csv, .tsv);
+    plain, compressed, or - for standard input. It is read several times and may be larger than the memory.
 
-    Features are words and pairs of neighbouring words, weighted by tf-idf. Labels are numbered from 1, the more
-    frequent ones first, or by --labels. Texts without tags are instances without labels.
-
-    The directory beside FILE, news.text beside news.svm, has the features, the names of the labels and the ids, so
-    that other commands print them, and --like makes vectors of other texts for a model of FILE.
+    Features are words and pairs of words, weighted by tf-idf. Labels are numbered from 1, most frequent first.
 
     \b
     Example:
