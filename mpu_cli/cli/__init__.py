@@ -1,6 +1,6 @@
 """The command line: of a subcommand, `cli.options.NAME` has the options and the help, and `cli.NAME` does the work.
 
-Each is imported when it is asked for; no help imports NumPy.
+Each is imported when it is asked for; no help imports NumPy. An `MpuError` that one raises is printed here.
 """
 
 import os

@@ -123,8 +123,6 @@ def corrupt(
     `source`, `target`: files, compressed by suffix; ``-`` is standard input or output.
     `scheme`: ``uniform`` as of `UniformDraw`, or ``label``, as of `LabelDraw`; `keep_one` as of these.
     `removed`, `kept`: where to write the removed labels, and the share of each label that was kept.
-    Raises InputError (the file cannot be read, or a line breaks the grammar), MpuError (this many labels cannot be
-    removed with `keep_one`, or a file cannot be written).
     """
     with read_twice(source) as (open_first, open_again):
         with open_first() as stream:

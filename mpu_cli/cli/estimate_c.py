@@ -105,8 +105,6 @@ def estimate(
     `per_label`: whether to estimate a label frequency for each label too.
     `output`: where to write the frequency of each label, as `read_frequencies` reads it.
     `plan`: widths of intervals of c to plan a review for.
-    Raises InputError (as of `training_set`), MpuError (the output cannot be written; TooLargeError where
-    the data do not fit in memory).
     """
     refuse_unwritable(output)
     data = training_set(sources, run, is_for_model=False)
@@ -294,8 +292,6 @@ def ask(
     informative.
     `target`: written as a whole or not at all; ``-`` is standard output.
     `n`: how many questions; the seed of the run draws them.
-    Raises InputError (a file cannot be read, or nothing is left to ask), MpuError (the output cannot be written;
-    TooLargeError where the data do not fit in memory).
     """
     refuse_overlaps(sources.by_option(), {"--output": target})
     refuse_unwritable(target)

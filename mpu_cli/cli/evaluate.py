@@ -85,10 +85,7 @@ class Candidate:
 
     @classmethod
     def of(cls, name: str, truth: Source) -> "Candidate":
-        """Take a directory for a model, unless it has predictions of the files of the truth.
-
-        Raises ModelError, InputError (it is neither).
-        """
+        """Take a directory for a model, unless it has predictions of the files of the truth."""
         if not Path(name).is_dir():
             return cls(name, source=name)
         if not Path(name, bundle.MANIFEST).exists() and str(truth) != STANDARD_STREAM:
@@ -487,7 +484,6 @@ def build_report(
 
     `c`: float or ndarray, shape (q,): label frequency of the truth: of all labels, or of each of
     `comparison.label_sets`.
-    Raises MpuError (one of `metrics` needs scores or propensities, and there are none).
     """
     results = comparison.results()
     names = list(results) if metrics is None else metrics

@@ -70,11 +70,7 @@ class Gate:
 
     @classmethod
     def opened(cls, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> "Gate":
-        """Predict the test data with the present model and the kept ones. The caller has the lock of the model.
-
-        Raises InputError (the test data cannot be read, or have no instances or no labels), ModelError (the present
-        model is damaged, or something else has the name of a kept one).
-        """
+        """Predict the test data with the present model and the kept ones. The caller has the lock of the model."""
         _refuse_without_labels(acceptance.test, reading, run)
         kept = check_kept(target, acceptance.keep)[: acceptance.keep]
         gate = cls(acceptance, target, reading, run, manifest_of(target))
@@ -132,11 +128,7 @@ class Gate:
         )
 
     def replace_present(self, write: Writer, model: TrainedModel) -> None:
-        """Put an accepted model in the place of the present one, which is kept.
-
-        Raises BusyError (the present model is another one by now, so the new one was not compared with it), MpuError
-        (something cannot be written; the present model stays).
-        """
+        """Put an accepted model in the place of the present one, which is kept."""
         with write.held():
             if manifest_of(self.target) not in (None, self.present):
                 raise BusyError(f"{self.target}: was replaced during the training, and not compared; train again")

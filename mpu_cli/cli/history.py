@@ -42,10 +42,7 @@ def refuse_unappendable(path: Path) -> None:
 
 
 def append(path: Path, entry: dict[str, Any]) -> None:
-    """Add a line, as a whole or not at all.
-
-    Raises MpuError (it cannot be written).
-    """
+    """Add a line, as a whole or not at all."""
     line = json.dumps(entry, allow_nan=False).encode() + b"\n"
     try:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -76,10 +73,7 @@ def with_failures(path: Path, names: dict[str, Any]) -> Iterator[None]:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return the trainings of a history, in the order of the file.
-
-    Raises InputError (the file cannot be read, a line is no such object, or there is none).
-    """
+    """Return the trainings of a history, in the order of the file."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -129,8 +123,6 @@ def draw(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
     """Draw c, expected F1, counts and time over the trainings of a history, and what was measured on test data.
 
     `target` is a .png, .svg or .pdf, written as a whole or not at all; `path` is for messages.
-
-    Raises MpuError (matplotlib is not installed, or the file cannot be written), InputError (a time is none).
     """
     panels = _PANELS + (_TESTED_PANELS if tested(entries) else ())
     n_rows = len(panels) // 2

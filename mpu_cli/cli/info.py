@@ -201,10 +201,7 @@ _LINKS, _LETTERS = 15, 24
 
 
 def draw(model: bundle.TrainedModel, origin: Origin | None, names: LabelNames | None, target: Path) -> None:
-    """Draw a model as a .png, .svg or .pdf, written as a whole or not at all; without names, labels are numbers.
-
-    Raises MpuError (matplotlib is not installed, or the file cannot be written).
-    """
+    """Draw a model as a .png, .svg or .pdf, written as a whole or not at all; without names, labels are numbers."""
     figure = new_figure(*_INCHES)
     panels = figure.subplots(2, 2)
     _counts(panels[0, 0], origin)

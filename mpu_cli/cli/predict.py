@@ -109,8 +109,6 @@ def predict(
     `target`: written completely or not at all.
     `line_buffered`: answer each line of a data file as soon as it is there. The target is standard output.
     `count`: called with how many more instances have been predicted.
-    Raises InputError (the data cannot be read, or do not have as many instances as ids), MpuError (the target cannot be
-    written).
     """
     implies = implications_of(model) if output.fill_implied else None
     write, allowed = _writer(model, output), output.suggestible.of(model.label_ids, model.names)
@@ -215,11 +213,7 @@ def predict_files(
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> PredictionReport:
-    """Predict files to their targets; all workers can reach them and the model. `tick` is called once per file.
-
-    Raises ClusterError (the cluster cannot be reached, cannot be used, or has failed), MpuError (as for
-    `predict`; the predictions of other files may be there then, each of them whole).
-    """
+    """Predict files to their targets; all workers can reach them and the model. `tick` is called once per file."""
     meant = model.absolute(), checksum(model / MANIFEST)
     files = {absolute(source): target.absolute() for source, target in targets.items()}
     with on.connected() as executor:

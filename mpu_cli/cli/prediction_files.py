@@ -32,8 +32,6 @@ def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
     """Return where the predictions of each file are: in a directory, under its own name.
 
     A name that ends in ``.gz``, ``.bz2`` or ``.xz`` makes compressed predictions too.
-
-    Raises OverlapError (two files have the same name, or one has none).
     """
     files: dict[str, str] = {}
     for source in sources:
@@ -50,10 +48,7 @@ def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
 
 @contextmanager
 def making(folder: Path, targets: Collection[Path]) -> Iterator[None]:
-    """Make a directory in which some files will be, unless it is there; remove it again if nothing came of them.
-
-    Raises MpuError (it is no directory, or cannot be made; or a directory is where a file belongs).
-    """
+    """Make a directory in which some files will be, unless it is there; remove it again if nothing came of them."""
     try:
         folder.mkdir()
     except FileExistsError:
@@ -178,7 +173,6 @@ class Texts:
     `texts`: texts in place of a file.
     `form`: one of `text.records.FORMATS`; None: as the name of the file tells.
     `encoding`: of the file, as `text.records.Fields` has it.
-    Raises InputError (the model has no vectoriser, or a damaged one).
     """
 
     def __init__(

@@ -161,7 +161,6 @@ def write_filled(
     `instances`: how many of the instances, the first ones, are in the data file. Default: all.
     `content`: bytes of the data when they were learned from, and their checksum. Default: only instances are counted.
     Returns: how many labels were filled in.
-    Raises InputError (the data cannot be read again, or have changed).
     """
     n = found.annotated.shape[0] if instances is None else instances
     chosen = found.listed[:most]
@@ -333,8 +332,6 @@ def suggest(
     `options`: as for `train.train`.
     `choice`: which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
     `fill_implied`: fill in what is implied too, by the rules of `sources`.
-    Raises InputError (as of `training_set`, or a file cannot be read twice where labels are to be filled
-    in), MpuError (the data cannot be learned from, or an output cannot be written).
     """
     if fill_implied and sources.rules is None:
         raise MpuError("nothing says which labels imply others, so none can be filled in; give --implied RULES")

@@ -92,9 +92,6 @@ def train(
     `oof`, `history`: files for predictions out of fold, and for a line about this training.
     `acceptance`: by what the new model takes the place of the present one. Default: it does.
     `on`: where workers read and learn. Default: this process does.
-    Raises InputError, ClusterError (as of `training_set`, or the file of label frequencies cannot be read), BusyError
-    (another training is at work there), MpuError (nothing can be learned from the data, or the model cannot be
-    written).
     """
     test = None if acceptance is None else acceptance.test
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}

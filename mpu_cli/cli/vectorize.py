@@ -147,8 +147,6 @@ def vectorize(
     `labels`, `language`: a file of names, as `text.labels.read_labels` reads it, or a thesaurus, and the language of
     its names. Not with `like`.
     `like`: an earlier data file: its features, idf and numbers of labels are used.
-    Raises InputError (a file cannot be read; or a record is bad, unless those are skipped), MpuError (an output cannot
-    be written).
     """
     form, default = form_and_fields(source.file, source.form, DEFAULT_FIELDS)
     directory = directory_of(target)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial, wraps
+from importlib import import_module
 from pathlib import Path
 from string import printable
 from typing import Any
@@ -122,6 +123,20 @@ def click_option(declared: Option) -> Callable[[Callable[..., Any]], Callable[..
     """Return the decorator that adds an option to a command."""
     short, long = f"-{declared.letter}, " if declared.letter else "", f"--{declared.name.replace('_', '-')}"
     return option(short + long, declared.kind, declared.help, name=declared.name, default=declared.written_default)
+
+
+def carried_out(help: Callable[[], None]) -> Callable[..., Any]:
+    """Return a function that has the command in `cli` carried out whose help this is: it is imported then.
+
+    It is the function `command` in the module of the same name as the module of the help.
+    """
+
+    @wraps(help)
+    def command(**given: Any) -> Any:
+        name = help.__module__.rpartition(".")[2]
+        return import_module(f"mpu_cli.cli.{name}").command(**given)
+
+    return command
 
 
 def is_set(name: str) -> bool:

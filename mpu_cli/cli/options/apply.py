@@ -1,11 +1,9 @@
 """The options and the help of ``mpu apply``."""
 
-from typing import Any
-
 import click
 
 from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import FILE, option, reading_options, reviewed_option
+from mpu_cli.cli.options import FILE, carried_out, option, reading_options, reviewed_option
 from mpu_cli.cli.printing import json_option
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.text.records import FORMATS
@@ -38,7 +36,8 @@ from mpu_cli.text.records import FORMATS
 @reading_options
 @json_option
 @verbosity_options
-def command(**given: Any) -> None:
+@carried_out
+def command() -> None:
     """Write accepted tags back into RECORDS.
 
     RECORDS are the texts that `mpu vectorize` converted. NEW contains the same records, with the accepted tags;
@@ -50,6 +49,3 @@ def command(**given: Any) -> None:
       mpu apply books.csv --reviewed checked.tsv --remove-rejected -o books-new.csv
       mpu apply news.jsonl --reviewed checked.tsv --suggestions more.tsv --min-probability 0.95 -o news-new.jsonl
     """
-    from mpu_cli.cli import apply
-
-    apply.command(**given)

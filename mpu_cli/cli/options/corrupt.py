@@ -1,11 +1,9 @@
 """The options and the help of ``mpu corrupt``."""
 
-from typing import Any
-
 import click
 
 from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import FILE, option, reading_options, run_options
+from mpu_cli.cli.options import FILE, carried_out, option, reading_options, run_options
 from mpu_cli.runtime.options import PROBABILITY
 
 
@@ -33,7 +31,8 @@ from mpu_cli.runtime.options import PROBABILITY
 @run_options("seed", "kernel")
 @reading_options
 @verbosity_options
-def command(**given: Any) -> None:
+@carried_out
+def command() -> None:
     """Remove labels at random, to test methods on missing labels.
 
     Copies the LIBSVM file IN to OUT without a random share of its labels; everything else is copied byte for byte, but
@@ -46,6 +45,3 @@ def command(**given: Any) -> None:
       mpu corrupt train.svm noisy.svm --missing-rate 0.5 --scheme label --kept c.txt
       xzcat train.svm.xz | mpu corrupt --missing-rate 0.3 | gzip > noisy.svm.gz
     """
-    from mpu_cli.cli import corrupt
-
-    corrupt.command(**given)

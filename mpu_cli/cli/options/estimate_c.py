@@ -1,12 +1,11 @@
 """The options and the help of ``mpu estimate-c``."""
 
-from typing import Any
-
 import click
 
 from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
     Parsed,
+    carried_out,
     numbers_option,
     option,
     options_as_one,
@@ -59,7 +58,8 @@ def _widths(text: str) -> tuple[float, ...]:
 @scores_option
 @report_options
 @verbosity_options
-def command(**given: Any) -> None:
+@carried_out
+def command() -> None:
     """Estimate c, the share of the true labels that is annotated.
 
     Without --reviewed or --fully-labelled, c is estimated from the incomplete labels alone, under the assumption that
@@ -81,6 +81,3 @@ def command(**given: Any) -> None:
       mpu estimate-c news.svm --plan
       mpu estimate-c news.svm --scores forest-oof.txt
     """
-    from mpu_cli.cli import estimate_c
-
-    estimate_c.command(**given)

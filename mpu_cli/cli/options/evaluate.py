@@ -1,13 +1,12 @@
 """The options and the help of ``mpu evaluate``."""
 
-from typing import Any
-
 import click
 
 from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
     FILE,
     Parsed,
+    carried_out,
     names_options,
     numbers_option,
     option,
@@ -120,7 +119,8 @@ def _cutoffs(text: str) -> tuple[int, ...]:
 @run_options("kernel")
 @report_options
 @verbosity_options
-def command(**given: Any) -> None:
+@carried_out
+def command() -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
 
     PREDICTIONS is a model, or a file of `mpu predict` with one line per instance: labels (3,7), scores (3:0.91 7:0.5)
@@ -140,6 +140,3 @@ def command(**given: Any) -> None:
       mpu evaluate test.svm old.mpu new.mpu tags.txt
       mpu evaluate part-*.svm.gz --predictions tags/
     """
-    from mpu_cli.cli import evaluate
-
-    evaluate.command(**given)

@@ -1,12 +1,11 @@
 """The options and the help of ``mpu info``."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import PATH, numbers_option, option
+from mpu_cli.cli.options import PATH, carried_out, numbers_option, option
 from mpu_cli.cli.printing import report_options
 from mpu_cli.runtime.options import Whole
 
@@ -50,7 +49,8 @@ _FORMATS = (".png", ".svg", ".pdf")
 @numbers_option
 @report_options
 @verbosity_options
-def command(**given: Any) -> None:
+@carried_out
+def command() -> None:
     """Show what MODEL is and what it has learned about labels.
 
     With --label, weights add up to log odds. A feature's weight is that of one unit at the first level. A link is the
@@ -65,6 +65,3 @@ def command(**given: Any) -> None:
       mpu info news.mpu --plot news.svg
       mpu info --history trainings.jsonl --plot trainings.svg
     """
-    from mpu_cli.cli import info
-
-    info.command(**given)

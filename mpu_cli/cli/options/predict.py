@@ -1,13 +1,12 @@
 """The options and the help of ``mpu predict``."""
 
-from typing import Any
-
 import click
 
 from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
     FILE,
     PATH,
+    carried_out,
     cluster_options,
     encoding_option,
     numbers_option,
@@ -81,7 +80,8 @@ from mpu_cli.text.records import FORMATS
 @reading_options
 @run_options("jobs", "kernel")
 @verbosity_options
-def command(**given: Any) -> None:
+@carried_out
+def command() -> None:
     """Predict the labels of FILE with MODEL, one line per instance.
 
     FILE is a LIBSVM file, or - for standard input; its labels are ignored. A MODEL of data made by `mpu vectorize` also
@@ -96,6 +96,3 @@ def command(**given: Any) -> None:
       mpu predict news.mpu new.jsonl --format jsonl
       mpu predict news.mpu --text "Digital television starts today" --format tsv
     """
-    from mpu_cli.cli import predict
-
-    predict.command(**given)

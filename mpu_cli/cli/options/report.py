@@ -1,11 +1,9 @@
 """The options and the help of ``mpu report``."""
 
-from typing import Any
-
 import click
 
 from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import PATH, option, run_options, scores_option, training_files
+from mpu_cli.cli.options import PATH, carried_out, option, run_options, scores_option, training_files
 from mpu_cli.cli.printing import json_option
 from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 
@@ -24,7 +22,8 @@ from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 @scores_option
 @json_option
 @verbosity_options
-def command(**given: Any) -> None:
+@carried_out
+def command() -> None:
     """Write an HTML page about the missing labels of FILE.
 
     The page shows the missing share with its interval, by group (--groups) and label, the most probable missing labels,
@@ -35,6 +34,3 @@ def command(**given: Any) -> None:
       mpu report news.svm -o report.html
       mpu report news.svm --groups sources.txt --reviewed checked.tsv -o report.html --csv report.csv
     """
-    from mpu_cli.cli import report
-
-    report.command(**given)

@@ -1,12 +1,11 @@
 """The options and the help of ``mpu review``."""
 
-from typing import Any
-
 import click
 
 from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
     FILE,
+    carried_out,
     names_options,
     numbers_option,
     option,
@@ -53,7 +52,8 @@ from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 @run_options("seed", "jobs", "kernel")
 @reading_options
 @verbosity_options
-def command(**given: Any) -> None:
+@carried_out
+def command() -> None:
     """Create a web page where people decide about labels.
 
     The page is one HTML file that needs no network. It shows the instances of FILE one at a time, with their labels and
@@ -66,6 +66,3 @@ def command(**given: Any) -> None:
       mpu review news.svm --suggestions missing.tsv --text news.jsonl --text-field abstract -o review.html
       mpu review news.svm --suggestions missing.tsv --reviewed checked-Anna.tsv -o review.html
     """
-    from mpu_cli.cli import review
-
-    review.command(**given)

@@ -1,7 +1,5 @@
 """The options and the help of ``mpu suggest``."""
 
-from typing import Any
-
 import click
 
 from mpu_cli.cli.messages import verbosity_options
@@ -11,6 +9,7 @@ from mpu_cli.cli.options import (
     LEARNING,
     PATH,
     GroupedCommand,
+    carried_out,
     label_features_option,
     numbers_option,
     option,
@@ -69,7 +68,8 @@ _GROUPS = {
 @scores_option
 @report_options
 @verbosity_options
-def command(**given: Any) -> None:
+@carried_out
+def command() -> None:
     """Find the labels that are missing from FILE.
 
     Trains like `mpu train`, predicts every instance by models that have not seen it, and lists labels that are not
@@ -89,6 +89,3 @@ def command(**given: Any) -> None:
       mpu suggest news.svm --format svm -o filled.svm
       mpu suggest news.svm --scores forest-oof.txt -o missing.tsv
     """
-    from mpu_cli.cli import suggest
-
-    suggest.command(**given)

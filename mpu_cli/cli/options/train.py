@@ -14,6 +14,7 @@ from mpu_cli.cli.options import (
     PATH,
     GroupedCommand,
     as_one,
+    carried_out,
     click_option,
     cluster_options,
     label_features_option,
@@ -113,7 +114,8 @@ model replaces an existing one only when it is complete.
 @label_features_option
 @json_option
 @verbosity_options
-def command(**given: Any) -> None:
+@carried_out
+def command() -> None:
     """Train a model on FILE, some of whose labels may be missing.
 
     \b
@@ -124,6 +126,3 @@ def command(**given: Any) -> None:
       mpu train news.svm --reviewed checked.tsv   # with labels verified by people; see `mpu review`
       mpu train news.svm --accept-on test.svm --keep 5     # keeps the present model if the new one is worse
     """
-    from mpu_cli.cli import train
-
-    train.command(**given)

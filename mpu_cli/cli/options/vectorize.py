@@ -1,11 +1,9 @@
 """The options and the help of ``mpu vectorize``."""
 
-from typing import Any
-
 import click
 
 from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import FILE, encoding_option, max_line_bytes_option, option, options_as_one
+from mpu_cli.cli.options import FILE, carried_out, encoding_option, max_line_bytes_option, option, options_as_one
 from mpu_cli.cli.printing import json_option
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
@@ -67,7 +65,8 @@ from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
 @max_line_bytes_option
 @json_option
 @verbosity_options
-def command(**given: Any) -> None:
+@carried_out
+def command() -> None:
     """Convert TEXTS with tags into a data file.
 
     TEXTS contains one record per line: JSON objects (.jsonl, .ndjson), or a table with column names (.csv, .tsv);
@@ -81,6 +80,3 @@ def command(**given: Any) -> None:
       mpu vectorize new.jsonl --like news.svm -o new.svm
       mpu vectorize books.csv --text title --text abstract --tags subjects --labels thesaurus.txt -o books.svm
     """
-    from mpu_cli.cli import vectorize
-
-    vectorize.command(**given)
