@@ -21,7 +21,7 @@ from mpu_cli.cli.printing import (
 from mpu_cli.core.frequency import estimators, questions
 from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate
-from mpu_cli.core.frequency.review_frequency import instances_to_review
+from mpu_cli.core.frequency.review_frequency import from_people, instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
@@ -126,7 +126,7 @@ def estimate(
         if data.answers is not None or plan:
             scored = sample.answered(probabilities, data.answers or Answers.none())
     automatic = None if pooled is None else pooled.c
-    reviewed = data.reviewed_frequency(automatic, scored)
+    reviewed = from_people(data.labels, data.verified, data.sampled, data.second, automatic, scored)
     estimates = Estimates(
         estimate=pooled,
         reviewed=reviewed,
@@ -265,17 +265,6 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What is asked."""
-
-    questions: int  # How many cells are asked about; fewer than wanted where no more are worth it.
-    # `instances`, `labels`: How many are asked about.
-    instances: int
-    labels: int
-    answered: int  # Answers that there are already.
-
-
 def ask(
     sources: Sources,
     target: str | Path,
@@ -285,13 +274,15 @@ def ask(
     by_number: bool = False,
     suggestible: Suggestible = EVERY_LABEL,
     run: Run = DEFAULT_RUN,
-) -> Asked:
+) -> dict[str, int]:
     """Draw cells that are not annotated, and write them as a review file in which nothing is decided.
 
     `sources`: with reviews: cells answered there are not drawn again, and the answers say where others are most
     informative.
     `target`: written as a whole or not at all; ``-`` is standard output.
     `n`: how many questions; the seed of the run draws them.
+    Returns: how many questions there are, fewer where no more are worth it, on how many instances and labels, and how
+    many answers there were before.
     """
     refuse_overlaps(sources.by_option(), {"--output": target})
     refuse_unwritable(target)
@@ -311,8 +302,8 @@ def ask(
         )
         names = None if by_number else data.names
         decisions.write(out, lines, of=sources.file, checksum=data.checksum(), names=names, ids=data.record_ids)
-    size = [len(np.unique(of)) for of in (drawn.rows, drawn.columns)]
-    return Asked(questions=len(drawn), instances=size[0], labels=size[1], answered=answered)
+    instances, labels = (len(np.unique(of)) for of in (drawn.rows, drawn.columns))
+    return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
 
 
 def command(

@@ -27,6 +27,7 @@ json_option = option("--json", bool, "Print the report as JSON.", name="as_json"
 
 
 _REPORT = "mpu.report"
+_OF_DATA = "instance", "feature", "label"
 
 
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,61 +106,52 @@ def print_groups(rows: "list[GroupRow] | None") -> None:
 
 def print_report(report: "TrainingReport") -> None:
     """Print the results of a training, one on each line."""
-    elsewhere = ("c_assumption", "c_by_group", "warnings")
-    rest = {name: value for name, value in as_json(report).items() if name not in elsewhere}
-    instances, features, labels = (rest.pop(name) for name in ("instances", "features", "labels"))
-    model, seconds = rest.pop("model"), sum(rest.pop("seconds").values())
-    memory = rest.pop("peak_bytes") / 1e9
-    thresholds = [rest.pop("threshold")] if "threshold" in rest else rest.pop("thresholds").values()
-    low, high = min(thresholds), max(thresholds)
+    found = dict(report.findings)
     lines = {
-        "data": ", ".join(map(counted, (instances, features, labels), ("instance", "feature", "label"))),
+        "data": ", ".join(map(counted, (report.instances, report.features, report.labels), _OF_DATA))
+        + never_annotated(report.labels_never_annotated or 0)
     }
-    lines["data"] += never_annotated(rest.pop("labels_never_annotated", 0))
-    if "cluster" in rest:
-        work = rest.pop("cluster")
-        lines["cluster"] = ", ".join(counted(number, what.removesuffix("s")) for what, number in work.items())
-    if "review" in rest:
-        lines["review"] = _review(rest.pop("review"))
-    if "c_by_people" in rest:
-        lines["c"] = by_people(rest.pop("c_by_people"))
-        del rest["c"], rest["c_estimated"]
-    elif "c" in rest:
-        is_known, is_estimated = rest.pop("c_known", True), rest.pop("c_estimated")
-        interval = rest.pop("c_interval", None) or None
+    if report.cluster is not None:
+        lines["cluster"] = ", ".join(counted(number, of.removesuffix("s")) for of, number in report.cluster.items())
+    if (review := report.review) is not None:
+        lines["review"] = (
+            f"{counted(review.decisions, 'decision')}: {counted(review.found, 'label')} found, {review.refuted:,} "
+            f"annotated ones refuted; {counted(review.closed, 'instance')} complete, {review.sampled:,} of them drawn "
+            "at random"
+        )
+    if "c_by_people" in found:
+        lines["c"] = by_people(found["c_by_people"])
+    else:
+        is_known, interval = found.get("c_known", True), found.get("c_interval") or None
         if is_known and interval is not None and interval[1] - interval[0] > WIDE:
             lines = {"first of all": FIRST_OF_ALL, **lines}
-        lines["c"] = frequency(rest.pop("c"), is_estimated, interval, is_known)
-    if "levels" in rest:
-        lines["levels"], by_level = str(rest.pop("levels")), rest["expected_micro_f1_by_level"]
-        if len(by_level) > 1:
-            lines["levels"] += "; expected micro-F1 of one and of two: " + " and ".join(f"{f1:.3f}" for f1 in by_level)
-    if "scaling" in rest:
-        by = "deviation" if rest.pop("scaling") == STANDARDISED else "largest value"
+        lines["c"] = frequency(found["c"], found["c_estimated"], interval, is_known)
+    if "levels" in found:
+        by_level = " and ".join(f"{f1:.3f}" for f1 in found["expected_micro_f1_by_level"])
+        lines["levels"] = str(found["levels"]) + f"; expected micro-F1 of one and of two: {by_level}" * (
+            " " in by_level
+        )
+    if "scaling" in found:
+        by = "deviation" if found["scaling"] == STANDARDISED else "largest value"
         lines["features"] = f"each divided by its {by}, as some were far larger than others"
-    if "rbf_gamma" in rest:
-        gamma, landmarks = rest.pop("rbf_gamma"), rest.pop("rbf_landmarks")
-        lines["features"] = f"of an RBF kernel by {counted(landmarks, 'landmark')}, gamma {gamma:.3g}"
-    if "loss" in rest:
-        lines["loss"] = rest.pop("loss")
-    if "cost" in rest:
-        step = f", step {rest.pop('step'):g}" if "step" in rest else ""
-        epochs = f", {counted(rest.pop('epochs'), 'epoch')}" if "epochs" in rest else ""
-        lines["C"] = f"{rest.pop('cost'):g}{step}{epochs}"
-    lines |= prior_line(rest)
+    if "rbf_gamma" in found:
+        landmarks = counted(found["rbf_landmarks"], "landmark")
+        lines["features"] = f"of an RBF kernel by {landmarks}, gamma {found['rbf_gamma']:.3g}"
+    lines["loss"] = found["loss"]
+    step = f", step {found['step']:g}" if "step" in found else ""
+    lines["C"] = f"{found['cost']:g}{step}, {counted(found['epochs'], 'epoch')}"
+    lines |= prior_line(found)
+    thresholds = [report.threshold or 0.0] if report.thresholds is None else [*report.thresholds.values()]
+    low, high = min(thresholds), max(thresholds)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
-    if "expected_micro_f1" in rest:
-        rest.pop("expected_micro_f1_by_level", None)
-        f1, ends = rest.pop("expected_micro_f1"), rest.pop("expected_micro_f1_interval", None)
-        lines["expected"] = expected(f1, ends, report.findings.get("c_estimated", False))
-    if "acceptance" in rest:
-        outcome = rest.pop("acceptance")
-        lines["accepted" if outcome["accepted"] else "rejected"] = outcome["verdict"]
-    for name, value in rest.items():
-        lines[name.replace("_", " ")] = f"{value:.4g}" if isinstance(value, float) else str(value)
-    lines["model"] = f"{click.format_filename(model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"
+    f1 = found["expected_micro_f1"], found["expected_micro_f1_interval"]
+    lines["expected"] = expected(*f1, found["c_estimated"])
+    if (outcome := report.acceptance) is not None:
+        lines["accepted" if outcome.accepted else "rejected"] = outcome.verdict
+    seconds, memory = sum(report.seconds.values()), report.peak_bytes / 1e9
+    lines["model"] = f"{click.format_filename(report.model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"
     print_lines(lines)
-    print_groups(report.findings.get("c_by_group"))
+    print_groups(found.get("c_by_group"))
 
 
 def prior_line(rest: dict[str, Any]) -> dict[str, str]:
@@ -211,12 +203,6 @@ def expected(f1: float, interval: list[float] | None, estimated: bool) -> str:
     ends = "{:.3f} to {:.3f}".format(*interval)
     included = ", whose interval is included" * estimated
     return f"micro-F1 {f1:.3f} ({ends}) on complete labels (out of fold, corrected for c{included})"
-
-
-def _review(counts: dict[str, int]) -> str:
-    decided = f"{counted(counts['decisions'], 'decision')}: {counted(counts['found'], 'label')} found, "
-    complete = f"{counts['refuted']:,} annotated ones refuted; {counted(counts['closed'], 'instance')} complete, "
-    return f"{decided}{complete}{counts['sampled']:,} of them drawn at random"
 
 
 def by_people(estimate: dict[str, Any]) -> str:

@@ -13,7 +13,6 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle import provenance
 from mpu_cli.cli import estimate_c
-from mpu_cli.cli.estimate_c import Asked
 from mpu_cli.cli.messages import detail, info
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.printing import QUESTIONS, give, report_file
@@ -502,11 +501,11 @@ def command(
     give(report, as_json, _say)
 
 
-def _say_questions(report: Asked) -> None:
-    before = f"; {counted(report.answered, 'answer')} before" if report.answered else ""
+def _say_questions(asked: dict[str, int]) -> None:
+    before = f"; {counted(asked['answered'], 'answer')} before" if asked["answered"] else ""
     info(
-        f"{counted(report.questions, 'question')} on {counted(report.instances, 'instance')} and "
-        f"{counted(report.labels, 'label')}{before}: write yes or no under verdict, and give the file to --reviewed"
+        f"{counted(asked['questions'], 'question')} on {counted(asked['instances'], 'instance')} and "
+        f"{counted(asked['labels'], 'label')}{before}: write yes or no under verdict, and give the file to --reviewed"
     )
 
 

@@ -14,8 +14,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.bundle import TrainedModel, provenance
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.features import Columns, with_width
-from mpu_cli.core.frequency.label_frequency import EstimatedRates, LabelFrequency, count_annotations, refuse_refuted
-from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations, refuse_refuted
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import InstanceGroups, LabelInformation, Problem, joined, kin_of
 from mpu_cli.core.labels.verified import VerifiedLabels, widened
@@ -145,14 +144,15 @@ class Fitted:
     @classmethod
     def of(cls, options: Options, model: StackedModel, result: TrainingResult, has_label_features: bool) -> "Fitted":
         """Return the results of a training."""
-        settings = asdict(result.settings)
+        settings, c = asdict(result.settings), result.c
         del settings["thin"]  # follows from the number of labels
         if not loss_named(result.settings.loss).has_step:
             del settings["step"]
         if not (has_label_features and options.uses_label_features):
             del settings["prior"]
         findings: dict[str, Any] = {
-            **_frequency(result.c, result.estimates),
+            "c": float(c[0]) if (c == c[0]).all() else c.tolist(),
+            "c_estimated": result.estimates.are_estimated,
             **settings,
             "expected_micro_f1": result.expected_f1,
             "expected_micro_f1_interval": list(result.f1_interval),
@@ -165,7 +165,7 @@ class Fitted:
         if options.levels is None:
             findings["levels"] = len(model.levels)
         findings |= _evidence_of_frequency(result.estimates)
-        return cls(model, findings, result.c, result.estimates, tuple(result.warnings()), result.seconds)
+        return cls(model, findings, c, result.estimates, tuple(result.warnings()), result.seconds)
 
     def record(self, options: Options, run: Run) -> dict[str, Any]:
         """Return the options, and what was chosen or estimated for them, for the model."""
@@ -194,10 +194,6 @@ def fit(problem: Problem, options: Options, run: Run, hold_out_all: bool = False
         fitted.findings["c_by_group"] = result.estimates.groups.rows(problem.groups, problem.labels, problem.verified)
         fitted = replace(fitted, groups=replace(problem.groups, rates=result.estimates.groups.c))
     return replace(fitted, out_of_fold=result.held_out.probabilities) if hold_out_all else fitted
-
-
-def _frequency(c: np.ndarray, estimates: Estimates) -> dict[str, Any]:
-    return {"c": float(c[0]) if (c == c[0]).all() else c.tolist(), "c_estimated": estimates.are_estimated}
 
 
 def _evidence_of_frequency(estimates: Estimates) -> dict[str, Any]:
@@ -272,15 +268,12 @@ class AnnotatedData(LabelInformation, ABC):
         """Name the labels that are left out of an estimate of c, and the feature that dominates all others."""
         cautions = [] if estimates.estimate is None else estimates.estimate.cautions(self._shown)
         if estimates.dominating is not None:
-            cautions.append(estimates.dominating.caution(self._shown_feature(estimates.dominating.column)))
+            column = estimates.dominating.column
+            names = None if self.stored_vectorizer is None else self.stored_vectorizer.features
+            shown = self.feature_names[column] if self.feature_names is not None else names and names[column - 1]
+            cautions.append(estimates.dominating.caution(shown or str(column)))
         said = () if estimates.earlier is None else estimates.earlier.warnings
         return [text for text in cautions if text not in said]
-
-    def _shown_feature(self, number: int) -> str:
-        if self.feature_names is not None:
-            return self.feature_names[number]
-        names = None if self.stored_vectorizer is None else self.stored_vectorizer.features
-        return str(number) if names is None else names[number - 1]
 
     def _shown(self, column: int) -> str:
         label = int(self.ids[column])
@@ -340,12 +333,10 @@ class AnnotatedData(LabelInformation, ABC):
                 f"--prior {prior:g} is the weight of the features of labels, and there are none: give "
                 "--label-features, or data that mpu vectorize made, with names of labels"
             )
-        c: Any = None if file is None else self.frequencies_of(file)
-        return options if file is None else replace(options, c=c)
-
-    def frequencies_of(self, file: Path) -> np.ndarray | EstimatedRates:
-        """Read the label frequency of each label; those that are never annotated may be absent from the file."""
-        return read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
+        if file is None:
+            return options
+        c: Any = read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
+        return replace(options, c=c)
 
 
 def frequency_file(options: Options) -> Path | None:
@@ -394,10 +385,6 @@ class TrainingData(AnnotatedData):
     def checksum(self) -> str:
         """Return the checksum of the features of the file."""
         return checksum(self.features[: self.instances_of_file])
-
-    def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
-        """Estimate c from verified labels, as `from_people` does."""
-        return from_people(self.labels, self.verified, self.sampled, self.second, automatic, answered)
 
     def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted:
         return fit(self.problem, options, run, hold_out_all)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.training_data import Sources, training_set
 from mpu_cli.names import Naming
@@ -100,10 +101,10 @@ def test_frequencies_of_a_file_need_no_line_for_labels_that_are_never_annotated(
     frequencies = tmp_path / "c"
     frequencies.write_text("2 0.5\n5 0.7\n")
     found = widened(data, label_features=features_of(tmp_path, "5 3:1\n9 3:1\n"))
-    assert_array_equal(found.frequencies_of(frequencies).round(6), [0.5, 0.7, 0.6])
+    assert_array_equal(found.resolved(Options(c=frequencies)).c.round(6), [0.5, 0.7, 0.6])
     frequencies.write_text("2 0.5\n9 0.7\n")
     with refused(InputError):
-        found.frequencies_of(frequencies)
+        found.resolved(Options(c=frequencies))
 
 
 def test_written_label_features_read_back(run, tmp_path):
