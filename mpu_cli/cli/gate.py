@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -71,14 +70,27 @@ class Gate:
     @classmethod
     def opened(cls, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> "Gate":
         """Predict the test data with the present model and the kept ones. The caller has the lock of the model."""
-        _refuse_without_labels(acceptance.test, reading, run)
+        if not sum(chunk.labels.nnz for chunk in iter_chunks(acceptance.test, reading, run=run)):
+            raise InputError(acceptance.test, None, "has no labels, so no model can be tested by it")
         kept = check_kept(target, acceptance.keep)[: acceptance.keep]
         gate = cls(acceptance, target, reading, run, manifest_of(target))
+        paths = ([] if gate.present is None else [target]) + kept
         with run.step(Step.TEST_EARLIER_MODELS):
-            for name, model in gate._models(kept):
+            for path in paths:
+                try:
+                    model = bundle.load(path)
+                except ModelError as error:
+                    if path is target:
+                        raise ModelError(
+                            f"{error}; or put a kept model in its place, or train once without --accept-on: no model "
+                            "can be compared with this one"
+                        ) from error
+                    _log.warning(f"{error}; {path.name} is not compared with")
+                    continue
                 if not gate.others:
                     gate = replace(gate, packed_vectorizer=model.packed_vectorizer)
                 if is_same(model.packed_vectorizer, gate.packed_vectorizer):
+                    name = _PRESENT if path is target else path.name
                     gate = replace(gate, others=(*gate.others, gate._tested(name, model)))
         return gate
 
@@ -160,16 +172,6 @@ class Gate:
         said = conclusion_on(self.others[decisive].name, _NEW, self.acceptance.accept_metric, gains[decisive])
         return not worse, said, gains[decisive]
 
-    def _models(self, kept: list[Path]) -> Iterator[tuple[str, TrainedModel]]:
-        """Load the present model and those that a new one is compared with too, one at a time."""
-        if self.present is not None:
-            yield _PRESENT, _loaded(self.target)
-        for path in kept:
-            try:
-                yield path.name, bundle.load(path)
-            except ModelError as error:
-                _log.warning(f"{error}; {path.name} is not compared with")
-
     def _tested(self, name: str, model: TrainedModel) -> _Tested:
         tally = Tally(KS)  # of label sets by the thresholds of the model itself
 
@@ -207,21 +209,6 @@ def _is_there(part: csr_array, features: csr_array, row: int) -> bool:
         and np.array_equal(features.indices[entries], part.indices)
         and np.array_equal(features.data[entries], part.data)
     )
-
-
-def _refuse_without_labels(test: str, reading: Reading, run: Run) -> None:
-    if not sum(chunk.labels.nnz for chunk in iter_chunks(test, reading, run=run)):
-        raise InputError(test, None, "has no labels, so no model can be tested by it")
-
-
-def _loaded(target: Path) -> TrainedModel:
-    try:
-        return bundle.load(target)
-    except ModelError as error:
-        raise ModelError(
-            f"{error}; or put a kept model in its place, or train once without --accept-on: no model can be compared "
-            "with this one"
-        ) from error
 
 
 def _reversed(difference: Difference) -> Difference:
