@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 import numpy as np
@@ -61,16 +61,15 @@ def _data_beside(source: str | Path) -> Path:
     """Return the data file beside records that has their name or, where none has, the one that was made of them."""
     there = [path for path in Path(source).parent.glob("*.svm*") if path.name.endswith(_DATA_SUFFIXES)]
     there = [path for path in there if folder_of(path).is_dir()]
-    there = [path for path in there if stem(path) == stem(source)] or [path for path in there if _made_of(path, source)]
+    there = [path for path in there if stem(path) == stem(source)] or [
+        path
+        for path in there
+        if (records := Sidecars(path).records()) is not None and Path(records.file).resolve() == Path(source).resolve()
+    ]
     if len(there) != 1:
         made = f"{counted(len(there), 'data file')} beside it {'is' if len(there) == 1 else 'are'} of these records"
         raise InputError(str(source), None, f"{made}, by mpu vectorize; name the one that is meant by --data")
     return there[0]
-
-
-def _made_of(data: Path, source: str | Path) -> bool:
-    records = Sidecars(data).records()
-    return records is not None and Path(records.file).resolve() == Path(source).resolve()
 
 
 def _changes(
@@ -83,8 +82,11 @@ def _changes(
     fill_implied: bool,
     n_labels: int,
     reading: Reading,
-) -> tuple[dict[int, _Changes], LabelNames, RecordIds | None, int]:
-    """Return labels to add and to remove by instance, names of labels, ids, and the number of instances."""
+) -> tuple[dict[Any, _Changes], LabelNames, RecordIds | None, int]:
+    """Return what changes by the ids of records, names of labels, ids, and the number of instances.
+
+    Where records have no ids, they have their numbers, from 0.
+    """
     sidecars = Sidecars(data)
     dataset = read(data, reading, contents=sidecars.contents)
     sidecars.refuse_ids()
@@ -93,7 +95,7 @@ def _changes(
     assert names is not None  # the directory has them
     decided = decisions.read(reviewed, names, ids)
     match(decided, dataset, data)
-    changes: defaultdict[int, _Changes] = defaultdict(_Changes)
+    changes: defaultdict[Any, _Changes] = defaultdict(_Changes)
     cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
     seen = set()
     for instance, label, is_true in cells:
@@ -119,19 +121,14 @@ def _changes(
                 is_probable = one.shown is not None and one.shown >= (least or 0.0)
                 if is_probable and (instance, one.label) not in seen:
                     changes[instance].add[one.label] = "suggested"
-    return dict(changes), names, ids, len(dataset)
-
-
-def _by_key(changes: dict[int, _Changes], ids: RecordIds | None, data: str | Path) -> dict[str | int, _Changes]:
-    """Return the changes by the ids of records; by their numbers, from 0, where they have none."""
     if ids is None:
-        return {instance: change for instance, change in changes.items()}  # noqa: C416
+        return changes, names, ids, len(dataset)
     for instance in changes:
         try:
             ids.refuse_several(ids.texts[instance])
         except ValueError as error:
             raise InputError(str(ids_file(data)), instance + 1, str(error)) from None
-    return {ids.texts[instance]: change for instance, change in changes.items()}
+    return {ids.texts[instance]: change for instance, change in changes.items()}, names, ids, len(dataset)
 
 
 def _retagged(
@@ -183,10 +180,9 @@ def command(
     chosen, _ = form_and_fields(source, form, DEFAULT_FIELDS)
     data = str(_data_beside(source)) if data is None else data
     vectorization = read_vectorization(data)
-    changes, names, ids, n = _changes(
+    by_key, names, ids, n = _changes(
         data, reviewed, suggestions, least, is_sure, remove, fill_implied, len(vectorization.labels), reading
     )
-    by_key = _by_key(changes, ids, data)
     used: set[str | int] = set()
     report = TaggingReport()
     origins: Counter[Origin] = Counter()
