@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli import bundle
-from mpu_cli.bundle.manifest import Origin, OriginFile, parse_origin
+from mpu_cli.bundle.manifest import Origin, parse_origin
 from mpu_cli.cli import history as trainings
 from mpu_cli.cli.printing import (
     by_people,
@@ -68,11 +68,16 @@ class _Described:
         self.path = path
         self.names = None if by_number else model.names
         self._by_number = by_number
-        self.origin = self._origin()
+        self.origin = None
+        if model.origin is not None:
+            try:
+                self.origin = parse_origin(model.origin, len(model.label_ids))
+            except ValueError as error:
+                _log.warning(f"{path}: the record of its training is damaged ({error}), and is left out")
 
     def report(self, of_labels: list[dict[str, Any]]) -> ModelReport:
         model, levels = self.model, self.model.predictor.levels
-        names = model.names
+        names, options, c = model.names, model.options, model.c
         named = 0 if names is None else sum(bool(names.by_number.get(label)) for label in model.label_ids.tolist())
         thresholds = model.predictor.thresholds
         return ModelReport(
@@ -84,9 +89,15 @@ class _Described:
             features=len(model.occurring.indices),
             weights=sum(_count(level.weights) for level in levels),
             knows_texts=model.packed_vectorizer is not None,
-            c=self._frequency(),
+            c={
+                "lowest": float(c.min()),
+                "mean": float(c[0] if (c == c[0]).all() else c.mean()),
+                "highest": float(c.max()),
+                "estimated": bool(options.get("c_estimated")),
+                "interval": options.get("c_by_people", {}).get("interval", options.get("c_interval")),
+            },
             thresholds={"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
-            options={name: value for name, value in model.options.items() if name not in _ELSEWHERE},
+            options={name: value for name, value in options.items() if name not in _ELSEWHERE},
             origin=self.origin,
             of_labels=of_labels,
         )
@@ -161,25 +172,6 @@ class _Described:
         if self.model.packed_vectorizer is None or self._by_number:
             return {}
         return dict(enumerate(unpacked(self.model.packed_vectorizer, str(self.path)).features or (), 1))
-
-    def _frequency(self) -> dict[str, Any]:
-        options, c = self.model.options, self.model.c
-        return {
-            "lowest": float(c.min()),
-            "mean": float(c[0] if (c == c[0]).all() else c.mean()),
-            "highest": float(c.max()),
-            "estimated": bool(options.get("c_estimated")),
-            "interval": options["c_by_people"]["interval"] if "c_by_people" in options else options.get("c_interval"),
-        }
-
-    def _origin(self) -> Origin | None:
-        if self.model.origin is None:
-            return None
-        try:
-            return parse_origin(self.model.origin, len(self.model.label_ids))
-        except ValueError as error:
-            _log.warning(f"{self.path}: the record of its training is damaged ({error}), and is left out")
-            return None
 
 
 def _weighed(kind: str, number: int, name: str | None, weight: float) -> dict[str, Any]:
@@ -338,19 +330,15 @@ _PACKAGES = {"mpu": "mpu", "python": "Python", "numpy": "NumPy", "scipy": "SciPy
 
 def _print(report: ModelReport, lines: dict[str, str]) -> None:
     print_lines(lines)
-    if report.origin is not None and report.origin.files:
+    if report.origin is not None and (files := report.origin.files):
         click.echo()
-        _print_files(report.origin.files)
+        rows = [[file["name"], _or_unknown(file["bytes"]), _or_unknown(file["sha256"])] for file in files[:_LISTED]]
+        print_table([["file", "bytes", "SHA-256"], *rows])
+        if len(files) > _LISTED:
+            click.echo(f"and {counted(len(files) - _LISTED, 'more file')}; --json lists all")
     for label in report.of_labels:
         click.echo()
         _print_label(label)
-
-
-def _print_files(files: list[OriginFile]) -> None:
-    rows = [[file["name"], _or_unknown(file["bytes"]), _or_unknown(file["sha256"])] for file in files[:_LISTED]]
-    print_table([["file", "bytes", "SHA-256"], *rows])
-    if len(files) > _LISTED:
-        click.echo(f"and {counted(len(files) - _LISTED, 'more file')}; --json lists all")
 
 
 def _or_unknown(value: int | str | None) -> str:
