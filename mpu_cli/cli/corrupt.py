@@ -96,11 +96,6 @@ class CorruptionReport:
     emptied: int  # Number of instances that have lost all their labels.
     c_of_labels: dict[int, float]  # Share of the instances of each label that have kept it.
 
-    def frequencies(self) -> bytes:
-        """Return these shares, but those that are 0, as `inputs.side_tables` reads them."""
-        kept = {label: c for label, c in self.c_of_labels.items() if c}
-        return frequency_lines(np.array(list(kept), int), np.array(list(kept.values())))
-
 
 def corrupt(
     source: str | Path,
@@ -135,7 +130,9 @@ def corrupt(
             if first.content() != again.content():
                 raise _changed(str(source))
             if kept is not None:
-                beside.enter_context(open_output(kept)).write(report.frequencies())
+                shares = {label: c for label, c in report.c_of_labels.items() if c}
+                lines = frequency_lines(np.array(list(shares), int), np.array(list(shares.values())))
+                beside.enter_context(open_output(kept)).write(lines)
     return report
 
 

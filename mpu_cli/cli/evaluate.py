@@ -387,16 +387,6 @@ class EvaluationReport:
     # labels (corrected). None where that was not asked for.
     per_label: list[dict[str, Any]] | None = None
 
-    @property
-    def uses_label_sets(self) -> bool:
-        """Whether any of it depends on the predicted label sets, not on the ranking by score alone."""
-        return self.per_label is not None or not self.metrics.keys().isdisjoint(LabelSetMetrics().results())
-
-    def summary(self) -> dict[str, Any]:
-        """Return the numbers of the whole file by name: sizes, threshold and c where there are any, and the metrics."""
-        sizes = {"instances": self.instances, "labels": self.labels, "threshold": self.threshold, "c": self.c}
-        return {name: value for name, value in sizes.items() if value is not None} | self.metrics
-
 
 def evaluate(
     truth: Source,
@@ -607,7 +597,8 @@ def command(
         return
     with counting("evaluating", counted_by, "instance") as count:
         report = evaluate(truth, predictions[0], wanted, reading=reading, run=run, count=count)
-    if report.threshold is not None and report.uses_label_sets and least is None:
+    uses_label_sets = wanted.per_label or not report.metrics.keys().isdisjoint(LabelSetMetrics().results())
+    if report.threshold is not None and uses_label_sets and least is None:
         warn(_CUT.format(threshold))
     if not report.true_labels:
         warn("TRUTH has no labels; they begin a line, such as 3,7 1:0.5")
@@ -622,7 +613,9 @@ def command(
 
 
 def _print_report(report: EvaluationReport) -> None:
-    summary, corrected = report.summary(), report.corrected
+    sizes = {"instances": report.instances, "labels": report.labels, "threshold": report.threshold, "c": report.c}
+    summary = {name: value for name, value in sizes.items() if value is not None} | report.metrics
+    corrected = report.corrected
     if corrected is None:
         print_table([[name, value] for name, value in summary.items()])
     else:

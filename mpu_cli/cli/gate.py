@@ -47,15 +47,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class _Tested:
-    """A model on the test data."""
-
-    name: str
-    counts: Counts
-    fitness: Fitness
-
-
-@dataclass(frozen=True)
 class Gate:
     """What a new model has to pass. Made by `opened`, before the training, so that what is wrong is seen before it."""
 
@@ -65,7 +56,8 @@ class Gate:
     run: Run
     present: bytes | None  # manifest of the present model
     packed_vectorizer: bytes | None = None  # the vectoriser of the others
-    others: tuple[_Tested, ...] = ()  # the present model first, if there is one, then those before it, the latest first
+    # Names of the others, and what was counted of them: the present model first, if there is one, then those before it
+    others: tuple[tuple[str, Counts], ...] = ()
 
     @classmethod
     def opened(cls, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> "Gate":
@@ -91,7 +83,7 @@ class Gate:
                     gate = replace(gate, packed_vectorizer=model.packed_vectorizer)
                 if is_same(model.packed_vectorizer, gate.packed_vectorizer):
                     name = _PRESENT if path is target else path.name
-                    gate = replace(gate, others=(*gate.others, gate._tested(name, model)))
+                    gate = replace(gate, others=(*gate.others, (name, gate._tested(model)[0])))
         return gate
 
     def refuse_other_numbers(self, packed_vectorizer: bytes) -> None:
@@ -119,13 +111,13 @@ class Gate:
         """Predict the test data with a new model, and decide; `labels_expected` as in `Outcome`."""
         metric = self.acceptance.accept_metric
         with self.run.step(Step.TEST):
-            new = self._tested(_NEW, model)
-            metrics, differences = compare([new.counts, *(one.counts for one in self.others)], seed=self.run.seed)
+            counts, fitness = self._tested(model)
+            metrics, differences = compare([counts, *(one for _, one in self.others)], seed=self.run.seed)
         value, *values = (one[metric] for one in metrics)
         accepted, reason, gain = self._decided(value, values, [_reversed(one[metric]) for one in differences])
         if accepted and self._is_held(model):
             accepted, reason = False, f"learned from the same data as {self._held.name}"
-        predicted = new.counts.predicted
+        predicted = counts.predicted
         return Outcome(
             accepted=accepted,
             verdict=reason,
@@ -133,10 +125,10 @@ class Gate:
             test_metric=metric,
             test_value=value,
             test_difference=gain,
-            unknown_features=new.fitness.unknown / max(new.fitness.entries, 1),
+            unknown_features=fitness.unknown / max(fitness.entries, 1),
             labels_per_instance=float(predicted.sum()) / predicted.shape[0],
             labels_expected=labels_expected,
-            warnings=tuple(f"{self.acceptance.test}: {warning}" for warning in new.fitness.warnings(model)),
+            warnings=tuple(f"{self.acceptance.test}: {warning}" for warning in fitness.warnings(model)),
         )
 
     def replace_present(self, write: Writer, model: TrainedModel) -> None:
@@ -169,17 +161,17 @@ class Gate:
         best = max(range(len(values)), key=values.__getitem__)  # the present one, if it is as good
         worse = [other for other in (0, best) if gains[other].high < -self.acceptance.accept_margin]
         decisive = worse[0] if worse else 0
-        said = conclusion_on(self.others[decisive].name, _NEW, self.acceptance.accept_metric, gains[decisive])
+        said = conclusion_on(self.others[decisive][0], _NEW, self.acceptance.accept_metric, gains[decisive])
         return not worse, said, gains[decisive]
 
-    def _tested(self, name: str, model: TrainedModel) -> _Tested:
+    def _tested(self, model: TrainedModel) -> tuple[Counts, Fitness]:
         tally = Tally(KS)  # of label sets by the thresholds of the model itself
 
         def add(true: Dataset, predicted: Dataset) -> None:
             tally.add(true.labels, predicted.labels, predicted.features)
 
         fitness = collect(add, model, self.acceptance.test, self.reading, self.run)
-        return _Tested(name, tally.counts(), fitness)
+        return tally.counts(), fitness
 
 
 def _checksums(origin: bytes | None) -> list[str]:
