@@ -19,6 +19,7 @@ from mpu_cli.cli import suggest
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
+from mpu_cli.inputs.training_data import fit
 from mpu_cli.people.suggestions import Choice
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
@@ -66,8 +67,9 @@ def remove(path: Path, rate: float, seed: int) -> Task:
 def by_mpu(task: Task) -> Ranking:
     """Rank by `mpu suggest`, with c estimated."""
     ids = np.arange(task.annotated.shape[1])
-    trained = train(Problem(task.features, task.annotated), Options(), hold_out_all=True)
-    found = suggest.find(*trained, task.annotated, ids, Options(), Choice(top=task.removed))
+    problem = Problem(task.features, task.annotated)
+    evidence = fit(problem, Options(), Run(), hold_out_all=True).evidence(problem)
+    found = suggest.find(evidence, problem, ids, Choice(top=task.removed))
     return found.listed.rows, found.listed.columns
 
 
