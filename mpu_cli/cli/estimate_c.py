@@ -188,12 +188,7 @@ def _drawn(
 
 
 def _pooled(
-    probabilities: np.ndarray,
-    population: Instances,
-    sample: Sample,
-    pool: DrawnLabels | None,
-    method: str,
-    run: Run,
+    probabilities: np.ndarray, population: Instances, sample: Sample, pool: DrawnLabels | None, method: str, run: Run
 ) -> tuple[estimators.FrequencyEstimate, estimators.GroupFrequencies | None]:
     """Estimate c, and that of each group of instances, by out-of-fold probabilities of a sample."""
     pooling: slice | np.ndarray = slice(None)
@@ -307,13 +302,7 @@ def ask(
 
 
 def command(
-    sources: Sources,
-    output: str | None,
-    method: str,
-    options: FrequencyOptions,
-    run: Run,
-    as_json: bool,
-    **wanted: Any,
+    sources: Sources, output: str | None, method: str, options: FrequencyOptions, run: Run, as_json: bool, **wanted: Any
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.options.estimate_c` has read."""
     if output == "-":
@@ -321,14 +310,7 @@ def command(
     refuse_overlaps(sources.by_option(), {"--output": output, "--report": report_file()})
     if sources.scores is not None and options.features is not None:
         raise click.UsageError("--scores stands in place of a model: leave out --features.")
-    report = estimate(
-        sources,
-        options,
-        method=method,
-        output=output,
-        run=run,
-        **wanted,
-    )
+    report = estimate(sources, options, method=method, output=output, run=run, **wanted)
     give(report, as_json, _print_report)
 
 

@@ -389,13 +389,7 @@ class EvaluationReport:
 
 
 def evaluate(
-    truth: Source,
-    predictions: str,
-    metrics: Metrics,
-    *,
-    count: Callable[[int], None],
-    reading: Reading,
-    run: Run,
+    truth: Source, predictions: str, metrics: Metrics, *, count: Callable[[int], None], reading: Reading, run: Run
 ) -> EvaluationReport:
     """Compare predictions with true labels.
 

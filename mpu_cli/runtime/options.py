@@ -327,7 +327,5 @@ class RunOptions:
     seed: int = option(Whole(0), 0, "Random seed. The same seed gives the same bytes.")
     jobs: int = option(Threads(-1), -1, "Threads; -1: one per core. Results do not depend on it.", letter="j")
     kernel: str | None = option(
-        WordOr((AUTO,), Words(KERNELS)),
-        None,
-        "Inner loops: NumPy, or compiled by numba. auto: numba if installed.",
+        WordOr((AUTO,), Words(KERNELS)), None, "Inner loops: NumPy, or compiled by numba. auto: numba if installed."
     )

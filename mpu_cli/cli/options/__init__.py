@@ -233,11 +233,7 @@ numbers_option = option("--numbers", bool, "Print label numbers instead of names
 reading_options = as_one(
     "reading",
     Reading,
-    option(
-        "--implicit-values",
-        bool,
-        "Read a feature index without a colon as `index:1`.",
-    ),
+    option("--implicit-values", bool, "Read a feature index without a colon as `index:1`."),
     max_line_bytes_option,
 )
 
@@ -260,11 +256,7 @@ names_options = as_one(
 suggestible_options = as_one(
     "suggestible",
     Suggestible,
-    option(
-        "--only LABELS",
-        FILE,
-        "Suggest only these labels: a file with one number, name or URI per line.",
-    ),
+    option("--only LABELS", FILE, "Suggest only these labels: a file with one number, name or URI per line."),
     option("--exclude LABELS", FILE, "Do not suggest these labels."),
 )
 

@@ -14,23 +14,13 @@ from mpu_cli.text.records import FORMATS
 @option("-o, --output NEW", FILE, "File to write, in the format of RECORDS.", required=True)
 @reviewed_option("Add the tags that this review file accepts.")
 @option(
-    "--suggestions MISSING.tsv",
-    FILE,
-    "Also add undecided suggestions of this file with at least --min-probability.",
+    "--suggestions MISSING.tsv", FILE, "Also add undecided suggestions of this file with at least --min-probability."
 )
 @option("--min-probability", PROBABILITY, "Lowest probability of added suggestions.", name="least")
 @option("--yes", bool, "Add suggestions even if nobody has decided any.", name="is_sure")
 @option("--remove-rejected", bool, "Remove the tags that were rejected.", name="remove")
-@option(
-    "--fill-implied",
-    bool,
-    "Also add the broader tags that the tags of a record imply.",
-)
-@option(
-    "--data FILE",
-    FILE,
-    "Data file that `mpu vectorize` made of RECORDS. Default: the one beside it.",
-)
+@option("--fill-implied", bool, "Also add the broader tags that the tags of a record imply.")
+@option("--data FILE", FILE, "Data file that `mpu vectorize` made of RECORDS. Default: the one beside it.")
 @option("--format", FORMATS, "Format of RECORDS.  [default: by its name]", name="form")
 @option("--added FIELD", str, "Field that lists the added tags; '' for none.", default="added")
 @reading_options

@@ -12,22 +12,11 @@ from mpu_cli.runtime.options import PROBABILITY
 @click.argument("target", metavar="[OUT]", default="-")
 @option("--missing-rate", PROBABILITY, "Share of the labels to remove.", required=True)
 @option(
-    "--scheme",
-    ("uniform", "label"),
-    "uniform: all labels alike. label: each label at its own rate.",
-    default="uniform",
+    "--scheme", ("uniform", "label"), "uniform: all labels alike. label: each label at its own rate.", default="uniform"
 )
 @option("--keep-one", bool, "Keep at least one label per instance.")
-@option(
-    "--removed FILE",
-    str,
-    "Write the removed labels to FILE: lines `instance<TAB>label`.",
-)
-@option(
-    "--kept FILE",
-    FILE,
-    "Write the kept share of each label to FILE, for `--c`.",
-)
+@option("--removed FILE", str, "Write the removed labels to FILE: lines `instance<TAB>label`.")
+@option("--kept FILE", FILE, "Write the kept share of each label to FILE, for `--c`.")
 @run_options("seed", "kernel")
 @reading_options
 @verbosity_options

@@ -38,11 +38,7 @@ def _widths(text: str) -> tuple[float, ...]:
     default="bbe",
 )
 @option("--per-label", bool, "Also estimate the frequency of each label. See the caution above.")
-@option(
-    "-o, --output",
-    click.Path(),
-    "Write the label frequencies to a file for `mpu train --c`.",
-)
+@option("-o, --output", click.Path(), "Write the label frequencies to a file for `mpu train --c`.")
 @option(
     "--plan [WIDTHS]",
     Parsed("widths", _widths),

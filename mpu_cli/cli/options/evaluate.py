@@ -66,31 +66,15 @@ def _cutoffs(text: str) -> tuple[int, ...]:
     PerLabel(FREQUENCY),
     "Label frequency of TRUTH, if its labels are incomplete: also estimate the metrics on complete labels.",
 )
-@option(
-    "--k NUMBERS",
-    Parsed("numbers", _cutoffs),
-    "Cut-offs of metrics at k.",
-    name="ks",
-    default="1,3,5",
-)
+@option("--k NUMBERS", Parsed("numbers", _cutoffs), "Cut-offs of metrics at k.", name="ks", default="1,3,5")
 @option(
     "--training TRAIN.svm",
     FILE,
     "Also report propensity-scored precision and nDCG (PSP, PSnDCG), with propensities from these label counts (Jain "
     "et al., 2016).",
 )
-@option(
-    "--propensity-a",
-    PROPENSITY_A_RANGE,
-    "Constant A of the propensity model.",
-    default=PROPENSITY_A,
-)
-@option(
-    "--propensity-b",
-    PROPENSITY_B_RANGE,
-    "Constant B of the propensity model.",
-    default=PROPENSITY_B,
-)
+@option("--propensity-a", PROPENSITY_A_RANGE, "Constant A of the propensity model.", default=PROPENSITY_A)
+@option("--propensity-b", PROPENSITY_B_RANGE, "Constant B of the propensity model.", default=PROPENSITY_B)
 @option(
     "--frequencies FILE",
     FILE,
@@ -102,11 +86,7 @@ def _cutoffs(text: str) -> tuple[int, ...]:
     "For scores without thresholds: predict labels with at least this score.",
     default=0.5,
 )
-@option(
-    "--calibration",
-    bool,
-    "For scores: report the share of true labels by score.",
-)
+@option("--calibration", bool, "For scores: report the share of true labels by score.")
 @option("--calibration-plot FILE", FILE, "Draw the calibration in FILE (.png or .svg; needs matplotlib).")
 @reviewed_option("Evaluate on the completely reviewed random instances of this review file, with 90 % intervals.")
 @option(

@@ -135,12 +135,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     "Shares of the training labels to remove.",
     default="0,0.3,0.6",
 )
-@option(
-    "--scheme",
-    ("uniform", "label"),
-    "How labels are removed; see `mpu corrupt`.",
-    default="uniform",
-)
+@option("--scheme", ("uniform", "label"), "How labels are removed; see `mpu corrupt`.", default="uniform")
 @option("--removals", Whole(1), "Repeat the removal N times per fold and rate.", default=1)
 @option("--folds", Whole(2), "Cross-validation folds.", default=10)
 @option("--run-folds", Whole(1), "Test on only N of the folds. Default: all.")
@@ -150,9 +145,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     "Draw N instances at random; 1000,2000,... doubles up to all. Default: all.",
 )
 @option(
-    "--tuned",
-    bool,
-    "Also measure each method with a threshold chosen on held-out training data by expected micro-F1.",
+    "--tuned", bool, "Also measure each method with a threshold chosen on held-out training data by expected micro-F1."
 )
 @option(
     "--format",
@@ -162,12 +155,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     multiple=True,
     default=("png", "svg"),
 )
-@run_options(
-    "seed",
-    "jobs",
-    "kernel",
-    jobs="Cells that run at the same time; -1: one per core.",
-)
+@run_options("seed", "jobs", "kernel", jobs="Cells that run at the same time; -1: one per core.")
 @reading_options
 @verbosity_options
 def command(

@@ -21,11 +21,7 @@ _FORMATS = (".png", ".svg", ".pdf")
 
 @click.command("info")
 @click.argument("model", metavar="[MODEL]", type=PATH, required=False)
-@option(
-    "--history FILE",
-    PATH,
-    "Instead of MODEL: list the trainings in FILE, written by `mpu train --history`.",
-)
+@option("--history FILE", PATH, "Instead of MODEL: list the trainings in FILE, written by `mpu train --history`.")
 @option(
     "--label NAME",
     str,
@@ -33,12 +29,7 @@ _FORMATS = (".png", ".svg", ".pdf")
     name="labels",
     multiple=True,
 )
-@option(
-    "--top N",
-    Whole(0),
-    "With --label: list at most N features and links in each direction.",
-    default=10,
-)
+@option("--top N", Whole(0), "With --label: list at most N features and links in each direction.", default=10)
 @click.option(
     "--plot",
     metavar="FILE",

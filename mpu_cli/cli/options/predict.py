@@ -24,18 +24,9 @@ from mpu_cli.text.records import FORMATS
 @click.argument("model", type=PATH)
 @click.argument("sources", metavar="[FILE]...", nargs=-1, type=FILE)
 @option(
-    "--text TEXT",
-    str,
-    "Predict the labels of this text instead of FILE. Can be repeated.",
-    name="texts",
-    multiple=True,
+    "--text TEXT", str, "Predict the labels of this text instead of FILE. Can be repeated.", name="texts", multiple=True
 )
-@option(
-    "--text-format",
-    FORMATS,
-    "FILE contains texts in this format. Default: by its suffix.",
-    name="text_form",
-)
+@option("--text-format", FORMATS, "FILE contains texts in this format. Default: by its suffix.", name="text_form")
 @encoding_option
 @option(
     "-o, --output OUT",
@@ -52,28 +43,16 @@ from mpu_cli.text.records import FORMATS
     name="form",
     default="labels",
 )
-@option(
-    "--top-k",
-    Whole(1, MAX_ID + 1),
-    "Write at most N labels per instance, the most probable ones.",
-)
+@option("--top-k", Whole(1, MAX_ID + 1), "Write at most N labels per instance, the most probable ones.")
 @option(
     "--threshold",
     PROBABILITY,
     "Write labels with at least this probability. Default: the thresholds of the model; all labels where scores are "
     "written.",
 )
-@option(
-    "--line-buffered",
-    bool,
-    "Answer each line of FILE at once, for a program at the other end of a pipe. Slower.",
-)
+@option("--line-buffered", bool, "Answer each line of FILE at once, for a program at the other end of a pipe. Slower.")
 @option("--why", bool, "With --format jsonl: add the features that speak most for each label.")
-@option(
-    "--fill-implied",
-    bool,
-    "Also write broader labels that the predicted ones imply.",
-)
+@option("--fill-implied", bool, "Also write broader labels that the predicted ones imply.")
 @suggestible_options
 @numbers_option
 @cluster_options

@@ -10,12 +10,7 @@ from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 
 @click.command("report")
 @option("-o, --output PAGE.html", PATH, "The page.", required=True)
-@option(
-    "--csv FILE",
-    PATH,
-    "Also write the numbers of the page to FILE.",
-    name="table",
-)
+@option("--csv FILE", PATH, "Also write the numbers of the page to FILE.", name="table")
 @option("--top N", Whole(1, MOST_INSTANCES), "List the N most probable missing labels.", default=50)
 @run_options("seed", "jobs", "kernel")
 @training_files

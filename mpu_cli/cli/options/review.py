@@ -20,16 +20,8 @@ from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 @click.command("review")
 @click.argument("source", metavar="FILE", type=FILE)
 @option("-o, --output PAGE", FILE, "Write the page here.", required=True)
-@option(
-    "--sample N",
-    Whole(1, MOST_INSTANCES),
-    "Review N instances drawn at random, from which c can be estimated.",
-)
-@option(
-    "--suggestions MISSING.tsv",
-    FILE,
-    "Show the suggestions or questions of `mpu suggest`.",
-)
+@option("--sample N", Whole(1, MOST_INSTANCES), "Review N instances drawn at random, from which c can be estimated.")
+@option("--suggestions MISSING.tsv", FILE, "Show the suggestions or questions of `mpu suggest`.")
 @reviewed_option("Start from the decisions of this review file.")
 @option(
     "--text TEXTS",

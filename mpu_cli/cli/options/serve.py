@@ -20,23 +20,14 @@ if TYPE_CHECKING:
 @click.argument("model", metavar="MODEL", type=PATH)
 @option("--host", str, "Address to listen on; 0.0.0.0 or :: for all.", default="127.0.0.1")
 @option("--port", Whole(0, 65535), "Port; 0: any free port.", default=8000)
-@option(
-    "--socket PATH",
-    PATH,
-    "Listen on this socket file instead.",
-    name="path",
-)
+@option("--socket PATH", PATH, "Listen on this socket file instead.", name="path")
 @option(
     "--allowed-host NAME",
     str,
     "Also accept requests to this host name, such as that of a proxy. Can be repeated.",
     multiple=True,
 )
-@option(
-    "--fill-implied",
-    bool,
-    "Also return broader labels that the predicted ones imply.",
-)
+@option("--fill-implied", bool, "Also return broader labels that the predicted ones imply.")
 @options_as_one(Limits)
 @run_options("jobs", "kernel")
 @verbosity_options

@@ -46,18 +46,10 @@ _GROUPS = {
 @option("--top N", Whole(1, MOST_INSTANCES), "List the N most probable.")
 @option("--min-probability P", PROBABILITY, "List only labels of at least this probability.")
 @option("--per-instance K", Whole(1, MAX_ID + 1), "List the K most probable of each instance.")
-@option(
-    "--questions N",
-    Whole(1, MOST_INSTANCES),
-    "Draw N yes/no questions instead, whose answers estimate c.",
-)
+@option("--questions N", Whole(1, MOST_INSTANCES), "Draw N yes/no questions instead, whose answers estimate c.")
 @option("--fill-implied", bool, "With --format svm: also fill in implied labels.")
 @option("--why", bool, "Show the features that speak most for each suggestion.")
-@option(
-    "--suspects WRONG.tsv",
-    FILE,
-    "Also list annotated labels that are probably false.",
-)
+@option("--suspects WRONG.tsv", FILE, "Also list annotated labels that are probably false.")
 @option("--model MODEL", PATH, "Save the trained model in this directory.")
 @suggestible_options
 @numbers_option

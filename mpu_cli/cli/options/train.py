@@ -87,16 +87,8 @@ model replaces an existing one only when it is complete.
 @click.command("train", cls=GroupedCommand, groups=_GROUPS, epilog=_EPILOG)
 @option("-o, --output MODEL", PATH, "Model directory. Default: FILE with the suffix .mpu.")
 @as_one("learning", Options, *map(click_option, options_of(Options).values()))
-@option(
-    "--oof FILE",
-    PATH,
-    "Also write out-of-fold predictions of all instances to FILE.",
-)
-@option(
-    "--history FILE",
-    PATH,
-    "Append a JSON line about this training to FILE; see `mpu info --history`.",
-)
+@option("--oof FILE", PATH, "Also write out-of-fold predictions of all instances to FILE.")
+@option("--history FILE", PATH, "Append a JSON line about this training to FILE; see `mpu info --history`.")
 @as_one(
     "acceptance",
     _acceptance,

@@ -18,17 +18,9 @@ from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
     required=True,
 )
 @option(
-    "--format",
-    FORMATS,
-    "Format of TEXTS; annif is a document corpus of Annif. Default: by its suffix.",
-    name="form",
+    "--format", FORMATS, "Format of TEXTS; annif is a document corpus of Annif. Default: by its suffix.", name="form"
 )
-@option(
-    "--text FIELD",
-    str,
-    f"Field with the text. Can be repeated, title first.  [default: {TEXT}]",
-    multiple=True,
-)
+@option("--text FIELD", str, f"Field with the text. Can be repeated, title first.  [default: {TEXT}]", multiple=True)
 @option(
     "--tags FIELD",
     str,
@@ -36,11 +28,7 @@ from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
     multiple=True,
 )
 @option("--id FIELD", str, f"Field with the id.  [default: {ID}, if present]")
-@option(
-    "--group FIELD",
-    str,
-    "Field that names the group of a record, for --groups.",
-)
+@option("--group FIELD", str, "Field that names the group of a record, for --groups.")
 @option("--separator TEXT", str, f"Separator of tags within a text.  [default: {SEPARATOR}]")
 @encoding_option
 @option(
@@ -49,16 +37,8 @@ from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
     "Number the labels by this file: one name per line, further names and a URI after tabs; or a thesaurus (SKOS, "
     "extra skos; Annif CSV).",
 )
-@option(
-    "--language CODE",
-    str,
-    "Language of the names in a thesaurus, such as en, or en,de with the main one first.",
-)
-@option(
-    "--language-field FIELD",
-    str,
-    "Field with the language of the text. Default: recognised by function words.",
-)
+@option("--language CODE", str, "Language of the names in a thesaurus, such as en, or en,de with the main one first.")
+@option("--language-field FIELD", str, "Field with the language of the text. Default: recognised by function words.")
 @option("--like DATA", FILE, "Use the features, labels and fields of this data file of `mpu vectorize`.")
 @options_as_one(TextOptions)
 @option("--skip-bad", bool, "List bad records and leave them out, instead of ending with an error.")
