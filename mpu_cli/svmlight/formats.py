@@ -45,7 +45,22 @@ _OF_NO_COMMAND = (
     (rb"\s*@(?i:relation)\s", f"ARFF data; {_PAGE} it"),
 )
 _PAIR = rb"(?:\A|[ \t])[0-9]+:[-+.0-9]"
+_FEATURES = rb"[ \t]+[0-9]+:[-+.0-9]"
+_LIST = rb"[0-9]+(?:[ \t]*[,;|][ \t]*[0-9]+)*"
 _NO_VECTORS = (
+    (
+        rb"(?:\[" + _LIST + rb'\]|"' + _LIST + rb'"|(?=[0-9, \t]+[;|])' + _LIST + rb")(?=" + _FEATURES + rb")",
+        "a list of labels in another form; sed -E 's/[]\"[]//g; s/ *[;|] */,/g' makes LIBSVM data of it",
+    ),
+    (
+        rb"(?!__label__)[^\s:,|]*[A-Za-z][^\s:,|]*[ \t]+[0-9]+(?:,[0-9]+)*" + _FEATURES,
+        "an id before the labels; leave it out: sed -E 's/^[^[:space:]]+[[:space:]]+//'",
+    ),
+    (
+        rb"[A-Za-z_]+\s*\Z",
+        f"a word alone; if it is a heading, remove the line: sed 1d; if labels are words, {_PAGE} them",
+    ),
+    (rb"\s*<\?xml", "XML; the data of Mulan are in the .arff file beside it"),
     (rb"__label__", f"fastText data; {_PAGE} it for mpu vectorize"),
     (rb"%%MatrixMarket", f"a matrix; read it in Python by scipy.io.mmread; {_DUMP}"),
     (rb"%|\s*@(?i:attribute|data)\b", f"ARFF data; {_PAGE} it"),

@@ -156,6 +156,8 @@ def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
 
 def _parse(text: bytes, implicit_values: bool, words: _Words) -> Instance:
     if match := _NOT_TEXT.search(text):
+        if match[0] == b"\r":
+            raise LineError("lines end in CR alone, as on old Macs; make it LF: tr '\\r' '\\n'")
         raise LineError(f"byte 0x{match[0][0]:02x} at column {match.start() + 1} is not text; is this a LIBSVM file?")
     tokens = text.split()
     labels = []

@@ -62,6 +62,13 @@ def test_a_command_of_the_page(tmp_path, which, files, expected):
     ("content", "expected"),
     [
         (b"-1 1:0.5\n1 2:1\n", b" 1:0.5\n1 2:1\n"),
+        (b"2;1 1:0.5\n7 2:1\n", b"2,1 1:0.5\n7 2:1\n"),
+        (b"2|1 | 4 1:0.5\n", b"2,1,4 1:0.5\n"),
+        (b"[2, 1] 1:0.5\n[7] 2:1\n", b"2, 1 1:0.5\n7 2:1\n"),
+        (b'"2,1" 1:0.5\n', b"2,1 1:0.5\n"),
+        (b"doc-7\t2,1 1:0.5\n", b"2,1 1:0.5\n"),
+        (b"Data\n2, 1 1:0.5\n", b"2, 1 1:0.5\n"),
+        (b"2,1 1:0.5\r3 2:1\r", b"2,1 1:0.5\n3 2:1\n"),
         (b"2 qid:10 1:0.5\n", b"2 1:0.5\n"),
         (b"3:0.5,4:1 1:0.2\n 2:1\n", b"3,4 1:0.2\n 2:1\n"),
         (b"3,7 | 1:0.5 4:2\n| 2:1\n", b"3,7 1:0.5 4:2\n 2:1\n"),
@@ -78,7 +85,9 @@ def test_a_command_in_a_message(tmp_path, content, expected):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(InputError) as caught:
         read(tmp_path / "x")
-    command = re.search(r"(sed (-E )?'[^']*'|iconv .*|jq -c '[^']*')", caught.value.problem)[0]
+    command = re.search(r"(sed (1d|(-E )?'[^']*')|tr '.*'|iconv .*|jq -c '[^']*')", caught.value.problem)[0]
     if shutil.which(command.split()[0]) is None:
         pytest.skip(f"no {command.split()[0]} here")
-    assert subprocess.run(f"{command} x", shell=True, cwd=tmp_path, check=True, capture_output=True).stdout == expected
+    assert (
+        subprocess.run(f"{command} < x", shell=True, cwd=tmp_path, check=True, capture_output=True).stdout == expected
+    )
