@@ -116,7 +116,8 @@ class Gate:
         value, *values = (one[metric] for one in metrics)
         accepted, reason, gain = self._decided(value, values, [_reversed(one[metric]) for one in differences])
         if accepted and self._is_held(model):
-            accepted, reason = False, f"learned from the same data as {self._held.name}"
+            reason = f"the new model was trained on the same data as {self._held.name}; remove that to accept it"
+            accepted = False
         predicted = counts.predicted
         return Outcome(
             accepted=accepted,

@@ -329,7 +329,10 @@ def command(
     if not counts.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
     elif not counts.fitness.entries:
-        warn(f"{shown(as_one(names))}: no instance has a feature, such as 1:0.5")
+        lacking = (
+            "text has a word that the model knows" if has_texts(names[0]) else "instance has a feature, such as 1:0.5"
+        )
+        warn(f"{shown(as_one(names))}: no {lacking}")
     of_entries = {"unknown": counts.fitness.unknown, "entries": counts.fitness.entries}
     for note in counts.fitness.notes():
         info(note, **of_entries)

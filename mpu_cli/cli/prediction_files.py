@@ -188,8 +188,8 @@ class Texts:
             raise InputError(
                 str(source),
                 None,
-                "these are texts, but the model knows no vectoriser: it keeps that of data that mpu vectorize wrote; "
-                "make vectors by mpu vectorize --like",
+                "contains texts, but the model was trained on vectors without a vectoriser; convert the texts with "
+                "mpu vectorize --like",
             )
         from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors need none
 

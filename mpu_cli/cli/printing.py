@@ -115,9 +115,9 @@ def print_report(report: "TrainingReport") -> None:
         lines["cluster"] = ", ".join(counted(number, of.removesuffix("s")) for of, number in report.cluster.items())
     if (review := report.review) is not None:
         lines["review"] = (
-            f"{counted(review.decisions, 'decision')}: {counted(review.found, 'label')} found, {review.refuted:,} "
-            f"annotated ones refuted; {counted(review.closed, 'instance')} complete, {review.sampled:,} of them drawn "
-            "at random"
+            f"{counted(review.decisions, 'decision')}: {counted(review.found, 'missing label')} found, "
+            f"{counted(review.refuted, 'annotation')} rejected; {counted(review.closed, 'instance')} completely "
+            f"reviewed, {review.sampled:,} of them at random"
         )
     if "c_by_people" in found:
         lines["c"] = by_people(found["c_by_people"])
@@ -214,5 +214,5 @@ def by_people(estimate: dict[str, Any]) -> str:
     basis = [counted(estimate["answers"], "answer")] if "answers" in estimate else []
     if estimate["instances"] or not basis:
         basis.append(counted(estimate["instances"], "complete instance"))
-    text = f"{estimate['c']:.3f} ({low:.3f} to {high:.3f}) by {' and '.join(basis)}, one for each label"
-    return text + ("" if alone is None else f"; by annotations alone {alone:.3f}")
+    text = f"{estimate['c']:.3f} ({low:.3f} to {high:.3f}) from {' and '.join(basis)}, by label"
+    return text + ("" if alone is None else f"; from annotations alone {alone:.3f}")

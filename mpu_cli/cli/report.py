@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import click
@@ -67,22 +68,22 @@ class MissingLabelsReport:
         yield "all", "", "", int(found.annotations.sum()), *total
         for group in c.per_group or ():
             low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
-            yield "group", "", cell(group["group"]), group["annotations"], group["missing"], low, high
+            yield "group", "", group["group"], group["annotations"], group["missing"], low, high
         for (label, of), annotations in zip(found.per_label.items(), found.annotations.tolist(), strict=True):
             counts = of["missing"], of["low"], of["high"]
             estimated = bool(annotations or of["missing"])
-            yield "label", label, cell(of.get("name", "")), annotations, *numbers(*counts, estimated=estimated)
+            yield "label", label, of.get("name", ""), annotations, *numbers(*counts, estimated=estimated)
 
 
 def _suggestions(missing: suggest.SuggestionReport, sources: Sources) -> Iterator[dict[str, Any]]:
-    """Yield each suggestion, with the first 100 characters of the text of its record as title."""
+    """Yield each suggestion, with the beginning of the text of its record as title."""
     ids, names, cells = missing.record_ids, missing.names, missing.cells
     labels, wanted = missing.ids[cells.columns].tolist(), {*cells.rows.tolist()}
     n = missing.frequency.instances if missing.frequency else 0
     texts = texts_of(None, (), Sidecars(sources.file), ids, wanted, n, sources.reading.max_line_bytes)
     for row, label, probability in zip(cells.rows.tolist(), labels, cells.probabilities.tolist(), strict=True):
         of_record, name = None if ids is None else ids.texts[row], None if names is None else names.name(label)
-        title = None if texts is None else " ".join(texts.get(row, ("",))[0].split())[:100]
+        title = None if texts is None else shorten(texts.get(row, ("",))[0], 100, placeholder=" …")
         values = {"instance": row + 1, "id": of_record, "title": title, "label": label, "name": name}
         yield {of: value for of, value in values.items() if value is not None} | {"probability": probability}
 
@@ -149,7 +150,8 @@ def command(sources: Sources, output: Path, table: Path | None, top: int, run: R
         out.write(page(str(sources.file), made))
         for of_table in more:
             text = StringIO()
-            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *made.rows()])
+            rows = ((of, number, cell(name), *counts) for of, number, name, *counts in made.rows())
+            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
             of_table.write(text.getvalue().encode(errors="replace"))
     give(made, as_json, partial(_say, output))
 

@@ -298,8 +298,8 @@ class SuggestionReport:
         if not self.is_unchecked:
             return f"{self.listed:,} are listed, of which about {self.right:,.0f} are right ({ends})"
         return (
-            f"of these {self.listed:,}, {ends} may be right; decide 20 from the list, or answer 40 questions "
-            f"({QUESTIONS}), to know"
+            f"of these {self.listed:,}, {ends} may be right; to narrow this, decide 20 of them or answer 40 questions "
+            f"({QUESTIONS})"
         )
 
 

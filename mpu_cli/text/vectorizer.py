@@ -12,7 +12,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from mpu_cli.core.features import Columns
-from mpu_cli.errors import DataError
+from mpu_cli.errors import DataError, counted
 from mpu_cli.names.name_files import is_uri
 from mpu_cli.runtime.options import AUTO
 from mpu_cli.text import stored
@@ -139,7 +139,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         in_names = {term for name in names for term in analyzer(name)}
         features = counts.vocabulary(min_df, options.max_features, in_names)
         if not features:
-            raise DataError(f"no word or n-gram occurs in {min_df} texts; choose a lower min_df, or other n-grams")
+            remedy = "choose a lower min_df, or other n-grams" if min_df > 1 else "a word has at least two characters"
+            raise DataError(f"no word or n-gram occurs in {counted(min_df, 'text')}; {remedy}")
         self.forgotten_ = counts.forgotten
         frequencies = np.array([counts.of[term] for term in features])
         self._set(Stored(replace(options, min_df=min_df), features, _idf(options, frequencies, counts.texts)))

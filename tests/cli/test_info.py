@@ -232,7 +232,7 @@ def test_c_by_answers_to_questions_has_its_interval(run, tmp_path):
     cells = asked.rows, asked.columns
     reviewed[cells], sampled[cells] = np.where(X[cells], 1, -1), asked.chance
     MPUClassifier(levels=1).fit(X, S, reviewed=reviewed, sampled=sampled).save(tmp_path / "a.mpu")
-    assert "by 40 answers, one for each label" in run("info", tmp_path / "a.mpu").stdout
+    assert "from 40 answers, by label" in run("info", tmp_path / "a.mpu").stdout
     low, high = json.loads(run("info", tmp_path / "a.mpu", "--json").stdout)["c"]["interval"]
     assert low < 0.5 < high
 

@@ -90,7 +90,7 @@ def test_answers_give_c_of_each_label(run, problem, checked):
     assert (trained["c_by_people"]["answers"], trained["c_by_people"]["yes"]) == (80, yes)
     np.testing.assert_allclose(trained["c"], rates)
     readable = run("train", data, "--reviewed", checked, "--cost", 10, "--epochs", 3).stdout
-    assert ") by 80 answers, one for each label; by annotations alone " in readable
+    assert ") from 80 answers, by label; from annotations alone " in readable
 
 
 def test_the_next_questions_are_others(run, problem, checked, tmp_path):

@@ -160,8 +160,8 @@ def test_several_reviews_and_the_readable_report(run, problem, checked, tmp_path
     others = [i for i in range(400) if i not in set(rows.tolist())][:30]
     second = review(tmp_path / "second.tsv", others, Y)
     text = run("train", data, "--reviewed", path, "--reviewed", second, "--cost", 10, "--epochs", 3).stdout
-    assert "by 130 complete instances, one for each label" in text
-    assert "130 instances complete, 130 of them drawn at random" in text
+    assert "from 130 complete instances, by label" in text
+    assert "130 instances completely reviewed, 130 of them at random" in text
 
 
 def test_a_plan(run, problem):

@@ -92,7 +92,7 @@ def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, i
     first = run("suggest", incomplete[0], *options)
     report = json.loads(run("suggest", incomplete[0], *options, "--json", "-q").stdout)
     assert first.stderr.splitlines()[-1].startswith("of these 40, ")
-    assert "may be right; decide 20 from the list, or answer 40 questions" in first.stderr
+    assert "may be right; to narrow this, decide 20 of them or answer 40 questions" in first.stderr
     assert 0.4 < (report["right_high"] - report["right_low"]) / 40 < 0.8
     given = run("suggest", incomplete[0], *options, "--c", 0.7)
     assert "40 are listed, of which about 40 are right" in given.stderr

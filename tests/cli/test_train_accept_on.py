@@ -210,7 +210,7 @@ def test_a_model_that_is_held_does_not_come_back_with_the_same_data(three):
     three.path(1).rename(three.model)
     again = three.train(1, "-q")
     assert (again.exit_code, three.wrong()) == (3, 2)
-    assert "learned from the same data as news.mpu.held" in again.stderr
+    assert "trained on the same data as news.mpu.held" in again.stderr
     assert three.train(0, "-q").exit_code == 0
 
 

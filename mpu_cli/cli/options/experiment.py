@@ -188,11 +188,13 @@ def command(
         info(f"{out}: {report.done} of {counted(report.cells, 'cell')} done already")
     if report.figures is None:
         warn("no figures: matplotlib is not installed; install it with: pip install matplotlib")
-    elif report.figures:
+    elif not report.figures:
+        info("no figures: they need several missing rates, or several numbers of instances")
+    else:
         info(f"{out}: figures {', '.join(path.name for path in report.figures)}")
     if report.c is not None:
         warn(
-            f"by estimate, {report.c:.0%} of the true labels are annotated in these data, before any are removed: "
+            f"before any are removed, an estimated {report.c:.0%} of the true labels are annotated in these data: "
             "metrics on them are too low; those corrected for it are next to them"
         )
     if report.failed == report.cells:

@@ -92,8 +92,8 @@ def caution(share: float) -> str | None:
     if share < _WORTH_TELLING:
         return None
     return (
-        f"{share:.0%} of the instances have exactly the features of an earlier one; folds that are dealt here keep "
-        "them together"
+        f"{share:.0%} of the instances have exactly the features of an earlier one; equal instances are kept in one "
+        "cross-validation fold"
     )
 
 
