@@ -70,7 +70,7 @@ _log = logging.getLogger(__name__)
 _MOST_NAMED = 3  # tags in a caution
 _MOST_FIELDS = 10  # in a caution
 _SEPARATORS = ",;|"
-_PLAIN = re.compile(r"\s*[^\s\[{<]")  # a text that is no list
+_PLAIN = re.compile(r"\s*[^\s\[{<|]")  # a text that is no list
 _LINES_KEPT = 3  # of tags without a number
 
 
@@ -421,6 +421,12 @@ def _of_tags(reader: _Reader, writer: VectorWriter, labels: Labels, is_new: bool
         yield (
             "the only tags are 0 and 1: if they say which tags of a list are true, write the names of these, or a "
             "field of 0 and 1 for each"
+        )
+    tags = [of_label[0] for of_label in labels.names if of_label]
+    if joined := [tag for tag in tags if " " in tag and {*tag.split()} <= {*tags}]:
+        yield (
+            f"{counted(len(joined), 'tag')} made of others, such as {joined[0]!r}: if blanks separate these, "
+            "--separator ' '"
         )
     other, count = max(((one, reader.cells[one]) for one in _SEPARATORS), key=itemgetter(1))
     if not reader.separates and 3 * count > reader.cells[""] > 1:

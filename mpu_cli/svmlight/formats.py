@@ -17,9 +17,11 @@ _PAGE = "docs/guide/formats.md has a command that converts"
 _UTF16 = re.compile(rb"(\xff\xfe|[\t-~]\0)|\xfe\xff|\0[\t-~]")  # the first: little-endian
 # Of Label Studio, a record of a task
 LABEL_STUDIO = "{id, text: .data.text, tags: [.annotations[].result[].value.choices[]?]}"
+# With the filter of jq that makes records of them
 _ARRAYS = (
-    (rb'\s*\[.*"annotations"', "an export of Label Studio", f" | {LABEL_STUDIO}"),
-    (rb"\s*\[", "a JSON array", ""),
+    (rb'\s*\[.*"annotations"', "an export of Label Studio", f".[] | {LABEL_STUDIO}"),
+    (rb"\s*\[", "a JSON array", ".[]"),
+    (rb"\s*\{\s*(?:\n|\Z)", "an object on several lines", "."),
 )
 # The first pattern that matches tells the format.
 _OF_NO_COMMAND = (
@@ -65,8 +67,8 @@ _NO_VECTORS = (
     (rb"%%MatrixMarket", f"a matrix; read it in Python by scipy.io.mmread; {_DUMP}"),
     (rb"%|\s*@(?i:attribute|data)\b", f"ARFF data; {_PAGE} it"),
     *(
-        (pattern, f"{what}; make JSON lines of it for mpu vectorize: jq -c {quote(f'.[]{then}')}")
-        for pattern, what, then in _ARRAYS
+        (pattern, f"{what}; make JSON lines of it for mpu vectorize: jq -c {quote(records)}")
+        for pattern, what, records in _ARRAYS
     ),
     (rb"\s*\{", "JSON; mpu vectorize makes LIBSVM data of texts in JSON lines"),
     (
@@ -117,7 +119,7 @@ def problem_of_line(line: bytes) -> str | None:
 
 
 def problem_of_array(beginning: bytes, source: str) -> str | None:
-    """Return what a JSON array is, and the command that makes records of its file; None if it is none.
+    """Return what JSON is that is no lines of it, and the command that makes these of its file; None for other text.
 
     Examples
     --------
@@ -125,8 +127,8 @@ def problem_of_array(beginning: bytes, source: str) -> str | None:
     "this is a JSON array; make JSON lines of it: jq -c '.[]' news.json > lines.jsonl"
     """
     commands = (
-        (pattern, f"{what}; make JSON lines of it: jq -c {quote(f'.[]{then}')} {quote(source)} > lines.jsonl")
-        for pattern, what, then in _ARRAYS
+        (pattern, f"{what}; make JSON lines of it: jq -c {quote(records)} {quote(source)} > lines.jsonl")
+        for pattern, what, records in _ARRAYS
     )
     return _told(beginning, commands)
 

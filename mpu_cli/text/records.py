@@ -85,7 +85,7 @@ def read_rows(
         if problem := _problem(line, max_line_bytes):
             yield Bad(number, problem)
         elif line and line.strip():
-            if is_first and form == "jsonl" and line.lstrip().startswith("["):
+            if is_first and form == "jsonl" and (line.lstrip().startswith("[") or line.strip() == "{"):
                 beginning = "".join(filter(None, [line, *islice(lines, 100)]))
                 raise InputError(source, number, problem_of_array(beginning.encode(errors="replace"), source) or "")
             yield _object(number, line) if form == "jsonl" else _text_and_uris(number, line)
@@ -184,6 +184,8 @@ def _table(
             yield Bad(first, again) if values == names else _named(first, values, names, empty)
         else:
             header, names = first, [name.strip() for name in values]
+            if names[0].startswith(("{", "[")):
+                raise InputError(source, first, "its first line names no columns, but is JSON: give --format jsonl")
             if any("<" in name and "://" in name for name in names):
                 raise InputError(source, first, "its first line names no columns, but has URIs: give --format annif")
             if twice := first_repeated(names):
@@ -399,8 +401,18 @@ class RecordReader:
             raise _FieldError(
                 f"the field {name!r} is {_kind(values)}; it should be a list of tags, or a text with "
                 f"{self.fields.separator!r} between tags"
+                + _of_object(name, values, "[to_entries[] | select(.value > 0).key]")
             )
+        if first := next((one for one in values if isinstance(one, dict) and subject(one) is one), None):
+            key = next((name for name, value in first.items() if isinstance(value, str)), "name")
+            problem = f"the field {name!r} is a list of objects; make texts of them"
+            raise _FieldError(problem + _of_object(name, first, f"map(.{key})"))
         return [_whole_or_text(name, subject(one), "a list that has ") for one in values]
+
+
+def _of_object(name: str, value: object, expression: str) -> str:
+    """Return the command that makes tags of an object in a record, for the end of a message."""
+    return f": jq -c {quote(f'.{name} |= {expression}')}" if isinstance(value, dict) else ""
 
 
 class _FieldError(Exception):
@@ -427,6 +439,9 @@ def _value(row: Row, name: str) -> object:
 def _text(name: str, value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, dict):
+        pandas = "; pandas makes JSON lines by to_json(FILE, orient='records', lines=True)"
+        raise _FieldError(f"the field {name!r} is an object; it should be a text{pandas}")
     if not isinstance(value, str):
         raise _FieldError(f"the field {name!r} is {_kind(value)}; it should be a text")
     return value

@@ -1,7 +1,7 @@
 """Tags that are a list in one text, as exports write them, read and written back in the same form.
 
-These are ``["a", "b"]`` (JSON), ``['a', 'b']`` (Python), ``['a' 'b']`` (NumPy), ``{a,"b c"}``
-(PostgreSQL) and ``<a><b>`` (Stack Exchange). Any other text has a separator between its tags.
+These are ``["a", "b"]`` (JSON), ``['a', 'b']`` and ``('a', 'b')`` (Python), ``['a' 'b']`` (NumPy), ``{a,"b c"}``
+(PostgreSQL), ``<a><b>`` and ``|a|b|`` (Stack Exchange). Any other text has a separator between its tags.
 """
 
 import json
@@ -15,6 +15,7 @@ from mpu_cli.runtime.untrusted import json_value
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 # By how a list opens: an item, what is between two of them, how it closes.
 _FORMS = {
+    "(": (_QUOTED, r"\s*+,\s*+", r"\)"),
     "[": (rf"{_QUOTED}|\d++", r"\s*+,\s*+|\s++", r"\]"),
     "{": (rf"{_QUOTED}|[^\s,'\"{{}}][^,'\"{{}}]*+", r",\s*+", r"\}"),
 }
@@ -23,8 +24,8 @@ _LISTS = {
     opening: re.compile(rf"\{opening}\s*+(?:(?:{item})(?:{between}|(?={closing})))*{closing}", re.DOTALL)
     for opening, (item, between, closing) in _FORMS.items()
 }
-_OPENING = {"<", "(", *_FORMS}
-_BRACKETS = re.compile(r"(?:<[^<>\s:]+>)+")
+_OPENING = {"<", "|", *_FORMS}
+_MARKED = re.compile(r"(?:<[^<>\s:]+>)+|\|(?:[^|]+\|)+")
 _BEGUN = re.compile(r"""[\[({]\s*['"]|\[\s*[\[{]""")  # which no tag begins with
 
 
@@ -41,8 +42,8 @@ def listed(text: str) -> list[object] | None:
     text = text.strip()
     if text[:1] not in _OPENING:
         return None
-    if _BRACKETS.fullmatch(text):
-        return list(text[1:-1].split("><"))
+    if _MARKED.fullmatch(text):
+        return list(_marked(text))
     if text[:1] in _FORMS:
         if (values := _json_list(text)) is not None:
             return values
@@ -64,11 +65,12 @@ def relisted(text: str, removed: Callable[[object], bool], added: Iterable[str])
     ('[\\'b\\',"it\\'s"]', '<a><b>')
     """
     inner, added = text.strip(), list(added)
-    if _BRACKETS.fullmatch(inner):
-        kept = [f"<{tag}>" for tag in (*(tag for tag in inner[1:-1].split("><") if not removed(tag)), *added)]
-        if kept and not _BRACKETS.fullmatch("".join(kept)):
-            raise ValueError(f"the tags {', '.join(added)} cannot be written between angle brackets")
-        return "".join(kept)
+    if _MARKED.fullmatch(inner):
+        kept = [*(tag for tag in _marked(inner) if not removed(tag)), *added]
+        after = f"{inner[0]}{_between(inner).join(kept)}{inner[-1]}" if kept else ""
+        if kept and (not _MARKED.fullmatch(after) or _marked(after) != kept):
+            raise ValueError(f"the tags {', '.join(added)} cannot be written as in {inner[:40]!r}")
+        return after
     if (values := _json_list(inner)) is not None:
         kept = [json.dumps(value, ensure_ascii=text.isascii()) for value in values if not removed(value)]
         new = [json.dumps(tag, ensure_ascii=text.isascii()) for tag in added]
@@ -78,6 +80,14 @@ def relisted(text: str, removed: Callable[[object], bool], added: Iterable[str])
     between = re.search(r"(?:['\"]|\d)(\s*,\s*|\s+)(?=['\"\d])", inner)
     comma = between[1] if between else "," if inner[0] == "{" and "'" not in inner else ", "
     return f"{inner[0]}{comma.join([*kept, *new])}{inner[-1]}"
+
+
+def _between(text: str) -> str:
+    return "><" if text[0] == "<" else "|"
+
+
+def _marked(text: str) -> list[str]:
+    return text[1:-1].split(_between(text))
 
 
 def _json_list(text: str) -> list[object] | None:

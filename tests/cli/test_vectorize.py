@@ -202,6 +202,10 @@ def test_any_tag_is_a_name(run, tmp_path, tag):
     ("text", "words"),
     [
         ('text,tags\na,"x, y"\nb,"z, x"\n', "no ';' is in the tags of 2 records, and ',' is in 2: "),
+        (
+            "text,tags\na,x y\nb,x\nc,y\n",
+            "1 tag made of others, such as 'x y': if blanks separate these, --separator ' '",
+        ),
         ("text,x,y\na,0,1\nb,1,1\n", "2 fields of 0 and 1, each read as a tag: x, y; --tags names others"),
         ('text,tags\na,"[0, 1]"\nb,"[1, 1]"\n', "the only tags are 0 and 1"),
     ],
@@ -218,6 +222,8 @@ def test_what_the_tags_look_like_is_said(run, tmp_path, text, words):
         ("text\nä\n".encode("cp1252"), (), "name its encoding, such as --encoding cp1252"),
         ("text\nä\n".encode(), ("--encoding", "cp1252"), "this is UTF-8 text, and not cp1252"),
         ("text\n\u00e4\ntext\n".encode(), ("--encoding", "utf8"), "a.csv:3: this line names the columns again"),
+        (b'{"text": "x", "tags": []}\n', ("--format", "csv"), "but is JSON: give --format jsonl"),
+        (b'{\n "text": "x",\n "tags": []\n}\n', (), "an object on several lines; make JSON lines of it: jq -c . "),
         (b"text\n\x81\n", ("--encoding", "cp1252"), "this is not cp1252 text"),
     ],
 )

@@ -53,11 +53,16 @@ BAD = {
     "a list": ({"id": "1", "text": ["a"], "tags": []}, "'text' is a list"),
     "a list without end": ({"id": "1", "text": "", "tags": "['a', 'b', ..."}, "'tags' begins as a list"),
     "tags as an object in a text": ({"id": "1", "text": "", "tags": '{"a": 1}'}, "'tags' is an object"),
-    "tags as an object": ({"id": "1", "text": "", "tags": {"a": 1}}, "'tags' is an object"),
+    "tags as an object": (
+        {"id": "1", "text": "", "tags": {"a": 1}},
+        "'tags' is an object; it should be a list of tags, or a text with ';' between tags: "
+        "jq -c '.tags |= [to_entries[] | select(.value > 0).key]'",
+    ),
+    "columns of pandas": ({"id": "1", "text": {"0": "a"}, "tags": []}, "orient='records', lines=True"),
     "tags as a number": ({"id": "1", "text": "", "tags": 1}, "'tags' is a number"),
     "a tag that is an object": (
         {"id": "1", "text": "", "tags": [{"name": "a"}]},
-        "'tags' is a list that has an object",
+        "'tags' is a list of objects; make texts of them: jq -c '.tags |= map(.name)'",
     ),
     "a tag that is a list": ({"id": "1", "text": "", "tags": [["a"]]}, "'tags' is a list that has a list"),
     "a tag that is true": ({"id": "1", "text": "", "tags": [True]}, "true or false"),
@@ -91,13 +96,17 @@ def test_a_record_without_the_tags_has_none():
     assert [record.tags for record in found] == [(), ("x",), ()]
 
 
-@pytest.mark.parametrize("text", ["['a', 'b c']", '["a","b c"]', "['a' 'b c']", '{a,"b c"}', "<a><b c>", "a; b c"])
+@pytest.mark.parametrize(
+    "text", ["['a', 'b c']", '["a","b c"]', "['a' 'b c']", "('a', 'b c')", '{a,"b c"}', "<a><b c>", "|a|b c|", "a; b c"]
+)
 def test_tags_are_a_list_in_one_text(text):
     expected = ("a", "b c") if text[0] != "<" else ("<a><b c>",)
     assert records({"text": "", "tags": text})[0].tags == expected
 
 
-@pytest.mark.parametrize("text", ["[Anonymous]", "(1900)", "<http://e.org/1>", "a {b}", "[a, b]", "<a"])
+@pytest.mark.parametrize(
+    "text", ["[Anonymous]", "(1900)", "<http://e.org/1>", "a {b}", "[a, b]", "<a", "|a", "||", "('a' 'b)"[1:]]
+)
 def test_a_tag_in_brackets_is_a_tag(text):
     assert records({"text": "", "tags": text})[0].tags == (text,)
 
