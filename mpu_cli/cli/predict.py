@@ -164,9 +164,8 @@ def predict(
         except OverflowingError:
             name = source.name if isinstance(source, Texts) else str(source)
             raise InputError(name, None, "feature values are too large; scale them as in training") from None
-        ending = source if isinstance(source, Texts) else ids
-        if ending is not None:
-            ending.finish()
+        if ids is not None:
+            ids.finish()
     return report
 
 
