@@ -61,8 +61,15 @@ def connected(address: Address, timeout: float | None) -> Iterator[DaskExecutor]
         except Exception as error:  # Dask takes what a stranger sends for messages of its own
             raise ClusterError(f"no cluster answers {address}: {_reason(error, timeout)}") from None
         leaving.callback(_leave, client, min(timeout, _LEAVE))
-        with _working(client, timeout) as executor:
-            yield executor
+        executor = DaskExecutor(client, timeout)
+        leaving.callback(executor.forget)
+        try:
+            executor.check_workers()
+        except MpuError:
+            raise
+        except Exception as error:  # as above
+            raise ClusterError(f"no cluster of Dask answers: {_reason(error, timeout)}") from None
+        yield executor
 
 
 class _Client(Client):
@@ -73,22 +80,6 @@ class _Client(Client):
 def _leave(what: Client | LocalCluster, seconds: float) -> None:
     with suppress(Exception):  # whatever a stranger answers even now
         within(seconds, partial(what.close, timeout=seconds))
-
-
-@contextmanager
-def _working(client: Client, timeout: float) -> Iterator[DaskExecutor]:
-    executor = DaskExecutor(client, timeout)
-    with _unwarned():
-        try:
-            try:
-                executor.check_workers()
-            except MpuError:
-                raise
-            except Exception as error:  # as above
-                raise ClusterError(f"no cluster of Dask answers: {_reason(error, timeout)}") from None
-            yield executor
-        finally:
-            executor.forget()
 
 
 def _address_in(file: Path, timeout: float) -> str:

@@ -259,18 +259,14 @@ class Evenness:
     def of(cls, features: Features) -> "Evenness":
         """Compare columns by some of the instances, evenly spaced."""
         n, width = len(features), features.width
-        some = features[:: -(-n // _ENOUGH) or 1]
-        squares = np.square(some.dense, dtype=np.float64).sum(axis=0)
-        counts: np.ndarray = np.count_nonzero(some.dense, axis=0)
-        if some.sparse.nnz:
-            values, columns = some.sparse.data.astype(np.float64), some.sparse.indices
-            squares = np.concatenate([np.bincount(columns, values**2, some.sparse.shape[1]), squares])
-            counts = np.concatenate([np.bincount(columns, minlength=some.sparse.shape[1]), counts])
+        some = features[:: -(-n // _ENOUGH) or 1].as_sparse()
+        counts = np.bincount(some.indices, minlength=width)
+        squares = np.bincount(some.indices, some.data.astype(np.float64) ** 2, width)
         if not squares.any():
             return cls()
         column = int(squares.argmax())
         share = float(squares[column] / squares.sum())
-        filled = squares[(counts >= _FILLED * len(some)) & (squares > 0)]
+        filled = squares[(counts >= _FILLED * some.shape[0]) & (squares > 0)]
         differ = len(filled) > 1 and bool(filled.max() >= _FACTOR * np.quantile(filled, 0.1))
         sizes = np.divide(squares, counts, out=np.zeros_like(squares), where=counts > 0)  # of values, squared
         others = np.delete(sizes, column)[np.delete(counts, column) > 0]

@@ -130,8 +130,6 @@ class Instances(LabelInformation):
 
     def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
         """Estimate c by what people know, as `from_people` does."""
-        if not self.is_reviewed and answered is None:
-            return None
         return from_people(self.labels, self.verified, self.sampled, self.second, automatic, answered)
 
 

@@ -308,7 +308,8 @@ class StackedModel:
         """
         if self.kernel is not None:
             matrix = self.kernel.of(matrix, run)
-        features = Features.of(matrix if self.columns is None else self.columns.of(matrix), self._width)
+        width = self.levels[0].weights.shape[0]
+        features = Features.of(matrix if self.columns is None else self.columns.of(matrix), width)
         last = self.top
         if last is not None and most is not None:  # in strata, the most probable labels may not have the largest scores
             last = Top(max(most, last.most) if self._is_in_strata else most, LEAST)
@@ -336,16 +337,9 @@ class StackedModel:
     def _is_in_strata(self) -> bool:
         return isinstance(self.calibration, StratifiedCalibration)
 
-    @property
-    def _width(self) -> int:
-        return self.levels[0].weights.shape[0]
-
 
 def stack(
-    features: Features,
-    predictions: Predictions,
-    scale: float,
-    calibration: Calibration | None = None,
+    features: Features, predictions: Predictions, scale: float, calibration: Calibration | None = None
 ) -> Features:
     """Return x^(l) = (x^(l-1), scale * yhat^(l-1)), of calibrated dense predictions."""
     if isinstance(predictions, np.ndarray):

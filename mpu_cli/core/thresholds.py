@@ -38,25 +38,11 @@ _NORMAL_90 = 1.645
 def pooled_threshold(
     probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, weights: np.ndarray | None = None
 ) -> tuple[float, float]:
-    """One threshold for all labels.
+    """Return one threshold for all labels, and the micro-F1 estimated at it; 0 without any annotation.
 
-    Parameters
-    ----------
-    probabilities : ndarray or csr_array of float32, shape (n, q)
-        Out-of-fold probabilities.
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    frequency : LabelFrequency
-        Of these instances and labels.
-    weights : ndarray of float64, shape (q,), optional
-        How many labels each of these stands for. Default: each for itself.
-
-    Returns
-    -------
-    threshold : float
-        Predict where the probability is at least this.
-    f1 : float
-        The micro-F1 estimated at it; 0 without any annotation.
+    `probabilities`: float32, shape (n, q): out of fold.
+    `labels`: csr_array of bool, shape (n, q): annotated labels; `frequency`: of these instances and labels.
+    `weights`: float64, shape (q,): how many labels each of these stands for. Default: each for itself.
 
     Examples
     --------
@@ -98,19 +84,9 @@ def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = Non
 def label_thresholds(
     probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, start: float
 ) -> tuple[np.ndarray, float]:
-    """One threshold per label, by coordinate ascent on the pooled F.
+    """Return one threshold per label, by coordinate ascent on the pooled F, and the micro-F1 estimated at them.
 
-    Parameters
-    ----------
-    probabilities, labels, frequency : as in `pooled_threshold`
-    start : float
-        Where every label starts; labels with fewer than 20 annotations stay there.
-
-    Returns
-    -------
-    thresholds : ndarray of float32, shape (q,)
-    f1 : float
-        The micro-F1 estimated at them.
+    `start`: of every label; labels with fewer than 20 annotations stay there. Others as in `pooled_threshold`.
     """
     thresholds = np.full(labels.shape[1], start, np.float32)
     annotations = sum(np.bincount(part.indices, minlength=labels.shape[1]) for part in frequency.counted(labels))

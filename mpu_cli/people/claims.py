@@ -46,20 +46,12 @@ _Z = 1.96
 
 @dataclass(frozen=True)
 class Decided:
-    """What was decided of suggestions.
-
-    Attributes
-    ----------
-    claimed : float
-        The mean probability of those decided, as it was claimed before.
-    interval : tuple of two floats
-        95 % interval of the share that is true, if those decided are a sample (Wilson, JASA 1927).
-    """
+    """What was decided of suggestions."""
 
     answered: int
     yes: int
-    claimed: float
-    interval: tuple[float, float]
+    claimed: float  # the mean probability of those decided, as it was claimed before
+    interval: tuple[float, float]  # 95 %, of the share that is true, if those decided are a sample
 
     @classmethod
     def of(cls, claimed: np.ndarray, true: np.ndarray) -> "Decided":

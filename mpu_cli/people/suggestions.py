@@ -44,11 +44,7 @@ class Cells:
 
     def joined(self, others: "Cells") -> "Cells":
         """Return these, then others."""
-        rows, columns, probabilities = (
-            np.concatenate([getattr(self, name), getattr(others, name)])
-            for name in ("rows", "columns", "probabilities")
-        )
-        return Cells(rows, columns, probabilities)
+        return Cells(*map(np.concatenate, zip(vars(self).values(), vars(others).values(), strict=True)))
 
     def best(self, most: int | None = None) -> "Cells":
         """Return the most probable ones, at most `most`, the most probable first; equals in their order."""

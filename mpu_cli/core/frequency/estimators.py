@@ -200,30 +200,13 @@ def estimate(
 ) -> FrequencyEstimate:
     """Estimate one label frequency for all labels.
 
-    Parameters
-    ----------
-    probabilities : ndarray of float32, shape (n, q)
-        Out-of-fold Pr(s=1 | x).
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    method : {"bbe", "e1", "e2", "e3"}
-    replicates : int
-        Bootstrap replicates for the interval; none without. The classifier is not trained again for them.
-    seed : int
-        Seed of the bootstrap.
-    verified : VerifiedLabels, optional
-        Of these instances and labels.
-    folds : ndarray of int, shape (n,), optional
-        The fold of each instance, for the interval of bbe. Default: they are dealt.
-
-    Returns
-    -------
-    FrequencyEstimate
-
-    Raises
-    ------
-    DataError
-        No label is annotated, or none but in cells that tell nothing.
+    `probabilities`: float32, shape (n, q): out-of-fold Pr(s=1 | x).
+    `labels`: bool, shape (n, q): annotated labels.
+    `method`: {"bbe", "e1", "e2", "e3"}.
+    `replicates`: of a bootstrap, for the interval; none without. The classifier is not trained again for them.
+    `seed`: of the bootstrap.
+    `folds`: int, shape (n,): the fold of each instance, for the interval of bbe. Default: they are dealt.
+    Raises DataError (no label is annotated, or none but in cells that tell nothing).
 
     Examples
     --------
@@ -449,23 +432,15 @@ FEWEST_OF_GROUP = 300
 
 
 class GroupRow(TypedDict):
-    """The label frequency of a group of instances, in reports.
-
-    Attributes
-    ----------
-    missing : float
-        How many labels are missing, by c.
-    pooled : bool
-        Whether c is drawn to c of all, since annotations are few.
-    """
+    """The label frequency of a group of instances, in reports."""
 
     group: str
     instances: int
     annotations: int
     c: float
     interval: Sequence[float]
-    missing: float
-    pooled: bool
+    missing: float  # how many labels are missing, by c
+    pooled: bool  # whether c is drawn to c of all, since annotations are few
 
 
 @dataclass(frozen=True)

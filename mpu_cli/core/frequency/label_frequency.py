@@ -29,20 +29,11 @@ _BY_VERDICT = np.array([np.nan, 1, 1, 0, 1, 1], np.float32)
 
 @dataclass(frozen=True)
 class LabelFrequency:
-    """A rate for each label, and the verified cells.
+    """A rate for each label, and the verified cells."""
 
-    Attributes
-    ----------
-    rates : ndarray of float, shape (q,)
-        Pr(annotated | true) where the label is not verified, in (0, 1].
-    verified : VerifiedLabels or None
-        Of n instances and q labels; None: none, of any number of instances.
-    of_instances : ndarray of float, shape (n,), or None
-        Pr(annotated | true) of the labels of each instance, in place of the rates.
-    """
-
-    rates: np.ndarray
-    verified: VerifiedLabels | None = None
+    rates: np.ndarray  # float, shape (q,): Pr(annotated | true) where the label is not verified, in (0, 1]
+    verified: VerifiedLabels | None = None  # of n instances and q labels; None: none, of any number of instances
+    # float, shape (n,): Pr(annotated | true) of the labels of each instance, in place of the rates
     of_instances: np.ndarray | None = None
 
     @classmethod
@@ -53,20 +44,10 @@ class LabelFrequency:
         verified: VerifiedLabels | None = None,
         groups: InstanceGroups | None = None,
     ) -> "LabelFrequency":
-        """Make one from a number for all labels, or one for each, and verified labels.
+        """Make one from a number for all labels, or one for each, and verified labels; shape: (n, q).
 
-        Parameters
-        ----------
-        c : float or array_like, shape (q,)
-        shape : (n, q)
-        verified : VerifiedLabels, optional
-        groups : InstanceGroups, optional
-            Of the n instances. As soon as they have rates, these are taken in place of c.
-
-        Raises
-        ------
-        DataError
-            A frequency is not in (0, 1], or the shapes do not match.
+        `groups`: of the n instances. As soon as they have rates, these are taken in place of c.
+        Raises DataError (a frequency is not in (0, 1], or the shapes do not match).
 
         Examples
         --------
@@ -125,12 +106,9 @@ class LabelFrequency:
     def exceptions(self) -> tuple[np.ndarray, csr_array] | None:
         """Return where c is not the rate of its label, for compiled loops over instances; None: nowhere.
 
-        Returns
-        -------
-        of_instances : ndarray of float32, shape (n,)
-            c of all cells of an instance; NaN: the rates of the labels.
-        of_cells : csr_array of float32, shape (n, q)
-            c of single cells, which takes precedence over their instance. A stored 0 is an ignored cell.
+        Returns: `of_instances`: float32, shape (n,): c of all cells of an instance; NaN: the rates of the labels;
+        `of_cells`: csr_array of float32, shape (n, q): c of single cells, which takes precedence over their instance. A
+        stored 0 is an ignored cell.
         """
         if self.verified is None:
             if self.of_instances is None:
@@ -154,17 +132,8 @@ class LabelFrequency:
     def counted(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
         """Part the annotated labels by how many true labels each stands for.
 
-        Parameters
-        ----------
-        annotated : csr_array, shape (n, q)
-            Annotated labels.
-
-        Returns
-        -------
-        by_chance : csr_array, shape (n, q)
-            Those that stand for 1 / rate true labels.
-        certain : csr_array, shape (n, q)
-            The true labels of complete instances, which stand for themselves.
+        Those that stand for 1 / rate true labels; and the true labels of complete instances, each of which stands for
+        itself.
         """
         if self.verified is None:
             return annotated, csr_array(annotated.shape, dtype=annotated.dtype)
@@ -199,20 +168,11 @@ class LabelFrequency:
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """What tells how frequent labels are.
+    """What tells how frequent labels are."""
 
-    Attributes
-    ----------
-    cells : ndarray of int, shape (q,)
-        How many cells of each label are not ignored.
-    by_chance, certain : ndarray of float64, shape (q,)
-        Annotations that stand for 1 / rate of their label, and true labels, counted or as the annotations of groups of
-        instances stand for.
-    """
-
-    cells: np.ndarray
-    by_chance: np.ndarray
-    certain: np.ndarray
+    cells: np.ndarray  # int, shape (q,): how many cells of each label are not ignored
+    by_chance: np.ndarray  # float64, shape (q,): annotations that stand for 1 / rate of their label
+    certain: np.ndarray  # float64, shape (q,): true labels, counted or as annotations of groups of instances stand for
 
     def true_labels(self, rates: np.ndarray) -> np.ndarray:
         """Estimate how many instances have each label: float64, shape (q,)."""

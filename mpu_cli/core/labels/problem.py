@@ -197,17 +197,10 @@ class LabelInformation:
 
 @dataclass(frozen=True)
 class Problem(LabelInformation):
-    """The data of a training. What a user chooses is in `core.options.Options`.
+    """The data of a training. What a user chooses is in `core.options.Options`."""
 
-    Attributes
-    ----------
-    features : csr_array of float32, shape (n, D)
-    labels : csr_array of bool, shape (n, q)
-        Annotated labels.
-    """
-
-    features: csr_array
-    labels: csr_array
+    features: csr_array  # float32, shape (n, D)
+    labels: csr_array  # bool, shape (n, q): annotated labels
     # int, shape (n,): Instances with equal numbers stay in one fold; None: by their features
     kin: np.ndarray | None = None
 
@@ -215,14 +208,9 @@ class Problem(LabelInformation):
         return self.features.shape[0]
 
     def narrowed(self) -> tuple["Problem", Columns]:
-        """Leave out features that do not occur, where those that do are few.
+        """Leave out features that do not occur, where those that do are few; label features have the same columns.
 
-        Returns
-        -------
-        problem : Problem
-            Its label features have the columns of its features.
-        occurring : Columns
-            The features that occur, also in features of labels alone, which other instances may have.
+        Returns: also the features that occur, in features of labels alone too, which other instances may have.
         """
         matrix, of_labels = self.features, self.label_features
         if of_labels is not None:

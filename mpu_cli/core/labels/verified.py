@@ -54,13 +54,10 @@ class VerifiedLabels:
     A verdict outweighs the annotation: an annotated label that is verified as false is a negative. The verdict on a
     cell outweighs that on its instance.
 
-    Attributes
-    ----------
-    cells : csr_array of int8, shape (n, q)
-        The `Verdict` on each cell that has one, in ascending order; UNKNOWN is not stored.
-    instances : ndarray of int8, shape (n,)
-        On all other cells of an instance: UNKNOWN; FALSE, where its label set is complete, so that what is annotated
-        is true and all else false; or IGNORED.
+    `cells`: csr_array of int8, shape (n, q): the `Verdict` on each cell that has one, in ascending order; UNKNOWN is
+    not stored.
+    `instances`: int8, shape (n,): on all other cells of an instance: UNKNOWN; FALSE, where its label set is complete,
+    so that what is annotated is true and all else false; or IGNORED.
     """
 
     cells: csr_array
@@ -78,18 +75,11 @@ class VerifiedLabels:
     ) -> "VerifiedLabels":
         """Take verdicts from lists.
 
-        Parameters
-        ----------
-        shape : (n, q)
-        true, false, ignored : pairs of sequences of int, of equal length
-            The instances and the labels, from 0, of the cells with this verdict.
-        complete : sequence of int, or of n bool
-            The instances whose label set is complete.
-
-        Raises
-        ------
-        DataError
-            A cell has two different verdicts, or lies outside of the shape; or sequences have the wrong length.
+        `shape`: (n, q).
+        `true`, `false`, `ignored`: the instances and the labels, from 0, of the cells with this verdict.
+        `complete`: int, or n bool: the instances whose label set is complete.
+        Raises DataError (a cell has two different verdicts, or lies outside of the shape; or sequences have the wrong
+        length).
 
         Examples
         --------
@@ -133,11 +123,8 @@ class VerifiedLabels:
         They have been where nearly all of them are annotated. Elsewhere nobody has said that they are true: people may
         annotate the narrowest labels alone.
 
-        Parameters
-        ----------
-        implied : csr_array of bool, shape (n, q)
-            What other annotated labels of an instance imply, whether it is annotated or not.
-        annotated : csr_array of bool, shape (n, q)
+        `implied`: csr_array of bool, shape (n, q): what other annotated labels of an instance imply, whether it is
+        annotated or not.
         """
         rows, columns = implied.nonzero()
         there = annotated[rows, columns].astype(bool) if len(rows) else np.zeros(0, bool)
@@ -206,20 +193,7 @@ class VerifiedLabels:
         return VerifiedLabels(cells, np.where(whole, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
 
     def part(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
-        """Part the positives into those that are verified as true and the others.
-
-        Parameters
-        ----------
-        annotated : csr_array, shape (n, q)
-            Annotated labels.
-
-        Returns
-        -------
-        by_chance : csr_array, shape (n, q)
-            The annotated labels without a verdict.
-        certain : csr_array, shape (n, q)
-            The labels that are known to be true, annotated or not.
-        """
+        """Part the positives into annotated labels without a verdict, and those known to be true, annotated or not."""
         rows = np.repeat(np.arange(annotated.shape[0]), np.diff(annotated.indptr))
         alone = values_at(self.cells, rows, annotated.indices) == Verdict.UNKNOWN
         by_chance = only_entries(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
@@ -249,12 +223,7 @@ class VerifiedLabels:
         return alone + np.count_nonzero(self.instances == Verdict.IGNORED) - settled
 
     def verdicts(self) -> np.ndarray:
-        """Return the verdict on every cell, where FALSE on an annotated cell of a complete instance means TRUE.
-
-        Returns
-        -------
-        ndarray of int8, shape (n, q)
-        """
+        """Return the verdict on every cell, where FALSE on an annotated cell of a complete instance means TRUE."""
         cells = self.cells.toarray()
         return np.where(cells, cells, self.instances[:, None])
 

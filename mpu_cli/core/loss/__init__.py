@@ -26,27 +26,18 @@ LOSSES = tuple(sorted((m.name.replace("_", "-") for m in iter_modules(__path__))
 class Loss:
     """A loss: value, gradient, solver and default settings.
 
-    Attributes
-    ----------
-    value, gradient : callable
-        Functions of z, s and c: the loss of each cell, and its derivative in z, in the precision of z. c = 0, of a cell
-        that is ignored and so not annotated, gives 0.
-    cost : float
-        C to begin with, 1 or 3 times a power of ten; of dual coordinate descent, for instances of unit length.
-    cost_of_many : float or None
-        The same where labels are many. None: many labels are refused.
-    epochs : int or None
-        Passes over the data. None: by the number of instances.
-    solver : str
-        `SGD`: PU-SGD, which has a step size, begins with any weights, and learns in a single pass or from parts of the
-        instances too. `DUAL`: dual coordinate descent, which is made for the squared hinge.
+    `value`, `gradient`: functions of z, s and c: the loss of each cell, and its derivative in z, in the precision of z.
+    c = 0, of a cell that is ignored and so not annotated, gives 0.
     """
 
     value: Function
     gradient: Function
+    # C to begin with, 1 or 3 times a power of ten; of dual coordinate descent, for instances of unit length
     cost: float
-    cost_of_many: float | None = None
-    epochs: int | None = None
+    cost_of_many: float | None = None  # the same where labels are many; None: many labels are refused
+    epochs: int | None = None  # passes over the data; None: by the number of instances
+    # `SGD`: PU-SGD, which has a step size, begins with any weights, and learns in a single pass or from parts of the
+    # instances too. `DUAL`: dual coordinate descent, which is made for the squared hinge.
     solver: str = SGD
 
     @property

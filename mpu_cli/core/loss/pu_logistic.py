@@ -17,19 +17,11 @@ def pu_loss(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
 
     s = 1: -log sigma(z). s = 0: -log(1 - c sigma(z)) = -log((1 - c) + c sigma(-z)).
 
-    Parameters
-    ----------
-    z : ndarray
-        Scores.
-    s : ndarray of bool, broadcastable to z
-        True where the label is annotated.
-    c : ndarray or float, broadcastable to z
-        Label frequency, 0 < c <= 1. With c = 1 this is the logistic loss. c = 0, of a cell that is ignored and so not
-        annotated, gives 0.
-
-    Returns
-    -------
-    ndarray, shape of z, non-negative
+    `z`: scores.
+    `s`: bool, broadcastable to z: where the label is annotated.
+    `c`: broadcastable to z: label frequency, 0 < c <= 1. With c = 1 this is the logistic loss. c = 0, of a cell that is
+    ignored and so not annotated, gives 0.
+    Returns: of the shape of z, non-negative.
 
     Examples
     --------
@@ -49,16 +41,8 @@ def pu_gradient(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarr
 
     s = 1: sigma - 1. s = 0: c sigma (1 - sigma) / (1 - c sigma), written as c sigma / (1 + (1 - c) e^z): no
     difference of nearly equal numbers is left in it, at c = 1 it is sigma itself, and with z cut off at +-80 nothing
-    overflows in float32. An s between counts the instance as annotated with weight s, and as not with the rest.
-
-    Parameters
-    ----------
-    z, c : as in `pu_loss`
-    s : ndarray of bool, or of numbers in [0, 1], broadcastable to z
-
-    Returns
-    -------
-    ndarray, shape of z, in [-1, 1]
+    overflows in float32. An s between counts the instance as annotated with weight s, and as not with the rest. The
+    result is in [-1, 1].
     """
     odds = np.exp(np.clip(z, -_LARGEST_SCORE, _LARGEST_SCORE))
     negative = 1 / (1 + odds)  # sigma(-z)

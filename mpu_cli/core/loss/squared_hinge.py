@@ -21,18 +21,7 @@ def squared_hinge_gradient(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) 
 
 
 def cell_weights(s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
-    """Return how often cells count.
-
-    Parameters
-    ----------
-    s : ndarray of bool
-        True where the label is annotated.
-    c : ndarray or float, broadcastable to s
-        Label frequency. c = 0, of a cell that is ignored and so not annotated, gives 0.
-
-    Returns
-    -------
-    ndarray, shape of s
+    """Return how often cells count; s is bool, and c = 0, of a cell that is ignored and so not annotated, gives 0.
 
     Examples
     --------
