@@ -14,7 +14,6 @@ The most frequent labels are a group of their own, learned from all instances. W
 weights little: the gradient of an instance far away is nearly zero. The model is one of all labels as before.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -27,7 +26,7 @@ from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInfo
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import TrainingSet, train_linear
 from mpu_cli.core.weights import WeightRows
 from mpu_cli.core.work import Work
 
@@ -45,8 +44,6 @@ def cluster(vectors: csr_array, size: int, rng: np.random.Generator) -> np.ndarr
     `size`: of each group; one is smaller, unless the number of vectors is a multiple of it.
     Returns: int32, shape (m,): the number of each one's group, from 0.
 
-    Examples
-    --------
     >>> vectors = csr_array(np.float32([[1, 0], [0, 1], [0.9, 0.1], [0.1, 0.9]]))
     >>> groups = cluster(vectors, 2, np.random.default_rng(0))
     >>> bool(groups[0] == groups[2] != groups[1] == groups[3])
@@ -134,42 +131,6 @@ SIZE = 64
 _FEWEST_INSTANCES = 20_000
 
 
-def is_worthwhile(n: int, q: int) -> bool:
-    """Whether labels and instances are enough for negative sampling."""
-    return q > FEW_LABELS and n >= _FEWEST_INSTANCES
-
-
-@dataclass(frozen=True)
-class LabelGroups:
-    """Labels in groups, and what tells which of them an instance is like."""
-
-    group_of: np.ndarray  # int32, shape (q,): the group of each label; 0 has the most annotated labels.
-    grouped: np.ndarray  # int, shape (m,): the other labels, ascending
-    by_feature: WeightRows  # the directions of these labels
-    rng: np.random.Generator  # has made them, and goes on
-
-    def __len__(self) -> int:
-        return int(self.group_of.max()) + 1
-
-    @classmethod
-    def of(cls, directions: csr_array, grouped: np.ndarray, q: int, seed: int) -> "LabelGroups":
-        """Group labels (m of q) by their directions (m x D)."""
-        rng = np.random.default_rng(seed)
-        group_of = np.zeros(q, np.int32)
-        group_of[grouped] = 1 + cluster(directions, SIZE, rng)
-        return cls(group_of, grouped, WeightRows.of(csr_array(directions.T)), rng)
-
-    def annotated(self, positives: csr_array) -> csr_array:
-        """Return where an instance has a label of a group: csr_array of bool, shape (n, groups)."""
-        shape = positives.shape[0], len(self)
-        return joined_cells(shape, [(rows_of(positives), self.group_of[positives.indices])])
-
-
-def labels_to_group(annotations: np.ndarray) -> np.ndarray:
-    """Return the labels that are put into groups, ascending: all but the most annotated ones, which are a group."""
-    return np.sort(np.argsort(-annotations, kind="stable")[SIZE:])
-
-
 # The share of the groups that an instance is near to, times the square root of the number of instances; and random
 # groups that learn from it, by those.
 _NEAREST, _RANDOM = 15.0, 1.0
@@ -177,62 +138,54 @@ _NEAREST, _RANDOM = 15.0, 1.0
 _SIMILAR = 20
 
 
+def side_information(instances: Instances, chosen: HyperParameters, run: Work) -> SideInformation:
+    """Return the prior and the negative sample of level 0."""
+    n, q = instances.labels.shape
+    prior = None
+    if chosen.settings.prior and instances.label_features is not None:
+        prior = Prior.of(instances.features, instances.label_features)
+        if q > FEW_LABELS and not instances.positives_of_labels().all():
+            prior = prior.sparing(instances.features, instances.positives)
+    if q <= FEW_LABELS or n < _FEWEST_INSTANCES:
+        return SideInformation(prior)
+    with run.step("shortlist"):
+        return SideInformation(prior, sample_negatives(instances, chosen, run, prior))
+
+
 def sample_negatives(
-    features: Features,
-    labels: csr_array,
-    frequency: LabelFrequency,
-    settings: Settings,
-    prune: float | None,
-    run: Work,
-    prior: Prior | None = None,
+    instances: Instances, chosen: HyperParameters, run: Work, prior: Prior | None = None
 ) -> NegativeSample:
     """Find the groups of labels, and the instances to learn each from; there are more labels than are in a group.
 
-    `settings` and `prune` are for the model of groups. With a prior, labels are also like instances that have
-    features of their own.
+    With a prior, labels are also like instances that have features of their own.
     """
-    n, q = labels.shape
-    positives = frequency.positives(labels)
-    grouped = labels_to_group(np.bincount(positives.indices, minlength=q))
+    features, positives, (n, q) = instances.features, instances.positives, instances.labels.shape
+    # All but the most annotated labels, which are group 0.
+    grouped = np.sort(np.argsort(-np.bincount(positives.indices, minlength=q), kind="stable")[SIZE:])
     directions = centroids(features, positives[:, grouped])
     if prior is not None:
         directions = unit_rows(directions + csr_array(prior.vectors[:, grouped].T))
-    groups = LabelGroups.of(directions, grouped, q, run.seed)
-    annotated = groups.annotated(positives)[:, 1:]
+    rng = np.random.default_rng(run.seed)
+    group_of = np.zeros(q, np.int32)
+    group_of[grouped] = 1 + cluster(directions, SIZE, rng)
+    n_groups = int(group_of.max()) + 1
+    annotated = joined_cells((n, n_groups), [(rows_of(positives), group_of[positives.indices])])[:, 1:]
     data = TrainingSet(features, annotated, np.arange(n), run)
-    model = train_linear(data, LabelFrequency.of(1.0, annotated.shape), settings, prune=prune)
-    n_groups = len(groups)
-    no_bias = np.zeros(len(groups.grouped), np.float32)
-    similar = kernel(run).top_scores(features.as_sparse(), groups.by_feature, no_bias, Top(_SIMILAR, 0.5))
+    model = train_linear(data, LabelFrequency.of(1.0, annotated.shape), chosen.settings, prune=chosen.prune)
+    by_feature, no_bias = WeightRows.of(csr_array(directions.T)), np.zeros(len(grouped), np.float32)
+    similar = kernel(run).top_scores(features.as_sparse(), by_feature, no_bias, Top(_SIMILAR, 0.5))
     similar.eliminate_zeros()
     most = int(np.ceil(min(_NEAREST / np.sqrt(n), 1.0) * (n_groups - 1)))
     nearest = model.top(features, Top(most, LEAST), run)
-    at_random = groups.rng.integers(1, n_groups, (n, int(np.ceil(_RANDOM * most))), np.int32)
+    at_random = rng.integers(1, n_groups, (n, int(np.ceil(_RANDOM * most))), np.int32)
 
-    group_of = groups.group_of
     cells = [
         (np.zeros(n, np.int32), np.arange(n, dtype=np.int32)),
         (group_of[positives.indices], rows_of(positives)),
-        (group_of[groups.grouped[similar.indices]], rows_of(similar)),
+        (group_of[grouped[similar.indices]], rows_of(similar)),
         (nearest.indices + 1, rows_of(nearest)),
         (at_random.ravel(), np.repeat(np.arange(n, dtype=np.int32), at_random.shape[1])),
     ]
-    if frequency.verified is not None:
-        cells.append((group_of[frequency.verified.cells.indices], rows_of(frequency.verified.cells)))
+    if instances.verified is not None:
+        cells.append((group_of[instances.verified.cells.indices], rows_of(instances.verified.cells)))
     return NegativeSample(group_of, joined_cells((n_groups, n), cells))
-
-
-def side_information(instances: Instances, chosen: HyperParameters, run: Work) -> SideInformation:
-    """Return the prior and the negative sample of level 0."""
-    settings, features, (n, q) = chosen.settings, instances.features, instances.labels.shape
-    prior = None
-    if settings.prior and instances.label_features is not None:
-        prior = Prior.of(features, instances.label_features)
-        if q > FEW_LABELS and not instances.positives_of_labels().all():
-            prior = prior.sparing(features, instances.positives)
-    if not is_worthwhile(n, q):
-        return SideInformation(prior)
-    frequency = instances.frequency(chosen.rates)
-    with run.step("shortlist"):
-        negatives = sample_negatives(features, instances.labels, frequency, settings, chosen.prune, run, prior)
-    return SideInformation(prior, negatives)

@@ -73,10 +73,6 @@ class Prior:
         """Return a prior under which labels without a positive instance keep the weights of their names."""
         return replace(self, learnable=Learnable.of(features.as_sparse(), positives, self.vectors))
 
-    def block(self, labels: Block) -> "Prior":
-        """Return the same for some of the labels."""
-        return replace(self, vectors=self.vectors[:, labels])
-
     def widened(self, width: int) -> "Prior":
         """Return the same for instances with more features, as a higher level has them, whose mean is 0."""
         v = self.vectors
@@ -183,8 +179,6 @@ def unannotated_bias(
     `rng`: draws the instances that it is measured on.
     Returns: float32, shape (k,).
 
-    Examples
-    --------
     Each of two labels is named in every other instance, in which one of them is to be expected.
 
     >>> instances, vectors = csr_array(np.eye(2, dtype=np.float32)), csr_array(6 * np.eye(2, dtype=np.float32))
@@ -216,8 +210,6 @@ def times_named(instances: csr_array, rows: np.ndarray, vectors: csr_array) -> n
 
     Vectors without features are not counted.
 
-    Examples
-    --------
     >>> instances = csr_array(np.array([[1, 2, 0], [1, 0, 0]]))
     >>> times_named(instances, np.arange(2), csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0]]))).tolist()
     [2, 1, 0]
