@@ -24,8 +24,6 @@ class Address:
 
         Raises ValueError (it has none of the forms in `EXPECTED`).
 
-        Examples
-        --------
         >>> Address.parse("local:4").workers
         4
         >>> Address.parse("tcp://scheduler:8786").scheduler

@@ -108,27 +108,20 @@ def _squares(part: PartRows) -> float:
     return float(part.features.squared_norms.sum())
 
 
-@dataclass(frozen=True)
-class _Pass:
-    """A pass of the model of a shard over the instances of a part."""
-
-    shard: int
-    round_: int
-    n: int  # instances that the model of all shards learns from: the weights are regularised by 1 / (C n)
-    seen: int  # instances that this one has learned from before
-
-
 def _learn(
-    part: PartRows, of: _Pass, block: slice, rates: np.ndarray, settings: Settings, start: LinearModel, run: Run
+    part: PartRows,
+    shard_and_round: tuple[int, int],
+    block: slice,
+    rates: np.ndarray,
+    settings: Settings,
+    start: LinearModel,
+    seen: int,
+    run: Run,
 ) -> LinearModel:
-    """Go on learning a block of labels, where the parts before have left it."""
-    rows = part.shard(of.shard)
-    if not len(rows):
-        return start
-    run = replace(run, seed=_seed(part.seed, of.round_))
-    data = TrainingSet(part.features, part.labels, rows, run)
-    settings = replace(settings, cost=settings.cost * of.n / len(rows))
-    return train_block(data, block, LabelFrequency.of(rates, part.labels.shape), settings, start, of.seen)
+    """Go on learning a block of labels from a shard, where the parts before have left it."""
+    shard, round_ = shard_and_round
+    data = TrainingSet(part.features, part.labels, part.shard(shard), replace(run, seed=_seed(part.seed, round_)))
+    return train_block(data, block, LabelFrequency.of(rates, part.labels.shape), settings, start, seen)
 
 
 def _mean(models: list[LinearModel], sizes: list[int]) -> LinearModel:
@@ -227,10 +220,11 @@ class _Level:
         settings = replace(self.settings, epochs=1, step=self.settings.step * float(np.sqrt(len(shards))))
         first = (shard * len(self.parts)) // SHARDS
         for number in [*range(first, len(self.parts)), *range(first)]:
-            of = _Pass(shard, round_, n, seen)
-            arguments = of, block, self.rates, settings, model, self.run.on_a_worker()
-            model = self.executor.submit(_learn, self.parts[number], *arguments)
-            seen += _size_of_shard(shard, self.sizes[number])
+            if size := _size_of_shard(shard, self.sizes[number]):
+                of_part = replace(settings, cost=settings.cost * n / size)  # lambda is that for n instances
+                arguments = (shard, round_), block, self.rates, of_part, model, seen, self.run.on_a_worker()
+                model = self.executor.submit(_learn, self.parts[number], *arguments)
+                seen += size
         return model
 
     def _mean(self, models: list[Handle], shards: Sequence[int]) -> Handle:
