@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from mpu_cli.core.calibration import BinnedCells, Calibration, calibrate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -20,7 +20,7 @@ from mpu_cli.core.frequency.questions import below_ceiling
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.predictions import Predictions
-from mpu_cli.people.posterior import posterior_at, posterior_blocks
+from mpu_cli.people.posterior import log_odds, posterior_at, posterior_blocks
 
 # What d may be, and the standard deviation of its prior about 0.
 _DEPTHS = np.arange(-0.3, 0.91, 0.05)
@@ -84,8 +84,7 @@ class ByAnswers:
 
 def scores_of(posterior: np.ndarray) -> np.ndarray:
     """Return float32 numbers in the same order, by a third of log odds, so that those near 1 are told apart too."""
-    with np.errstate(divide="ignore"):
-        scores: np.ndarray = expit(logit(posterior.astype(np.float32)).clip(-4 * _LARGEST, _LARGEST) / 3)
+    scores: np.ndarray = expit(log_odds(posterior.astype(np.float32), _LARGEST, -4 * _LARGEST) / 3)
     return scores
 
 
@@ -112,6 +111,4 @@ def _of_total(total: float, depth: float, cells: np.ndarray, log_odds: np.ndarra
 
 
 def _log_odds(probabilities: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        log_odds: np.ndarray = logit(probabilities.astype(float)).clip(-4 * _LARGEST, _LARGEST)
-    return log_odds
+    return log_odds(probabilities.astype(float), _LARGEST, -4 * _LARGEST)

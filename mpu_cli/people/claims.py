@@ -20,7 +20,7 @@ from mpu_cli.core.labels.verified import Origin, Verdict
 from mpu_cli.core.predictions import Predictions, values_at
 from mpu_cli.core.selection import Estimates
 from mpu_cli.people.by_answers import ByAnswers
-from mpu_cli.people.posterior import posterior_at
+from mpu_cli.people.posterior import log_odds, posterior_at
 from mpu_cli.people.suggestions import Choice, Count, Z, suggest
 
 # Of the line a + b (z - mean z) at the top of a list: a and b on a grid, and the normal prior of a.
@@ -196,14 +196,12 @@ def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.
 
 def _log_odds(claimed: np.ndarray) -> np.ndarray:
     """Return log odds, which rise less above where claims are sure: any shape."""
-    with np.errstate(divide="ignore"):
-        z = logit(claimed).clip(-_LARGEST, _LARGEST)
+    z = log_odds(claimed, _LARGEST)
     bent: np.ndarray = np.minimum(z, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(z - _SURE_LOG_ODDS, 0)
     return bent
 
 
 def _place(posterior: np.ndarray) -> np.ndarray:
     """Return the nearest of the tabulated log odds of each: int, shape (m,)."""
-    with np.errstate(divide="ignore"):
-        z = logit(posterior.astype(float))
+    z = log_odds(posterior.astype(float), _LARGEST)
     return np.rint(np.interp(z, _TABULATED, np.arange(len(_TABULATED)))).astype(int)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -18,6 +18,7 @@ from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.validation import deal
 from mpu_cli.core.work import USUAL, Work
+from mpu_cli.people.posterior import log_odds
 from mpu_cli.runtime import parallel
 
 FOLDS = 5
@@ -65,8 +66,6 @@ def given_other_labels(
     labels are many, where no instance has two labels, and where the annotations of the other labels do not make those
     of a label more probable, out of fold.
 
-    Examples
-    --------
     Each of two labels is true where the other is, and half of them are annotated; features tell nothing.
 
     >>> rng = np.random.default_rng(0)
@@ -95,7 +94,9 @@ def given_other_labels(
         parameters = _learn(probabilities[others], positive[others], frequency.rows(others))
         for block in _blocks(len(rows), q):
             p = probabilities[rows[block]]
-            corrected[rows[block]] = expit(parameters.log_odds(_log_odds(p), _evidence(p, positive[rows[block]])))
+            corrected[rows[block]] = expit(
+                parameters.log_odds(log_odds(p, _LARGEST_LOG_ODDS), _evidence(p, positive[rows[block]]))
+            )
 
     for _ in parallel.run(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed, kin)), run.jobs):
         pass
@@ -104,24 +105,6 @@ def given_other_labels(
         calibration.apply(corrected)
     before, after = (_loss(values, positive, frequency) for values in (probabilities, corrected))
     return corrected if after < before else probabilities
-
-
-@dataclass(frozen=True)
-class _Block:
-    """Some of the instances to learn from."""
-
-    predicted: np.ndarray  # float32, shape (r, q): log odds of p
-    # `evidence`, `transposed`: float32, shapes (r, q) and (q, r): s (1 - p)
-    evidence: csr_array
-    transposed: csr_array
-    s: np.ndarray  # float32, shape (r, q)
-    c: np.ndarray
-
-    @classmethod
-    def of(cls, probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> "_Block":
-        evidence = _evidence(probabilities, positive)
-        c = np.asarray(frequency.of_cells(slice(None)), np.float32)
-        return cls(_log_odds(probabilities), evidence, csr_array(evidence.T), positive.toarray(), c)
 
 
 def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> _Parameters:
@@ -134,9 +117,12 @@ def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequ
     of, on = np.nonzero(together)  # other weights stay 0
     m = len(of)
     learned = together.any(axis=0)  # where labels never stand with others, p stays as it is
-    blocks = [
-        _Block.of(probabilities[rows], positive[rows], frequency.rows(rows)) for rows in _blocks(*probabilities.shape)
-    ]
+    blocks = []  # log odds of p, s (1 - p) and its transpose, s, and c
+    for rows in _blocks(*probabilities.shape):
+        evidence = _evidence(probabilities[rows], positive[rows])
+        c = np.asarray(frequency.rows(rows).of_cells(slice(None)), np.float32)
+        z = log_odds(probabilities[rows], _LARGEST_LOG_ODDS)
+        blocks.append((z, evidence, csr_array(evidence.T), positive[rows].toarray(), c))
 
     def parameters(values: np.ndarray) -> _Parameters:
         weights = np.zeros((q, q), np.float32)
@@ -151,13 +137,13 @@ def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequ
         loss += _OF_BIASES * biases @ biases / 2
         by_weights = np.zeros((q, q), np.float32)
         by_slopes, by_biases = _OF_SLOPES * (slopes - 1), _OF_BIASES * biases
-        for block in blocks:
-            z = now.log_odds(block.predicted, block.evidence)
-            loss += _loss_of(expit(z), block.s, block.c)
-            gradient = pu_gradient(z, block.s, block.c)
+        for predicted, evidence, transposed, s, c in blocks:
+            z = now.log_odds(predicted, evidence)
+            loss += _loss_of(expit(z), s, c)
+            gradient = pu_gradient(z, s, c)
             gradient *= learned
-            by_weights += block.transposed @ gradient
-            by_slopes += np.einsum("ik,ik->k", gradient, block.predicted)
+            by_weights += transposed @ gradient
+            by_slopes += np.einsum("ik,ik->k", gradient, predicted)
             by_biases += gradient.sum(axis=0)
         return float(loss), np.concatenate([by_weights[of, on] + _OF_WEIGHTS * weights, by_slopes, by_biases])
 
@@ -172,11 +158,6 @@ def _evidence(probabilities: np.ndarray, positive: csr_array) -> csr_array:
     rows = np.repeat(np.arange(positive.shape[0]), np.diff(positive.indptr))
     values = positive.data * (1 - probabilities[rows, positive.indices])
     return csr_array((values, positive.indices, positive.indptr), shape=positive.shape)
-
-
-def _log_odds(probabilities: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return logit(probabilities).clip(-_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS)
 
 
 def _loss(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
+from scipy.special import logit
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import FEW_LABELS, Predictions, values_at
@@ -67,6 +68,13 @@ def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
     unannotated = missing + (1 - p)  # 1 - c p, without a difference of nearly equal numbers
     posterior: np.ndarray = np.divide(missing, unannotated, out=np.zeros_like(unannotated), where=unannotated > 0)
     return posterior
+
+
+def log_odds(probabilities: np.ndarray, largest: float, least: float | None = None) -> np.ndarray:
+    """Return log odds of probabilities from 0 to 1, which end at `largest`, and at `least` or minus the same."""
+    with np.errstate(divide="ignore"):
+        unlimited: np.ndarray = logit(probabilities)
+    return unlimited.clip(-largest if least is None else least, largest)
 
 
 def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Iterator[tuple[slice, Predictions]]:

@@ -93,8 +93,6 @@ def suggest(
     Returns: with Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none is 0, and corrected. What the correction makes
     equal stays in the order of the posteriors; of equal posteriors the first instance is first, then the first label.
 
-    Examples
-    --------
     >>> p = np.array([[0.9, 0.5], [0.8, 0.1]], np.float32)
     >>> annotated = csr_array(np.array([[True, False], [False, False]]))
     >>> best = suggest(p, annotated, LabelFrequency.of(0.5, (2, 2)), Choice(top=2))
@@ -132,8 +130,6 @@ def missing_labels(
     `range_of_c`: the ends of its interval, in multiples of c.
     Returns: `of_labels`: of arrays of shape (q,); `of_all`: of numbers.
 
-    Examples
-    --------
     >>> of_labels, of_all = missing_labels(csr_array(np.ones((30, 1), bool)), LabelFrequency.of(0.75, (30, 1)))
     >>> of_labels.expected.tolist(), of_labels.low.tolist(), of_labels.high.tolist()
     ([10.0], [5.0], [16.0])
@@ -181,8 +177,6 @@ def worth_filling_in(listed: Cells, annotated: int, missing: float) -> FillingIn
 
     `listed`: suggestions, the most probable first.
 
-    Examples
-    --------
     >>> listed = Cells(np.arange(3), np.arange(3), np.array([0.9, 0.8, 0.1], np.float32))
     >>> best = worth_filling_in(listed, annotated=8, missing=2.0)
     >>> best.size, round(best.f1_before, 2), round(best.f1_after, 2)
