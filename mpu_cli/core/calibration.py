@@ -160,8 +160,6 @@ class Calibration:
         `predictions`: float32, any shape: in [0, 1].
         Returns: float32, same shape, in [0, 1].
 
-        Examples
-        --------
         >>> Calibration(np.array([0.0]), np.array([1.0]))(np.array([0.5, 0.9], np.float32)).round(3)
         array([0.731, 0.961], dtype=float32)
         """
@@ -281,8 +279,6 @@ def calibrate(probabilities: Predictions, labels: csr_array, frequency: LabelFre
     `frequency`: of these instances and labels. A known cell counts with c = 1, an ignored one not at all.
     Returns: None where no label is annotated, so that there is nothing to learn it from.
 
-    Examples
-    --------
     Of a thousand labels that are predicted with 0.5, four hundred are annotated: half of the true ones.
 
     >>> predictions = np.repeat(np.array([0.5, 0.01], np.float32), [1000, 9000])[:, None]

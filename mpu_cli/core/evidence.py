@@ -12,7 +12,7 @@ from mpu_cli.core.frequency.single_frequencies import estimate_singly
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
-from mpu_cli.core.sample import Instances, Sample, draw_labels, usual_folds
+from mpu_cli.core.sample import Instances, draw_sample
 from mpu_cli.core.selection import Estimates, estimate_frequency, refuse_two_frequencies
 from mpu_cli.core.thresholds import Decision, chosen_thresholds, expected_f1
 from mpu_cli.core.work import Work
@@ -45,15 +45,12 @@ class Evidence:
         Raises DataError (no label is annotated in a cell that is not ignored).
         """
         n, q = problem.labels.shape
-        population = Instances.of(problem)
+        population = replace(Instances.of(problem), label_features=None)
         refuse_two_frequencies(population, options)
         estimates = Estimates(earlier=earlier_estimate(options.c), repeated=population.share_repeated)
         if is_estimated(options.c):
-            drawn = draw_labels(population.annotations, run.seed)
-            folds = options.folds or usual_folds(n, q)
             with run.step("estimate c"):
-                sample = Sample(population, options.sample, folds, run, drawn)
-                estimates = estimate_frequency(population, sample, run, scores=scores)
+                estimates = estimate_frequency(population, draw_sample(population, options, run), run, scores=scores)
                 estimates = replace(estimates, dominating=None)  # scores do not come from these features
         groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
         c = with_estimates(options.c, estimates.rates, q)

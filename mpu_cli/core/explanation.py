@@ -36,8 +36,6 @@ class Explanation:
 def explain(model: StackedModel, k: int) -> Explanation:
     """Return the weights of label k; of sparse weights, no more than its rows and columns are made dense.
 
-    Examples
-    --------
     A feature speaks for label 0 (weight 2) and against label 1; where label 0 is predicted, label 1 is less probable.
 
     >>> first = LinearModel(np.array([[2, -1]], np.float32), np.zeros(2, np.float32))
@@ -56,22 +54,27 @@ def explain(model: StackedModel, k: int) -> Explanation:
     return Explanation(features, model.scale * to_label, model.scale * from_label)
 
 
-def reasons(
-    model: StackedModel, features: csr_array, rows: np.ndarray, columns: np.ndarray, top: int
-) -> list[list[int]]:
+def named_reasons(
+    model: StackedModel,
+    features: csr_array,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    names: Sequence[str] | None,
+    top: int = MOST_REASONS,
+) -> list[list[str]]:
     """Return the features of a subset of the instances that speak most for a label each, at the first level.
 
     `features`: csr_array, shape (n, D): with sorted rows.
     `rows`, `columns`: int, shape (m,): instances and labels.
+    `names`: of features 1, 2, ...; None: they are named by their numbers.
     `top`: how many features, at most.
-    Returns: columns of `features` whose values times weights are above 0, the largest first.
+    Returns: features whose values times weights are above 0, the largest first.
 
-    Examples
-    --------
     >>> first = LinearModel(np.array([[2], [-1], [3]], np.float32), np.zeros(1, np.float32))
     >>> model = StackedModel((first,), scale=1.0, thresholds=np.full(1, 0.5, np.float32))
-    >>> reasons(model, csr_array(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])), np.array([0, 1]), np.array([0, 0]), 2)
-    [[2, 0], [0]]
+    >>> instances = csr_array(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))
+    >>> named_reasons(model, instances, np.array([0, 1]), np.array([0, 0]), None, top=2)
+    [['2', '0'], ['0']]
     """
     narrowed = features if model.columns is None else model.columns.of(features)
     numbers = np.arange(features.shape[1]) if model.columns is None else model.columns.indices
@@ -82,16 +85,9 @@ def reasons(
         there = narrowed.indices[part]
         part_of_log_odds = narrowed.data[part] * values_at(weights, there, np.full(len(there), k))
         best = np.argsort(-part_of_log_odds, kind="stable")[:top]
-        listed.append(numbers[there[best[part_of_log_odds[best] > 0]]].tolist())
+        of_cell = numbers[there[best[part_of_log_odds[best] > 0]]].tolist()
+        listed.append([str(j) if names is None else names[j - 1] for j in of_cell])
     return listed
-
-
-def named_reasons(
-    model: StackedModel, features: csr_array, rows: np.ndarray, columns: np.ndarray, names: Sequence[str] | None
-) -> list[list[str]]:
-    """Return the `reasons`, `MOST_REASONS` at most, by the names of features 1, 2, ..., or else by their numbers."""
-    of_cells = reasons(model, features, rows, columns, MOST_REASONS)
-    return [[str(j) if names is None else names[j - 1] for j in those] for those in of_cells]
 
 
 class Link(NamedTuple):

@@ -29,12 +29,12 @@ def refuse_too_large(D: int, q: int, levels: int) -> None:
         return
     features = D + (levels - 1) * q
     needed = 2 * 4 * _BLOCK * features
-    if needed > (memory := machine_memory()):
-        raise TooLargeError(
-            f"the weights of {features:,} features x {_BLOCK} labels, which are learned together, take "
-            f"{_size(needed)} with their mean, and this machine has {memory / 1e9:,.1f} GB: drop rare features, "
-            "or train fewer labels or levels"
-        )
+    _refuse_beyond_machine(
+        needed,
+        f"the weights of {features:,} features x {_BLOCK} labels, which are learned together, take {_size(needed)} "
+        "with their mean",
+        "drop rare features, or train fewer labels or levels",
+    )
 
 
 def refuse_labels_of_one(labels: csr_array) -> None:
@@ -57,12 +57,8 @@ def refuse_large_weights(D: int, q: int, levels: int = 1) -> None:
     """Raise TooLargeError where the weights of all labels, with those in training (a copy and a mean), exceed that."""
     model = 4 * q * (levels * D + levels * (levels - 1) // 2 * q)
     needed = model + 2 * 4 * q * (D + (levels - 1) * q)
-    if needed > (memory := machine_memory()):
-        raise TooLargeError(
-            f"a model of {D:,} features x {q:,} labels x {levels} levels takes "
-            f"{model / 1e9:,.1f} GB, {needed / 1e9:,.1f} GB in training, and this machine has {memory / 1e9:,.1f} GB: "
-            "train fewer labels or levels"
-        )
+    what = f"a model of {D:,} features x {q:,} labels x {levels} levels takes {model / 1e9:,.1f} GB"
+    _refuse_beyond_machine(needed, f"{what}, {needed / 1e9:,.1f} GB in training", "train fewer labels or levels")
 
 
 def refuse_large_sample(m: int, q: int, advice: str = "make sample smaller, or give both c and cost") -> None:
@@ -71,11 +67,8 @@ def refuse_large_sample(m: int, q: int, advice: str = "make sample smaller, or g
     Predictions of two settings are compared, with a copy and the labels.
     """
     needed = (3 * 4 + 1) * m * q
-    if needed > (memory := machine_memory()):
-        raise TooLargeError(
-            f"c and C are chosen by predictions for {m:,} instances x {q:,} labels, which take {_size(needed)}, and "
-            f"this machine has {memory / 1e9:,.1f} GB: {advice}"
-        )
+    what = f"c and C are chosen by predictions for {m:,} instances x {q:,} labels, which take {_size(needed)}"
+    _refuse_beyond_machine(needed, what, advice)
 
 
 def refuse_large_predictions(n: int, q: int) -> None:
@@ -87,10 +80,9 @@ def refuse_large_predictions(n: int, q: int) -> None:
     )
 
 
-def refuse_large_features(n: int, m: int) -> None:
-    """Raise TooLargeError where the features of a kernel (n x m, sparse, then dense) exceed the free memory."""
-    what = f"the features of an RBF kernel for {n:,} instances"
-    refuse_beyond_free(12 * n * m, what, "take fewer instances, or linear features")
+def _refuse_beyond_machine(needed: int, what: str, advice: str) -> None:
+    if needed > (memory := machine_memory()):
+        raise TooLargeError(f"{what}, and this machine has {memory / 1e9:,.1f} GB: {advice}")
 
 
 def refuse_beyond_free(needed: int, what: str, advice: str) -> None:

@@ -36,21 +36,16 @@ class SourceModels:
     annotations: np.ndarray  # int, shape (models, q): how many annotations of each label it has learned from
 
     @classmethod
-    def of(cls, predicted: Sequence[np.ndarray], annotations: Sequence[np.ndarray]) -> "SourceModels":
-        """Return the models of instances, in ascending order.
-
-        `predicted`: the instances that each model has predicted.
-        `annotations`: sequence of ndarray of int, shape (q,): those that each model has learned from.
-        """
-        numbers = np.repeat(np.arange(len(predicted)), [len(rows) for rows in predicted])
-        return cls(numbers[np.argsort(np.concatenate(predicted), kind="stable")], np.array(annotations))
-
-    @classmethod
     def learned(
         cls, predicted: Sequence[np.ndarray], learned: Sequence[np.ndarray], positives: csr_array
     ) -> "SourceModels":
-        """Return the same, from the instances that each model has learned from, and their positive labels."""
-        return cls.of(predicted, [count_positives(positives[rows]) for rows in learned])
+        """Return the models of instances, in ascending order.
+
+        `predicted`, `learned`: the instances that each model has predicted, and learned from.
+        """
+        numbers = np.repeat(np.arange(len(predicted)), [len(rows) for rows in predicted])
+        annotations = np.array([count_positives(positives[rows]) for rows in learned])
+        return cls(numbers[np.argsort(np.concatenate(predicted), kind="stable")], annotations)
 
     @cached_property
     def strata(self) -> np.ndarray:
@@ -108,8 +103,6 @@ class Top:
         `values`: float32, shape (m,): none is below `least`.
         Returns: float32, shape (n, q): columns of a row in ascending order.
 
-        Examples
-        --------
         >>> cells = np.array([0, 0, 0, 1]), np.array([4, 2, 0, 3]), np.array([0.5, 0.2, 0.5, 0.1], np.float32)
         >>> kept = Top(most=2).of_rows(*cells, (2, 5))
         >>> kept.indices.tolist(), kept.indptr.tolist()
@@ -132,8 +125,6 @@ class Top:
     def of_dense(self, predictions: np.ndarray) -> csr_array:
         """Keep the largest of each row of an array (n x q, float32): csr_array of float32, columns of a row ascend.
 
-        Examples
-        --------
         >>> kept = Top(most=2, least=0.1).of_dense(np.array([[0.5, 0.2, 0.5, 0.5], [0, 0, 0.3, 0]], np.float32))
         >>> kept.indices.tolist(), kept.indptr.tolist()
         ([0, 2, 2], [0, 2, 3])

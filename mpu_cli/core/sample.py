@@ -108,10 +108,6 @@ class Instances(LabelInformation):
         """Count the positive labels: ndarray of int, shape (q,)."""
         return count_positives(self.positives)
 
-    def label_counts(self) -> np.ndarray:
-        """Return how many labels each instance is annotated with: int, shape (n,)."""
-        return np.diff(self.labels.indptr)
-
     def with_group_rates(self, rates: np.ndarray | None) -> "Instances":
         """Return the same, where each group has its label frequency; None: there are no groups."""
         return self if self.groups is None or rates is None else replace(self, groups=replace(self.groups, rates=rates))
@@ -298,7 +294,8 @@ class Sample:
             inside, rows=np.searchsorted(rows, inside.rows), columns=np.searchsorted(columns, inside.columns)
         )
         placed = placed[~values_at(self.labels, placed.rows, placed.columns).astype(bool)]
-        return Answered(ScoredCells.of(calibrated, self.labels, self.verified), placed, rows, columns, self.weights)
+        cells = ScoredCells.of(calibrated, self.labels, self.verified, self.weights)
+        return Answered(cells, placed, rows, columns)
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x labels: what c is estimated from.
@@ -314,6 +311,14 @@ class Sample:
     def part_of(self, cells: np.ndarray) -> np.ndarray:
         """Select the values of its cells from those of all cells (n x q)."""
         return np.ascontiguousarray(cells[self.rows][:, self.columns])
+
+
+def draw_sample(population: Instances, validation: Validation, run: Work) -> Sample:
+    """Draw instances and, of many labels, labels; TooLargeError where predictions for them would not fit in memory."""
+    n, q, labels = len(population), len(population.annotations), draw_labels(population.annotations, run.seed)
+    refuse_large_sample(min(n, validation.sample), q if labels is None else len(labels.columns))
+    folds = validation.folds or usual_folds(n, q)
+    return Sample(population, validation.sample, folds, run, labels, population.label_features)
 
 
 def estimate_out_of_fold(
@@ -359,12 +364,9 @@ def draw_questions(
     `allowed`: bool, shape (q,): the labels that may be asked about. None: all.
     Raises DataError (nothing is annotated but in complete label sets), TooLargeError (the data do not fit in memory).
     """
-    q = problem.labels.shape[1]
-    labels = draw_labels(count_annotations(problem.labels), run.seed)
-    refuse_large_sample(min(len(problem), validation.sample), q if labels is None else len(labels.columns))
-    instances, folds = Instances.of(problem), validation.folds or usual_folds(len(problem), q)
-    refuse_too_large(instances.width, q, levels=1)
-    sample = Sample(instances, validation.sample, folds, run, labels)
+    instances = replace(Instances.of(problem), label_features=None)
+    refuse_too_large(instances.width, problem.labels.shape[1], levels=1)
+    sample = draw_sample(instances, validation, run)
     if not tells(sample.labels, sample.verified):
         raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
     if scores is None:

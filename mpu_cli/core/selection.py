@@ -36,12 +36,12 @@ from mpu_cli.core.frequency.label_frequency import (
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.problem import caution as repeated_caution
-from mpu_cli.core.limits import refuse_large_features, refuse_large_sample
+from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, Block, HeldOut, count_positives
-from mpu_cli.core.sample import Instances, Sample, draw_labels, usual_folds
+from mpu_cli.core.sample import Instances, Sample, draw_sample, usual_folds
 from mpu_cli.core.sgd import COSTS, Fold, Settings, default_epochs, default_settings, dual_settings, learn_labels
 from mpu_cli.core.thresholds import Decision, best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import leading, out_of_fold, predict, source_models
@@ -311,7 +311,7 @@ def choose_hyper_parameters(
     if many and loss_named(loss).cost_of_many is None:
         raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
     free = _free(options, has_label_features)
-    sample = _sample(population, options, run) if is_estimated(options.c) or free or many else None
+    sample = draw_sample(population, options, run) if is_estimated(options.c) or free or many else None
     if is_estimated(options.c) and sample is not None:
         if estimates is None:
             with run.step("estimate c", sample.m) as tick:
@@ -325,18 +325,12 @@ def choose_hyper_parameters(
         )
     rates = LabelFrequency.of(with_estimates(options.c, estimates.rates, q), (n, q)).rates
 
-    usual_epochs = default_epochs(n, population.features.coherence, many)
-
-    def starting(loss: str) -> Settings:
-        begin = _starting(loss, population, options.epochs or usual_epochs, many)
-        return _with_fixed(options, begin, has_label_features)
-
-    settings = starting(loss)
+    settings = _starting(population, options, loss)
     held_out, f1, prune = None, None, None
     if sample is not None and free:
         starts = [settings]
         if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
-            starts += [starting(other) for other in LOSSES if other != loss]
+            starts += [_starting(population, options, other) for other in LOSSES if other != loss]
         with run.step("choose C" if "cost" in free else "choose prior", _USUAL_SETTINGS * len(starts)) as tick:
             # Most of many labels have too few annotations to count the F1 of each.
             trial = _trial(sample, rates, SELECTION_SIZE)
@@ -360,18 +354,25 @@ def choose_hyper_parameters(
     )
 
 
-def _sample(population: Instances, options: Options, run: Work) -> Sample:
-    n, q, drawn = len(population), len(population.annotations), draw_labels(population.annotations, run.seed)
-    refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn.columns))
-    folds = options.folds or usual_folds(n, q)
-    return Sample(population, options.sample, folds, run, drawn, population.label_features)
-
-
-def _starting(loss: str, population: Instances, epochs: int, many: bool) -> Settings:
-    """Return the settings that choosing begins with."""
-    if not loss_named(loss).has_step:
-        return dual_settings(population.features.mean_squared_norm(), loss)
-    return replace(default_settings(epochs, population.features.coherence, many, loss), epochs=epochs, thin=many)
+def _starting(population: Instances, options: Options, loss: str) -> Settings:
+    """Return the settings that choosing begins with, among them those that options give."""
+    n, many = len(population), len(population.annotations) > FEW_LABELS
+    if loss_named(loss).has_step:
+        coherence = population.features.coherence
+        epochs = options.epochs or default_epochs(n, coherence, many)
+        begin = replace(default_settings(epochs, coherence, many, loss), thin=many)
+    else:
+        begin = dual_settings(population.features.mean_squared_norm(), loss)
+    prior = 0.0
+    if population.label_features is not None:
+        prior = begin.prior if options.prior is None else float(options.prior)
+    return replace(
+        begin,
+        epochs=options.epochs or begin.epochs,
+        cost=begin.cost if options.cost is None else options.cost,
+        step=begin.step if options.eta0 is None else options.eta0,
+        prior=prior,
+    )
 
 
 def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
@@ -379,17 +380,6 @@ def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
     has_step = options.eta0 is None and loss_named(options.loss or DEFAULT).has_step
     free = [] if options.cost is not None else ["cost"] + ["step"] * has_step
     return (*free, "prior") if has_label_features and options.prior is None else tuple(free)
-
-
-def _with_fixed(options: Options, settings: Settings, has_label_features: bool) -> Settings:
-    """Return settings with those that options give."""
-    return replace(
-        settings,
-        epochs=options.epochs or settings.epochs,
-        cost=settings.cost if options.cost is None else options.cost,
-        step=settings.step if options.eta0 is None else options.eta0,
-        prior=(settings.prior if options.prior is None else float(options.prior)) if has_label_features else 0.0,
-    )
 
 
 def refuse_two_frequencies(population: Instances, options: Options) -> None:
@@ -574,7 +564,9 @@ def choose_features(problem: Problem, options: Options, run: Work) -> Chosen:
     can_tell &= len(problem) <= options.sample
     if obstacle is not None or (options.features is None and not can_tell):
         return linear
-    refuse_large_features(len(problem), max(LANDMARKS))
+    n, m = len(problem), max(LANDMARKS)  # sparse, then dense
+    what = f"the features of an RBF kernel for {n:,} instances"
+    refuse_beyond_free(12 * n * m, what, "take fewer instances, or linear features")
     problem = replace(problem, kin=own.instances.kin)  # features of a kernel are equal up to rounding
     linear = replace(linear, hyper_parameters=choose_hyper_parameters(linear.instances, options, run))
     with run.step("choose features") as tick:
@@ -594,7 +586,7 @@ def _best_scaling(own: Chosen, options: Options, run: Work, tick: Callable[[], N
         with suppress(OverflowingError):
             instances, estimates = candidate.instances, None
             if is_estimated(options.c):
-                estimates = estimate_frequency(instances, _sample(instances, options, silent), silent)
+                estimates = estimate_frequency(instances, draw_sample(instances, options, silent), silent)
             found.append((candidate, estimates))
         tick()
     estimated = [estimates for _, estimates in found if estimates is not None]

@@ -89,7 +89,7 @@ def train(
     instances = instances.with_group_rates(chosen.estimates.group_rates)
     x, s, c = instances.features, instances.labels, instances.frequency(chosen.rates)
     scale = scale_of_predictions(x.mean_squared_norm())
-    top = None if q <= FEW_LABELS else Top.enough_for(instances.label_counts(), q, float(chosen.rates.mean()))
+    top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.rates.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more of rare labels than other labels do
     task = LearningTask(x, s, c, chosen.settings, run, side_information(instances, chosen, run), top, chosen.prune)

@@ -44,8 +44,6 @@ def pooled_threshold(
     `labels`: csr_array of bool, shape (n, q): annotated labels; `frequency`: of these instances and labels.
     `weights`: float64, shape (q,): how many labels each of these stands for. Default: each for itself.
 
-    Examples
-    --------
     Half of the true labels are annotated, so the two annotated ones stand for four true ones.
 
     >>> probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.1]], np.float32)
@@ -124,8 +122,6 @@ def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray
     `otherwise`: the threshold of labels that are predicted nowhere.
     Returns: float32, shape (q,).
 
-    Examples
-    --------
     Of three predictions, the first two have the largest expected F1: 2 (0.9 + 0.7) / (2 + 1.8).
 
     >>> macro_thresholds(np.array([[0.9], [0.7], [0.2]], np.float32), otherwise=0.5).round(2)
@@ -232,8 +228,6 @@ def expected_f1(
 ) -> ExpectedF1:
     """Estimate the micro-F1 of thresholds on complete labels; arguments as in `pooled_threshold`.
 
-    Examples
-    --------
     Of 100 predictions 40 are annotated, so that with c = 0.5 another 40 are true; 10 annotated ones are not predicted.
 
     >>> probabilities = np.array([0.9] * 100 + [0.1] * 10, np.float32)[:, None]

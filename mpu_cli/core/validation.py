@@ -168,9 +168,8 @@ class Chain:
     """A model that learns from some instances after others, each in one pass if there are several."""
 
     learned: tuple[np.ndarray, ...]  # the rows that it learns from, ascending, in this order
-    predicted: np.ndarray = field(
-        default_factory=NO_ROWS
-    )  # the rows that are predicted when it has learned from the first of them
+    # The rows that are predicted when it has learned from the first of them
+    predicted: np.ndarray = field(default_factory=NO_ROWS)
 
     @classmethod
     def without(cls, rows: np.ndarray, n: int) -> "Chain":

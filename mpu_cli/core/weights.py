@@ -79,8 +79,6 @@ def joined(blocks: Sequence[csr_array], labels: Sequence[np.ndarray]) -> csr_arr
     `labels`: sequence of ndarray of int, shape (k,): the labels of each block: every label is in one of them.
     Returns: float32, shape (D, q).
 
-    Examples
-    --------
     >>> blocks = [csr_array(np.float32([[5, 7]])), csr_array(np.float32([[6]]))]
     >>> both = joined(blocks, [np.array([0, 2]), np.array([1])])
     >>> both.toarray().tolist(), both.indices.tolist()

@@ -208,8 +208,6 @@ def estimate(
     `folds`: int, shape (n,): the fold of each instance, for the interval of bbe. Default: they are dealt.
     Raises DataError (no label is annotated, or none but in cells that tell nothing).
 
-    Examples
-    --------
     Of the 100 instances that surely have the label, 60 are annotated.
 
     >>> probabilities = np.repeat(np.array([0.6, 0.01], np.float32), [100, 900])[:, None]

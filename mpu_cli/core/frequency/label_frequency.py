@@ -49,8 +49,6 @@ class LabelFrequency:
         `groups`: of the n instances. As soon as they have rates, these are taken in place of c.
         Raises DataError (a frequency is not in (0, 1], or the shapes do not match).
 
-        Examples
-        --------
         >>> verified = VerifiedLabels.of((2, 3), true=([0], [1]), ignored=([0], [2]))
         >>> LabelFrequency.of(0.5, (2, 3), verified).of_cells(slice(None))
         array([[0.5, 1. , 0. ],
@@ -66,7 +64,8 @@ class LabelFrequency:
             raise DataError("c is the share of the true labels that is annotated: give numbers above 0 up to 1")
         if verified is not None and verified.cells.shape != (n, q):
             raise DataError(f"verified labels have shape {verified.cells.shape}, and the annotated labels {(n, q)}")
-        return cls(rates, verified, None if groups is None else groups.instance_rates)
+        of_instances = None if groups is None or groups.rates is None else groups.rates[groups.of_instances]
+        return cls(rates, verified, of_instances)
 
     def rows(self, index: np.ndarray | slice) -> "LabelFrequency":
         """Return the frequencies of these instances, in the order of the index."""
@@ -262,10 +261,7 @@ def refuse_refuted(
     k = int(np.argmax(least - rates))
     raise DataError(
         f"c = {rates[k]:.3g} contradicts the annotations: label {shown(k)} is annotated in {annotated[k]:,} of "
-        f"{counted[k]:,} instances ({annotated[k] / counted[k]:.0%}), so its c is at least {_rounded_up(least[k])}; "
+        f"{counted[k]:,} instances ({annotated[k] / counted[k]:.0%}), so its c is at least "
+        f"{min(np.ceil(least[k] * 1000) / 1000, 1):.3f}; "
         "give a larger c, or leave it out and have it estimated"
     )
-
-
-def _rounded_up(value: float) -> str:
-    return f"{min(np.ceil(value * 1000) / 1000, 1):.3f}"

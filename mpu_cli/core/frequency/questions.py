@@ -66,9 +66,16 @@ class ScoredCells:
     annotations: np.ndarray  # float64, shape (q,): of each label, left to chance
     # float64, shape (q,): mean probability of these annotations; the mean of all labels counts for two more
     shown: np.ndarray
+    weights: np.ndarray | None = None  # float64, shape (q,): how many labels each stands for; None: each for itself
 
     @classmethod
-    def of(cls, probabilities: np.ndarray, labels: csr_array, verified: VerifiedLabels | None) -> "ScoredCells":
+    def of(
+        cls,
+        probabilities: np.ndarray,
+        labels: csr_array,
+        verified: VerifiedLabels | None,
+        weights: np.ndarray | None = None,
+    ) -> "ScoredCells":
         """Take calibrated probabilities, float32 (n x q), annotated labels, and what else is verified of them."""
         limit = np.finfo(np.float32).eps
         scores = logit(np.clip(probabilities, limit, 1 - limit)).clip(_SCORES[0], _SCORES[-1])
@@ -84,7 +91,8 @@ class ScoredCells:
             np.where(annotated, expit(scores), 0).sum(axis=0, dtype=float),
         )
         of_all = shown.sum() / max(there.sum(), 1)
-        return cls(scores, missing, unanswered, there, (shown + _COUNTS_FOR * of_all) / (there + _COUNTS_FOR))
+        shown = (shown + _COUNTS_FOR * of_all) / (there + _COUNTS_FOR)
+        return cls(scores, missing, unanswered, there, shown, weights)
 
     def sureness(self, share: np.ndarray) -> np.ndarray:
         """Return x of each label, shape (q,): log odds of `shown`, within quantiles, less the mean by these shares."""
@@ -176,7 +184,6 @@ def fit(
     answers: Answers,
     automatic: float | None = None,
     reviewed: np.ndarray | None = None,
-    weights: np.ndarray | None = None,
 ) -> FittedFrequency:
     """Estimate the label frequency by answers.
 
@@ -184,10 +191,9 @@ def fit(
     `automatic`: an estimate of c from annotations alone that can be trusted where labels are missing by chance alone.
     `reviewed`: ndarray, shape (q, 2): of the true labels of instances that were drawn at random and completely
     reviewed: how many were annotated, and how many there are.
-    `weights`: float64, shape (q,): how many labels each stands for. Default: each for itself.
     """
     q = len(cells.annotations)
-    share = cells.annotations if weights is None else cells.annotations * weights
+    share = cells.annotations if cells.weights is None else cells.annotations * cells.weights
     share = share / max(share.sum(), 1e-300)
     answered = np.union1d(answers.columns, () if reviewed is None else np.flatnonzero(reviewed[:, 1])).astype(int)
     answered = answered[cells.annotations[answered] > 0]
@@ -301,17 +307,10 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     return Questions(rows[cell], columns[cell], chance[drawn], r[cell])
 
 
-def expected_width(
-    cells: ScoredCells,
-    answers: Answers,
-    n: int,
-    truth: Truth,
-    automatic: float | None = None,
-    weights: np.ndarray | None = None,
-) -> float:
+def expected_width(cells: ScoredCells, answers: Answers, n: int, truth: Truth, automatic: float | None = None) -> float:
     """Tell how wide the 90 % interval of c overall is to be expected after n more answers: the mean of simulated ones.
 
-    `cells`, `answers`, `automatic`, `weights`: as for `fit`.
+    `cells`, `answers`, `automatic`: as for `fit`.
     `truth`: what the simulated answers go by.
     """
     widths = []
@@ -319,13 +318,11 @@ def expected_width(
         asked = draw(cells, n, seed, truth)
         simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
         more = answers.joined(Answers(asked.rows, asked.columns, simulated, asked.chance))
-        widths.append(fit(cells, more, automatic, weights=weights).width)
+        widths.append(fit(cells, more, automatic).width)
     return float(np.mean(widths))
 
 
-def questions_for(
-    cells: ScoredCells, widths: Sequence[float], c: float, weights: np.ndarray | None = None
-) -> dict[float, int]:
+def questions_for(cells: ScoredCells, widths: Sequence[float], c: float) -> dict[float, int]:
     """Plan questions: how many make the 90 % interval of c as narrow as each of some widths, if c is as expected.
 
     No use is made of an automatic estimate, with which fewer may do. Widths that `MOST_PLANNED` questions, or all that
@@ -334,7 +331,7 @@ def questions_for(
     truth, sizes, reached = cells.at(c), [_FEWEST_PLANNED], []
     most = min(int(cells.open.sum()), MOST_PLANNED)
     while True:
-        reached.append(expected_width(cells, Answers.none(), sizes[-1], truth, None, weights))
+        reached.append(expected_width(cells, Answers.none(), sizes[-1], truth))
         if reached[-1] <= min(widths) or sizes[-1] >= most:
             break
         sizes.append(min(2 * sizes[-1], most))

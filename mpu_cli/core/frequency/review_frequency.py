@@ -93,8 +93,6 @@ def from_review(
     `automatic`: an estimate of c from annotations alone. It counts for two true labels.
     Raises DataError (the label set of a sampled instance is not complete).
 
-    Examples
-    --------
     In each of 40 instances both labels are true. Label 0 was annotated in all of them, label 1 in ten.
 
     >>> S = np.array([[1, 1]] * 10 + [[1, 0]] * 40, bool)
@@ -129,21 +127,20 @@ class Answered:
     # `rows`, `columns`: int, shapes (n,) and (m,): which instances and labels they are
     rows: np.ndarray
     columns: np.ndarray
-    weights: np.ndarray | None = None  # float64, shape (m,): how many labels each stands for; None: each for itself
 
     def fit(self, automatic: float | None = None, reviewed: np.ndarray | None = None) -> questions.FittedFrequency:
         """Fit `questions.fit` to them; `reviewed` is of all q labels."""
         of_these = None if reviewed is None else reviewed[self.columns]
-        return questions.fit(self.cells, self.answers, automatic, of_these, self.weights)
+        return questions.fit(self.cells, self.answers, automatic, of_these)
 
     def after(self, n: int, automatic: float | None = None) -> float:
         """Tell how wide the 90 % interval of c is to be expected after n more answers."""
         truth = self.fit(automatic).truth
-        return questions.expected_width(self.cells, self.answers, n, truth, automatic, self.weights)
+        return questions.expected_width(self.cells, self.answers, n, truth, automatic)
 
     def plan(self, widths: Sequence[float], c: float) -> dict[float, int]:
         """Plan questions as `questions.questions_for`."""
-        return questions.questions_for(self.cells, widths, c, self.weights)
+        return questions.questions_for(self.cells, widths, c)
 
     def of_all(self, drawn: questions.Questions) -> questions.Questions:
         """Turn questions on these cells into the same among all instances and labels."""
@@ -176,8 +173,6 @@ def from_complete(labels: csr_array, complete: csr_array, automatic: float | Non
     Returns: its `c` is the number of labels per instance here by that number there.
     Raises DataError (the files do not have the same labels, or no instances).
 
-    Examples
-    --------
     The only label has a share of 0.3 here and 0.6 there.
 
     >>> here, there = (csr_array(np.arange(1000)[:, None] < count) for count in (300, 600))
@@ -244,8 +239,6 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
     `labels_per_instance`: true labels of an instance, above 0; of one label, to plan for its own interval.
     Returns: at least 1. More are needed where the labels of an instance tend to go missing together.
 
-    Examples
-    --------
     >>> [instances_to_review(width, c=0.5, labels_per_instance=2.5) for width in (0.2, 0.1, 0.05)]
     [26, 108, 432]
     """

@@ -1,6 +1,6 @@
 """Which labels imply others."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
@@ -13,8 +13,6 @@ class Implications:
     `pairs`: narrower and broader label, by their numbers in files. Labels that imply each other are the same to this.
     Numbers below 0 are of labels not in use, which only hand on what they imply.
 
-    Examples
-    --------
     >>> rules = Implications([(7, 3), (3, 1)])
     >>> rules.broader(7), rules.broader(1)
     ({1, 3}, set())
@@ -42,15 +40,7 @@ class Implications:
         `wanted`: int, shape (r,), ascending.
         Returns: bool, shape (q, r): whether label `ids[j]` implies label `wanted[k]`.
         """
-        place = {label: column for column, label in enumerate(wanted.tolist())}
-        cells = [
-            (row, place[label])
-            for row, narrower in enumerate(ids.tolist())
-            for label in self.broader(narrower)
-            if label in place
-        ]
-        rows, columns = np.array(cells, np.int64).reshape(-1, 2).T
-        return csr_array((np.ones(len(rows), bool), (rows, columns)), shape=(len(ids), len(wanted)))
+        return _pairs({label: self.broader(label) for label in ids.tolist()}, ids, wanted)
 
     def implied(self, labels: csr_array, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
         """Tell which labels are implied by other labels of each instance, whether it has them or not.
@@ -68,15 +58,7 @@ class Implications:
         Returns: the share of the next broader labels of annotated ones that are annotated too; the same of the next
         narrower ones; and how many there are, of the fewer of both.
         """
-        place = {label: column for column, label in enumerate(ids.tolist())}
-        pairs = [
-            (place[label], place[wide])
-            for label, broader in self.next_broader().items()
-            for wide in broader
-            if label in place and wide in place
-        ]
-        rows, columns = np.array(pairs, np.int64).reshape(-1, 2).T
-        rules = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=(len(ids), len(ids)))
+        rules = _pairs(self.next_broader(), ids, ids).astype(np.int32)
         implied = [csr_array(labels.astype(np.int32) @ matrix) for matrix in (rules, rules.T)]
         now, swapped = (cells.multiply(labels).nnz / max(cells.nnz, 1) for cells in implied)
         return now, swapped, min(cells.nnz for cells in implied)
@@ -103,3 +85,13 @@ class Implications:
             if above := {wide for them in several for wide in them if wide >= 0} - {label}:
                 found[label] = tuple(sorted(above))
         return found
+
+
+def _pairs(broader: Mapping[int, Collection[int]], ids: np.ndarray, wanted: np.ndarray) -> csr_array:
+    """Return the broader labels of labels: bool, labels `ids` x labels `wanted`."""
+    place = {label: column for column, label in enumerate(wanted.tolist())}
+    cells = [
+        (row, place[wide]) for row, label in enumerate(ids.tolist()) for wide in broader.get(label, ()) if wide in place
+    ]
+    rows, columns = np.array(cells, np.int64).reshape(-1, 2).T
+    return csr_array((np.ones(len(rows), bool), (rows, columns)), shape=(len(ids), len(wanted)))

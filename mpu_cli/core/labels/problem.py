@@ -146,11 +146,6 @@ class InstanceGroups:
         """Select instances, in the order of the index."""
         return replace(self, of_instances=self.of_instances[index])
 
-    @property
-    def instance_rates(self) -> np.ndarray | None:
-        """The label frequency of each instance: float64, shape (n,)."""
-        return None if self.rates is None else self.rates[self.of_instances]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LabelInformation:

@@ -81,8 +81,6 @@ class VerifiedLabels:
         Raises DataError (a cell has two different verdicts, or lies outside of the shape; or sequences have the wrong
         length).
 
-        Examples
-        --------
         Of three instances and two labels: label 1 is true of instance 0, and all labels of instance 2 are annotated.
 
         >>> verified = VerifiedLabels.of((3, 2), true=([0], [1]), complete=[2])

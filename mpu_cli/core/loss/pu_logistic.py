@@ -23,8 +23,6 @@ def pu_loss(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
     ignored and so not annotated, gives 0.
     Returns: of the shape of z, non-negative.
 
-    Examples
-    --------
     A score of 3 (a probability of 0.95) without annotation costs less where half of the true labels are annotated.
 
     >>> z = np.array([3.0])

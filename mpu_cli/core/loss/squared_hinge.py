@@ -23,8 +23,6 @@ def squared_hinge_gradient(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) 
 def cell_weights(s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
     """Return how often cells count; s is bool, and c = 0, of a cell that is ignored and so not annotated, gives 0.
 
-    Examples
-    --------
     >>> cell_weights(np.array([True, False, False]), np.array([0.5, 0.5, 0.0]))
     array([3., 1., 0.])
     """
