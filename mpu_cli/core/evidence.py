@@ -15,8 +15,8 @@ from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.sample import Instances, draw_sample
 from mpu_cli.core.selection import Estimates, estimate_frequency, refuse_two_frequencies
 from mpu_cli.core.thresholds import Decision, chosen_thresholds, expected_f1
-from mpu_cli.core.work import Work
 from mpu_cli.errors import DataError
+from mpu_cli.runtime.progress import Work
 
 
 @dataclass(frozen=True)

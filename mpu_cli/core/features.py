@@ -17,8 +17,8 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.options import LARGEST, STANDARDISED
-from mpu_cli.core.work import USUAL, Work
 from mpu_cli.runtime import parallel
+from mpu_cli.runtime.progress import USUAL, Work
 
 # From this share of non-zeros on, dense matrix products beat sparse ones.
 _DENSE_FROM = 0.25

@@ -14,8 +14,8 @@ from mpu_cli.core.kernels import kernel
 from mpu_cli.core.limits import largest, refuse_overflow
 from mpu_cli.core.predictions import Block, Predictions, Top
 from mpu_cli.core.weights import WeightRows, joined
-from mpu_cli.core.work import USUAL, Work
 from mpu_cli.errors import OverflowingError
+from mpu_cli.runtime.progress import USUAL, Work
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
 from mpu_cli.core.sgd import TrainingSet, train_linear
 from mpu_cli.core.weights import WeightRows
-from mpu_cli.core.work import Work
+from mpu_cli.runtime.progress import Work
 
 # How many instances, and features, describe a label at most: more change little.
 _INSTANCES, _FEATURES = 100, 64

@@ -23,8 +23,8 @@ from mpu_cli.core.options import Validation
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
 from mpu_cli.core.sgd import Fold
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
-from mpu_cli.core.work import USUAL, Work
 from mpu_cli.errors import DataError
+from mpu_cli.runtime.progress import USUAL, Work
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ from mpu_cli.core.sample import Instances, Sample, draw_sample, usual_folds
 from mpu_cli.core.sgd import COSTS, Fold, Settings, default_epochs, default_settings, dual_settings, learn_labels
 from mpu_cli.core.thresholds import Decision, best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import leading, out_of_fold, predict, source_models
-from mpu_cli.core.work import USUAL, Work, quiet
 from mpu_cli.errors import DataError, OverflowingError
+from mpu_cli.runtime.progress import USUAL, Work
 
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
@@ -581,7 +581,7 @@ def _best_scaling(own: Chosen, options: Options, run: Work, tick: Callable[[], N
 
     All are compared by the same c, the largest: features that tell labels badly find c too low, and expect too much.
     """
-    silent, found = quiet(run), []
+    silent, found = run.quiet(), []
     for candidate in (own, *map(own.scaled, SCALINGS)):
         with suppress(OverflowingError):
             instances, estimates = candidate.instances, None
@@ -619,7 +619,7 @@ def _best_kernel(problem: Problem, options: Options, run: Work, linear: Chosen, 
 
     c and the loss are those chosen for linear features, so that neither makes a difference.
     """
-    silent = quiet(run)
+    silent = run.quiet()
     chosen = linear.hyper_parameters
     assert chosen is not None
     same_loss = replace(options, loss=chosen.settings.loss)

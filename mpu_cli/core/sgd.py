@@ -20,9 +20,9 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, DUAL, loss_named
 from mpu_cli.core.predictions import LEAST, Block
 from mpu_cli.core.weights import pruned, with_rows
-from mpu_cli.core.work import USUAL, Work
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
+from mpu_cli.runtime.progress import USUAL, Work
 
 if TYPE_CHECKING:
     from mpu_cli.core.kernels.numpy_kernel import Batches

@@ -50,8 +50,8 @@ from mpu_cli.core.validation import (
     predict_nested,
     predict_out_of_fold,
 )
-from mpu_cli.core.work import USUAL, Work, measured
 from mpu_cli.errors import OverflowingError
+from mpu_cli.runtime.progress import USUAL, Work
 
 # How many levels are learned where the better number of them is taken.
 MOST_AUTOMATIC_LEVELS = 2
@@ -83,7 +83,7 @@ def train(
     is_automatic, n_levels = options.levels is None, options.levels or MOST_AUTOMATIC_LEVELS
     refuse_too_large(instances.width, q, n_levels)
     seconds: dict[str, float] = {}
-    run = measured(run, seconds)
+    run = run.timed(seconds)
 
     chosen = own.hyper_parameters or choose_hyper_parameters(instances, options, run)  # with c
     instances = instances.with_group_rates(chosen.estimates.group_rates)

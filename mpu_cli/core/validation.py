@@ -29,8 +29,8 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.predictions import Block, HeldOut, SourceModels, Top
 from mpu_cli.core.sgd import NO_ROWS, Fold, Settings, TrainingSet, learn_labels
-from mpu_cli.core.work import USUAL, Work
 from mpu_cli.runtime import parallel
+from mpu_cli.runtime.progress import USUAL, Work
 
 _ROWS = 1 << 14
 _TOP_ROWS = 1 << 11

@@ -17,9 +17,9 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.validation import deal
-from mpu_cli.core.work import USUAL, Work
 from mpu_cli.people.posterior import log_odds
 from mpu_cli.runtime import parallel
+from mpu_cli.runtime.progress import USUAL, Work
 
 FOLDS = 5
 # The parameters of a fold are learned from this many instances and cells at most.

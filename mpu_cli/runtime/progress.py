@@ -1,8 +1,12 @@
-"""The callback for progress."""
+"""What a computation is given beside its data: a seed, a number of threads, and a callback for progress."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Self
+
+from mpu_cli.runtime import machine
 
 # Called at the start of every step with its name and its number of ticks (None: unknown). It returns a context manager,
 # which is open during the step. That gives a function to call once per tick.
@@ -29,3 +33,33 @@ def timed(observe: Observer, seconds: dict[str, float]) -> Observer:
         seconds[name] = time.perf_counter() - start
 
     return step
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is given. Only the seed and the kernel affect the result."""
+
+    seed: int = 0
+    jobs: int = -1  # threads; -1: one per core
+    kernel: str | None = None  # inner loops: "numpy" or "numba"; None: numba where it is installed
+    observe: Observer = no_observer  # called for every step
+
+    @property
+    def compiled(self) -> bool:
+        """Whether compiled inner loops run."""
+        return machine.numba_installed() if self.kernel is None else self.kernel == "numba"
+
+    def step(self, name: str, ticks: int | None = None) -> AbstractContextManager[Callable[[], None]]:
+        """Report a step. It lasts as long as the context, which gives a function to call once per tick."""
+        return self.observe(name, ticks)
+
+    def timed(self, seconds: dict[str, float]) -> Self:
+        """Return the same, which also stores the wall time of each step in a dictionary."""
+        return replace(self, observe=timed(self.observe, seconds))
+
+    def quiet(self) -> Self:
+        """Return the same without a report of steps."""
+        return replace(self, observe=no_observer)
+
+
+USUAL = Work()

@@ -10,7 +10,7 @@ import numpy as np
 from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.loss import Function
 from mpu_cli.core.loss.pu_logistic import pu_gradient
-from mpu_cli.core.work import Work
+from mpu_cli.runtime.progress import Work
 
 SIMD = 8  # 32-bit numbers in a register
 
