@@ -180,7 +180,7 @@ def test_documents_have_a_longest(run, tmp_path):
         (
             "a.jsonl",
             '{"text": "x", "subjects": [{"x": 1}]}\n',
-            "a.jsonl:1: the field 'subjects' is a list that has an object",
+            "a.jsonl:1: the field 'subjects' is a list of objects; make texts of them: jq -c '.subjects |= map(.name)'",
         ),
     ],
 )
