@@ -147,7 +147,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         """
         validate_data(self, X, y, skip_check_array=True)
         if not is_classifier(self.estimator):
-            raise DataError(f"estimator is {self.estimator!r}, which is no classifier in scikit-learn's conventions")
+            raise DataError(f"estimator is {self.estimator!r}, which is not a scikit-learn classifier")
         unannotated = checked(Words(UNANNOTATED), "unannotated", self.unannotated)
         named = arrays.Named.of(y, pos_label=self.pos_label)
         check_consistent_length(X, named.matrix)

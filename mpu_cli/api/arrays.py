@@ -425,7 +425,7 @@ def class_names(classes: Any, q: int) -> np.ndarray:
     if names.shape != (q,):
         raise DataError(f"classes has shape {names.shape}, and y has {q} columns: give a name for each")
     if len(set(names.tolist())) < q:
-        raise DataError("classes: a name is there twice; labels need different ones")
+        raise DataError("classes: duplicate name; each label needs its own")
     return names
 
 

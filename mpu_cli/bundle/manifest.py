@@ -127,7 +127,7 @@ def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict[str, Any]:
     """
     expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= most_marks, "more than numbers is in its lists")
     values = json_value(text.decode("utf-8"), strict=True)
-    expect(isinstance(values, dict), "it is no JSON object")
+    expect(isinstance(values, dict), "it is not a JSON object")
     return values
 
 
@@ -149,7 +149,7 @@ def _manifest(values: dict[str, Any]) -> Manifest:
 
 def _file(entry: dict[str, Any], pattern: re.Pattern[str]) -> tuple[str, str]:
     name, checksum = entry["file"], entry["sha256"]
-    expect(type(name) is str and type(checksum) is str, "a file's name or checksum is no text")
+    expect(type(name) is str and type(checksum) is str, "a file's name or checksum is not a text")
     expect(bool(pattern.fullmatch(name)), f"no file can be named {name[:80]!r}")
     return name, checksum
 

@@ -95,7 +95,7 @@ def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
     except ValueError:
         entry = None
     if not isinstance(entry, dict) or not isinstance(entry.get("time"), str):
-        raise InputError(path, number, "is no training, as mpu train --history writes it; remove this line")
+        raise InputError(path, number, "is not a line of mpu train --history; remove it")
     for name in (*NUMBERS, *TESTED):
         value = entry.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):

@@ -105,7 +105,7 @@ class _Described:
     def column(self, label: str) -> int:
         """Return the column of a label; MpuError where there is none."""
         if self.names is None and not is_number(label):
-            why = "the model knows no names" if self.model.names is None else "--numbers takes numbers alone"
+            why = "the model has no names" if self.model.names is None else "--numbers takes only numbers"
             raise MpuError(f"{self.path}: {quoted(label)} is not the number of a label, and {why}")
         try:
             number = label_of(label, self.names)

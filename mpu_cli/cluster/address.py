@@ -36,7 +36,7 @@ class Address:
             return cls(scheduler=text)
         if text.endswith(".json"):
             return cls(file=Path(text))
-        raise ValueError(f"{text!r} is no cluster: give {EXPECTED}")
+        raise ValueError(f"{text!r} is not a cluster: give {EXPECTED}")
 
     @property
     def is_local(self) -> bool:

@@ -388,7 +388,7 @@ def refuse_two_frequencies(population: Instances, options: Options) -> None:
     if population.groups is not None and others:
         raise DataError(
             "c of groups of instances is estimated from annotations alone, and here it is set, or comes from verified "
-            "labels drawn at random: leave out one of both"
+            "labels drawn at random: leave out one of them"
         )
 
 

@@ -72,7 +72,7 @@ class Reliability:
         p = scores.data.astype(float)
         if len(p) and not (p.min() >= 0 and p.max() <= 1):
             wrong = p[(p < 0) | (p > 1)][0]
-            raise MpuError(f"the score {wrong:g} is no probability: calibration is that of scores from 0 to 1")
+            raise MpuError(f"the score {wrong:g} is not a probability; calibration needs scores from 0 to 1")
         number = np.minimum((p * _BINS).astype(int), _BINS - 1)
         self.cells += np.bincount(number, minlength=_BINS)
         hit = entries_in(scores, truth)

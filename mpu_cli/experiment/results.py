@@ -118,7 +118,7 @@ def keep_settings(path: Path, settings: dict[str, Any]) -> None:
     if differing:
         raise MpuError(
             f"{path.parent} holds an experiment with other settings ({'; '.join(differing)}): "
-            "give the same ones to go on with it, or another --out"
+            "give the same ones to continue it, or another --out"
         )
 
 

@@ -17,7 +17,7 @@ class Method:
     def __init__(self, classifier: Any, label: str, run: Run) -> None:
         """Take the seed of the run, if the classifier takes one and has no other."""
         if not is_classifier(classifier):
-            raise MpuError(f"{label} is no classifier in the conventions of scikit-learn, and has no fit and predict")
+            raise MpuError(f"{label} is not a scikit-learn classifier and has no fit and predict")
         self.classifier = classifier
         if classifier.get_params().get("random_state", run) is None:
             classifier.set_params(random_state=run.seed % SEEDS)

@@ -90,7 +90,7 @@ def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> 
             return
         label, c = _parse(line.strip(), names)
         if label in frequencies:
-            raise ValueError(f"label {label} is there twice; remove one of the lines")
+            raise ValueError(f"label {label} is duplicate; remove one of the lines")
         frequencies[label] = c
 
     read_each(text_lines(source, lenient=True), source, read_line)
@@ -124,7 +124,7 @@ def _parse(text: str, names: LabelNames | None) -> tuple[int, float]:
     if not LEAST_FREQUENCY <= c <= 1 or (names is None and not is_number(label)):
         raise ValueError(
             f"expected a label and its frequency, a number from {LEAST_FREQUENCY:g} to 1, such as: 12 0.4"
-            + " (names of labels are known by --labels)" * (names is None)
+            + " (--labels gives names of labels)" * (names is None)
         )
     return label_of(label, names), c
 

@@ -438,7 +438,7 @@ def training_set(sources: Sources, run: Run, is_for_model: bool = True, is_read_
 def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     source, reading = provenance.Source.of(sources.file), sources.reading
     if isinstance(sources.file, Files):
-        refuse_filled(sources.file, "several FILEs have their instances numbered anew: learn from this one alone")
+        refuse_filled(sources.file, "several FILEs have their instances renumbered; learn from this file only")
     file = read(sources.file, reading, run, contents=sidecars.contents)
     labels, ids = file.occurring_labels()
     names = sidecars.names_of(sources.naming, ids)

@@ -330,7 +330,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
         if len(fields) != 2 or (names is None and not all(map(is_number, fields))):
             raise ValueError(
                 "expected two labels, the narrower and the broader one, such as: 12 7"
-                + ("; names of labels are known by --labels" if names is None else "; between names, put a tab")
+                + ("; --labels gives names of labels" if names is None else "; between names, put a tab")
             )
         pairs.append((number(fields[0]), number(fields[1])))
 

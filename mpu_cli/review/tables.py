@@ -42,7 +42,7 @@ def instance_number(text: str) -> int:
     """Return the number of an instance from 0; texts have it from 1, up to `MOST_INSTANCES`."""
     number = whole(text, MOST_INSTANCES)
     if not number:
-        raise ValueError(f"instance {quoted(text)} is no number of an instance; they count from 1")
+        raise ValueError(f"instance {quoted(text)} is not an instance number; they count from 1")
     return number - 1
 
 

@@ -53,7 +53,7 @@ class _StrictError(ValueError):
 def _unique(pairs: list[tuple[Any, ...]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise _StrictError("a key is there twice")
+        raise _StrictError("duplicate key")
     return values
 
 

@@ -161,7 +161,7 @@ def from_json(body: bytes, limits: Limits) -> Asked:
     """
     values = _read(lambda: json_value(body, strict=True), "the body")
     if not isinstance(values, dict):
-        raise HTTPException(400, "the body is no JSON object")
+        raise HTTPException(400, "the body is not a JSON object")
     _refuse_unknown(values, _FIELDS)
     if ("texts" in values) == ("instances" in values):
         raise HTTPException(400, 'give {"texts": [...]} or {"instances": [{"index": value, ...}, ...]}')
@@ -199,7 +199,7 @@ def _read(read: Callable[[], Any], name: str) -> Any:
 
 def _refuse_unknown(names: Collection[str], fields: tuple[str, ...]) -> None:
     if unknown := [name for name in names if name not in fields]:
-        raise HTTPException(400, f"{quoted(unknown[0])} is no field of a request; there are {', '.join(fields)}")
+        raise HTTPException(400, f"{quoted(unknown[0])} is not a field of a request; fields are {', '.join(fields)}")
 
 
 def _texts(texts: list[str]) -> list[str]:
@@ -220,7 +220,7 @@ def _features(instances: list[dict[str, Any]]) -> csr_array:
             raise HTTPException(400, f"instance {row + 1}: give each index once, a whole number from 0 to {MAX_ID:,}")
         for index, value in entries.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < FLOAT32_OVERFLOW:
-                raise HTTPException(400, f"instance {row + 1}: the value of {index} is no number of 32 bits")
+                raise HTTPException(400, f"instance {row + 1}: the value of {index} is not a 32-bit number")
         rows += [row] * len(entries)
         columns += entries
         values += entries.values()
@@ -309,7 +309,7 @@ class Service:
     async def _suggest(self, request: Request) -> JSONResponse:
         self._refuse_other_project(request)
         if not self._current.loaded.has_uris:
-            raise HTTPException(400, "the labels have no URIs, and Annif knows labels by these alone")
+            raise HTTPException(400, "the labels have no URIs, which Annif needs")
         return await self._answer(request, from_form, Answer.as_suggestions)
 
     async def _project(self, request: Request) -> JSONResponse:

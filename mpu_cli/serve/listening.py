@@ -113,7 +113,7 @@ def at_socket(path: Path) -> Iterator[socket.socket]:
                     raise MpuError(f"{path}: another process listens there")
                 path.unlink()  # of a process that was killed
             elif path.exists():
-                raise MpuError(f"{path}: is no socket, and is not replaced; give another --socket")
+                raise MpuError(f"{path}: is not a socket and is not replaced; give another --socket")
             listening.bind(str(path))
             ours = path.stat().st_ino
         except OSError as error:

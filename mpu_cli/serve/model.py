@@ -126,7 +126,7 @@ class Loaded:
 
     def _vectors(self, texts: list[str]) -> csr_array:
         if self.vectorizer is None:
-            raise DataError("the model knows no vectoriser; send instances")
+            raise DataError("the model has no vectoriser; send instances")
         return from_one(self.vectorizer.transform(texts)) if texts else csr_array((0, 1), dtype=np.float32)
 
 

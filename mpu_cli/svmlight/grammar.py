@@ -181,8 +181,8 @@ def _parse_labels(token: bytes) -> list[int]:
     labels = [_parse_label(part, token) for part in token.split(b",")]
     if len(set(labels)) < len(labels) and max(labels) <= 1:
         raise LineError(
-            f"{_quote(token)} is no list of labels, but a vector of 0 and 1; docs/guide/formats.md has a command that "
-            "converts it"
+            f"{_quote(token)} is not a list of labels but a vector of 0 and 1; docs/guide/formats.md has a command "
+            "that converts it"
         )
     return list(dict.fromkeys(labels))
 

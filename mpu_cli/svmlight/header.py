@@ -51,7 +51,7 @@ class Top:
             raise InputError(
                 source,
                 self._line,
-                f"the header announces {header.instances} instances, but {extent.instances} follow; is the file cut "
+                f"the header declares {header.instances} instances, but {extent.instances} follow; is the file cut "
                 f"short, or are files joined? (two or three integers alone on the first line are a header{advice})",
             )
         numbers: list[tuple[int, int | None, str]] = [
@@ -68,7 +68,7 @@ class Top:
                 raise InputError(
                     source,
                     self._line,
-                    f"the header announces {counted(announced, name)}, numbered from 0, but {name} {found - 1} "
+                    f"the header declares {counted(announced, name)}, numbered from 0, but {name} {found - 1} "
                     "follows; correct the header, or remove it",
                 )
         counts = [f"{name}s 0 to {announced - 1}" for _, announced, name in numbers if announced]

@@ -127,7 +127,7 @@ def iter_chunks(
     `contents`: its keys are files. Their content is filled in when they have been read.
     Yields: at least one instance. The widths differ from chunk to chunk.
     Raises InputError (the file cannot be read; a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too
-    long; there is no instance (unless `may_be_empty`), or not as many as the header announces; the first error in the
+    long; there is no instance (unless `may_be_empty`), or not as many as the header declares; the first error in the
     file is raised).
     """
     if isinstance(source, Files):

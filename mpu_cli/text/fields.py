@@ -73,7 +73,7 @@ def _with_value(line: str, name: str, value: str, level: int = 0) -> str:
     start, end = places.get(outer, (0, 0))
     within = line[start:end] if end and line[start:end] != "null" else "{}"
     if not within.startswith("{"):
-        raise ValueError(f"the field {outer!r} is no object, so {name!r} cannot be set")
+        raise ValueError(f"the field {outer!r} is not an object, so {name!r} cannot be set")
     return _with_own(line, places, outer, _with_value(within, inner, value, level + 1))
 
 

@@ -366,7 +366,7 @@ def _without_long_entities(stream: ReadableLines, source: str) -> _AfterHead:
 
     def declare(_name: str, _is_parameter: bool, value: str | None, *_others: Any) -> None:
         if value is not None and (len(value) > _LONGEST_ENTITY or "&" in value):
-            problem = "is an entity that is long, or made of others; write out in the file what it stands for"
+            problem = "is a long or nested entity; replace it by its value in the file"
             raise InputError(source, parser.CurrentLineNumber, problem)
 
     parser.StartElementHandler, parser.EntityDeclHandler = begin, declare

@@ -87,7 +87,7 @@ def refuse_other_vectorizer(source: Source, packed_vectorizer: bytes | None) -> 
                 file,
                 None,
                 "was made by another vectoriser than the data of the model, so its features have other numbers; make "
-                "it anew by mpu vectorize --like and the data of the model, or predict the texts themselves",
+                "it again with mpu vectorize --like and the data of the model, or predict the texts themselves",
             )
 
 
@@ -264,8 +264,8 @@ class Sidecars:
             raise InputError(
                 str(kept),
                 None,
-                f"belongs to other data than {shown(file)}, which is not as mpu vectorize wrote it: make both anew by "
-                f"mpu vectorize, or move {kept.parent.name} away{otherwise}",
+                f"belongs to other data than {shown(file)}, which is not as mpu vectorize wrote it: make both again "
+                f"with mpu vectorize, or move {kept.parent.name} away{otherwise}",
             )
 
     def _content(self, file: str) -> Content:
@@ -285,5 +285,5 @@ def wrong_number_of_ids(are_more: bool, source: Source) -> str:
     how = "more" if are_more else "fewer"
     return (
         f"has {how} ids than {shown(source)} has instances; each has one, on a line: remove this file, or make both "
-        "anew"
+        "again"
     )

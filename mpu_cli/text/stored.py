@@ -163,7 +163,7 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
     if values["format_version"] != FORMAT_VERSION:
         raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {FORMAT_VERSION}")
     n_features = values["features"]
-    expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is no number of features")
+    expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is not a number of features")
     expect(isinstance(values["options"], dict), "options are not named")
     return values
 
@@ -176,7 +176,7 @@ def number_of_hashes(values: Mapping[str, Any]) -> int | None:
     if values["options"]["hashing"] is None:
         return None
     count = values["hashes"]
-    expect(type(count) is int and 0 <= count <= values["features"], f"{count!r} is no number of hashes")
+    expect(type(count) is int and 0 <= count <= values["features"], f"{count!r} is not a number of hashes")
     return count
 
 
@@ -254,7 +254,7 @@ def _fields(values: Mapping[str, Any]) -> Fields:
 def _features(data: bytes, count: int) -> list[str]:
     features = data.decode().split("\n")
     expect(features.pop() == "" and len(features) == count, f"names of features are not {count:,} lines")
-    expect(len(set(features)) == count, "the name of a feature is there twice")
+    expect(len(set(features)) == count, "duplicate feature name")
     return features
 
 

@@ -69,7 +69,7 @@ def test_the_labels_of_a_score(made, problem):
     X, Y, S = problem
     model = made().fit(X, Frame(S))
     assert model.score(X, turned(Y)) == model.score(X, Y)
-    assert made().fit(X, S).score(X, turned(Y)) == model.score(X, np.asarray(turned(Y)))  # the model knows no names
+    assert made().fit(X, S).score(X, turned(Y)) == model.score(X, np.asarray(turned(Y)))  # the model has no names
 
 
 @pytest.mark.parametrize("made", MODELS)

@@ -75,7 +75,7 @@ def test_names_of_labels(run, files, tmp_path):
     [
         ("1 0.3\n2 0.5\n4 1\n", "c: there is no line for label 3; each label of TRUTH needs one"),
         ("1 0\n", "c:1: expected a label and its frequency"),
-        ("art 0.5\n", "names of labels are known by --labels"),
+        ("art 0.5\n", "--labels gives names of labels"),
     ],
 )
 def test_other_files(run, files, tmp_path, text, problem):

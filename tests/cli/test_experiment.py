@@ -92,8 +92,8 @@ def test_data_that_are_incomplete_themselves(run, tmp_path):
     kept = rng.random(2000) < 0.5
     source.write_text("".join(f"{k if there else ''} {k + 1}:1\n" for k, there in zip(cluster, kept, strict=True)))
     result = run("experiment", source, "--out", out, "--methods", METHODS, "--folds", 2, "--missing-rates", "0")
-    assert "warning: by estimate, 5" in result.stderr
-    assert "% of the true labels are annotated in these data, before any are removed" in result.stderr
+    assert "warning: before any are removed, an estimated 5" in result.stderr
+    assert "% of the true labels are annotated in these data: " in result.stderr
     assert "## Micro-F1 corrected for c, " in result.stdout
     for row in rows(out):
         if row["method"].startswith("mpu"):
@@ -330,10 +330,10 @@ def test_sizes_that_the_files_do_not_have_are_an_error(compare, tmp_path, option
     ("options", "words"),
     [
         (("--methods", "svm"), "'svm' is not a method: give br, elkan08, m3l-linear"),
-        (("--methods", "mpu,mpu"), "twice"),
+        (("--methods", "mpu,mpu"), "duplicate"),
         (("--methods", "mpu:level=1"), "mpu:level=1: 'level' is not an option; there are c, cost"),
         (("--methods", "br:levels=1"), "br:levels=1: 'levels' is not an option; there are cost"),
-        (("--methods", "elkan08:c-method=e1:c_method=e3"), "'c_method' is there twice"),
+        (("--methods", "elkan08:c-method=e1:c_method=e3"), "'c_method' is duplicate"),
         (("--methods", "elkan08:levels=1"), "elkan08:levels=1: "),
         (("--methods", "mpu:levels=0"), "mpu:levels=0: levels is 0: give a whole number from 1 to 100"),
         (("--methods", "mpu:c=file.txt"), "c is 'file.txt': give one of auto"),

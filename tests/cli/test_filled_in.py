@@ -126,7 +126,7 @@ def test_nothing_is_left_of_data_that_cannot_be_written(run, tmp_path, monkeypat
         (f"{COLUMNS}1\t2\t\n", ":2: instance 1 of {} does not have label 2, which is said to be filled in; remove"),
         (f"{COLUMNS}3\t1\t\n", ":2: instance 3 of {} does not have label 1,"),
         (f"{COLUMNS}2\t*\t\n", ":2: instance 2 of {} does not have label *,"),
-        (f"{COLUMNS}2\t1\t\nx\t1\t\n", ":3: instance 'x' is no number of an instance"),
+        (f"{COLUMNS}2\t1\t\nx\t1\t\n", ":3: instance 'x' is not an instance number"),
         ("1\t1\n", ":1: this line should name the columns"),
         ("", ": it is empty; its first line should name the columns"),
     ],

@@ -243,7 +243,7 @@ def test_names_that_nobody_knows(run, folder, form):
     ]
     (folder / "people").write_text(text)
     result = run("suggest", "x.svm", "--cost", "30", "--epochs", "2", "--folds", "2", "-q", "-o", "out", form, "people")
-    assert "names are known by --labels" in error(result) or "names of labels are known by --labels" in error(result)
+    assert "names are known by --labels" in error(result) or "--labels gives names of labels" in error(result)
 
 
 def test_review_shows_names_and_reads_suggestions_by_name(run, folder):
@@ -257,4 +257,4 @@ def test_review_shows_names_and_reads_suggestions_by_name(run, folder):
 @pytest.mark.parametrize("source", ["/", ".", "..", ""])
 def test_data_that_have_no_name(run, model, source):
     result = run("predict", model, source, "--format", "jsonl")
-    assert ("these are texts, but the model knows no" if source else "cannot be read") in error(result)
+    assert ("contains texts, but the model was trained on" if source else "cannot be read") in error(result)

@@ -137,7 +137,7 @@ def test_a_place_that_is_taken_is_an_error(run, tiny_model, tmp_path):
         assert message(run, tiny_model, "--socket", path) == f"error: {path}: another process listens there"
     path.unlink()
     path.write_text("kept")
-    expected = f"error: {path}: is no socket, and is not replaced; give another --socket"
+    expected = f"error: {path}: is not a socket and is not replaced; give another --socket"
     assert message(run, tiny_model, "--socket", path) == expected
     assert path.read_text() == "kept"
 

@@ -154,7 +154,7 @@ def test_an_error_names_the_very_file(run, parts, tmp_path, damage):
             said = f"{path}:1: at or after this line, the compressed data end too early"
         case "header":
             path.write_bytes(gzip.compress(b"3 9 9\n1 1:1\n"))
-            said = f"{path}:1: the header announces 3 instances, but 1 follow"
+            said = f"{path}:1: the header declares 3 instances, but 1 follow"
     assert said in message(run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu"))
     assert not (tmp_path / "m.mpu").exists()
 

@@ -48,7 +48,7 @@ def test_a_cluster_on_this_machine(files, tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--cluster", "nowhere"), "'nowhere' is no cluster"),
+        (("--cluster", "nowhere"), "'nowhere' is not a cluster"),
         (("--cluster", "local", "--reviewed", "checked.tsv"), "--reviewed and --cluster exclude each other"),
         (("--cluster", "local", "--fully-labelled", "b.svm"), "--fully-labelled and --cluster exclude each other"),
         (("--cluster", "local", "--implied", "rules.tsv"), "--implied and --cluster exclude each other"),

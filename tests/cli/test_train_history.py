@@ -108,7 +108,7 @@ def test_a_line_that_was_cut_short_is_not_continued(run, tiny, history):
     assert history.read_text().startswith('{"time": "2026-0\n{"time": "')
     result = run("info", "--history", history)
     assert result.exit_code == 1
-    assert f"{history}:1: is no training" in result.stderr
+    assert f"{history}:1: is not a line of mpu train --history" in result.stderr
 
 
 def test_trainings_at_the_same_time_do_not_mix_their_lines(history):
@@ -147,8 +147,8 @@ def test_info_lists_and_draws(run, tiny, history, tmp_path, monkeypatch):
     "text, said",
     [
         ("", "has no training"),
-        ("3\n", ":1: is no training"),
-        ("[" * 100_000, ":1: is no training"),
+        ("3\n", ":1: is not a line of mpu train --history"),
+        ("[" * 100_000, ":1: is not a line of mpu train --history"),
         ('{"time": "2026-01-01T00:00:00", "c": "high"}\n', ":1: c is 'high', and no number"),
     ],
 )

@@ -40,7 +40,7 @@ def test_a_cluster_is_named_in_four_ways(text, meant):
     ],
 )
 def test_anything_else_is_refused(text):
-    with pytest.raises(ValueError, match="is no cluster: give local, local:WORKERS"):
+    with pytest.raises(ValueError, match="is not a cluster: give local, local:WORKERS"):
         Address.parse(text)
 
 

@@ -59,16 +59,16 @@ def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
     if long:
         return f"file:{long[0] + 1}: the line is longer than {reading.max_line_bytes:,} bytes"
     if header is not None and header.instances != len(instances):
-        return f"file:{first + 1}: the header announces {header.instances} instances, but {len(instances)} follow"
+        return f"file:{first + 1}: the header declares {header.instances} instances, but {len(instances)} follow"
     if header is not None:
         labels = {label for labels, _ in instances for label in labels}
         features = {index for _, features in instances for index, _ in features}
         if header.features is None and not labels and reading.labels:
             header = header._replace(features=header.labels)
         if max(labels, default=-1) >= header.labels:
-            return f"file:{first + 1}: the header announces {counted(header.labels, 'label')}"
+            return f"file:{first + 1}: the header declares {counted(header.labels, 'label')}"
         if header.features is not None and max(features, default=-1) >= header.features:
-            return f"file:{first + 1}: the header announces {counted(header.features, 'feature')}"
+            return f"file:{first + 1}: the header declares {counted(header.features, 'feature')}"
     return instances or "file:1: the file has no instances"
 
 

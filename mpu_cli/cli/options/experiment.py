@@ -27,7 +27,7 @@ def methods_of(text: str) -> tuple[str, ...]:
 
     labels = text.split(",")
     if len(set(labels)) < len(labels):
-        raise ValueError("a method is there twice")
+        raise ValueError("duplicate method")
     if CONTROL.search(text):
         raise ValueError("the name of a method has a control character")
     try:

@@ -45,7 +45,7 @@ def make(label: str, run: Run) -> Any:
     for word in words[len(of_name) :]:
         key, _, text = word.partition("=")
         if (key := key.replace("-", "_")) in options:
-            raise MpuError(f"{label}: {key!r} is there twice")
+            raise MpuError(f"{label}: {key!r} is duplicate")
         options[key] = _value(text)
     try:
         takes_run = "run" in inspect.signature(made).parameters

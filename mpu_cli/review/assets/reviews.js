@@ -342,7 +342,7 @@ function parse(text, data) {
     const instance = isById ? String(ids.get(own)) : given;
     const number = whole(instance, data.most.instance);
     if (own !== undefined && ids.get(own) !== number) fail(`instance ${instance} has not the id “${own}”`);
-    if (!number) fail(`“${instance}” is no number of an instance`);
+    if (!number) fail(`“${instance}” is not an instance number`);
     const label = labelOf(written, known, data.most.label, fail);
     if (!WORDS.has(word.toLowerCase())) fail(`verdict “${word}” is not yes, no or empty`);
     const verdict = WORDS.get(word.toLowerCase());

@@ -64,7 +64,7 @@ def test_one_label(name):
         ("sklearn.ensemble:Forest", "'sklearn.ensemble:Forest' is not a method"),
         ("nowhere:Forest", "'nowhere:Forest' is not a method .*No module named 'nowhere'"),
         (f"{MACHINE}:trees=3", "'trees'"),
-        ("sklearn.linear_model:Ridge", "is no classifier"),
+        ("sklearn.linear_model:Ridge", "is not a scikit-learn classifier"),
     ],
 )
 def test_what_is_no_classifier_is_told_before_any_data_are_read(run, tmp_path, label, problem):
