@@ -70,7 +70,7 @@ _log = logging.getLogger(__name__)
 _MOST_NAMED = 3  # tags in a caution
 _MOST_FIELDS = 10  # in a caution
 _SEPARATORS = ",;|"
-_PLAIN = re.compile(r"\s*[^\s\[{<|]")  # a text that is no list
+_PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is no list
 _LINES_KEPT = 3  # of tags without a number
 
 

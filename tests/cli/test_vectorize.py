@@ -215,6 +215,12 @@ def test_what_the_tags_look_like_is_said(run, tmp_path, text, words):
     assert words in run("vectorize", tmp_path / "a.csv", "--analyzer", "char", "-o", tmp_path / "a.svm").stderr
 
 
+@pytest.mark.parametrize("tags", ["('x', 'y')", "['x', 'y']", "|x|y|", "<x><y>", "(1900)"])
+def test_lists_of_tags_need_no_separator(run, tmp_path, tags):
+    (tmp_path / "a.csv").write_text(f'text,tags\na b,"{tags}"\nb a,"{tags}"\n')
+    assert "--separator" not in run("vectorize", tmp_path / "a.csv", "-o", tmp_path / "a.svm").stderr
+
+
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
