@@ -20,7 +20,7 @@ from typing import Any
 
 from mpu_cli.errors import InputError, one_line
 from mpu_cli.svmlight.formats import problem_of, utf16_of
-from mpu_cli.svmlight.streams import Readable, ReadableLines, is_plain, open_input
+from mpu_cli.svmlight.streams import Readable, ReadableLines, Watched, is_plain, open_input
 
 NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
 _BOM = "\ufeff"
@@ -34,29 +34,20 @@ def open_side(source: str | Path) -> Iterator[ReadableLines]:
     with open_input(source) as opened:
         stream = as_utf8(opened, str(source))
         if not is_plain(opened) and Path(source).is_file():
-            yield _Expanded(stream, str(source), max(_LINE_BYTES, _MOST_EXPANSION * Path(source).stat().st_size))
+            left = max(_LINE_BYTES, _MOST_EXPANSION * Path(source).stat().st_size)
+
+            def limit(data: bytes) -> None:
+                nonlocal left
+                left -= len(data)
+                if left < 0:
+                    problem = (
+                        f"expands to more than {_MOST_EXPANSION} times its size; if that is right, give it uncompressed"
+                    )
+                    raise InputError(str(source), None, problem)
+
+            yield Watched(stream, limit)
         else:
             yield stream
-
-
-class _Expanded:
-    """The content of compressed data, up to a limit."""
-
-    def __init__(self, stream: ReadableLines, source: str, most: int) -> None:
-        self._stream, self._source, self._left = stream, source, most
-
-    def read(self, n_bytes: int = -1, /) -> bytes:
-        return self._counted(self._stream.read(n_bytes))
-
-    def readline(self, n_bytes: int = -1, /) -> bytes:
-        return self._counted(self._stream.readline(n_bytes))
-
-    def _counted(self, data: bytes) -> bytes:
-        self._left -= len(data)
-        if self._left < 0:
-            problem = f"expands to more than {_MOST_EXPANSION} times its size; if that is right, give it uncompressed"
-            raise InputError(self._source, None, problem)
-        return data
 
 
 def as_utf8(stream: Any, source: str, encoding: str = "") -> ReadableLines:

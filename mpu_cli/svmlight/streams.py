@@ -51,34 +51,43 @@ Content = tuple[int, str]  # bytes, SHA-256
 Contents = dict[str, Content | None]  # of files by their names; None before they have been read
 
 
-class Counted:
-    """A stream that sums up the size and checksum of the bytes read from it or written to it."""
+class Watched:
+    """A stream that calls a function with the bytes that are read from it or written to it."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._bytes = 0
-        self._digest = hashlib.sha256()
+    def __init__(self, stream: Any, watch: Callable[[bytes], object]) -> None:
+        self._stream, self._watch = stream, watch
 
     def read(self, n_bytes: int = -1, /) -> bytes:
         """Read as the stream does."""
-        return self._counted(self._stream.read(n_bytes))
+        return self._watched(self._stream.read(n_bytes))
 
     def readline(self, n_bytes: int = -1, /) -> bytes:
         """Read as the stream does."""
-        return self._counted(self._stream.readline(n_bytes))
+        return self._watched(self._stream.readline(n_bytes))
 
     def write(self, data: bytes, /) -> int:
         """Write as the stream does."""
-        return self._stream.write(self._counted(data))
+        return self._stream.write(self._watched(data))
+
+    def _watched(self, data: bytes) -> bytes:
+        self._watch(data)
+        return data
+
+
+class Counted(Watched):
+    """A stream that sums up the size and checksum of the bytes read from it or written to it."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream, self._count)
+        self._bytes, self._digest = 0, hashlib.sha256()
 
     def content(self) -> Content:
         """Return size and checksum of the bytes so far."""
         return self._bytes, self._digest.hexdigest()
 
-    def _counted(self, data: bytes) -> bytes:
+    def _count(self, data: bytes) -> None:
         self._bytes += len(data)
         self._digest.update(data)
-        return data
 
 
 BLOCK_BYTES = 1 << 19
@@ -430,30 +439,12 @@ def read_twice(source: str | Path, opened: OpenSource = open_input) -> Iterator[
     with TemporaryFile() as spool:
 
         @contextmanager
-        def copied() -> Iterator[_CopyingStream]:
+        def copied() -> Iterator[Watched]:
             with opened(source) as stream:
-                yield _CopyingStream(stream, spool)
+                yield Watched(stream, spool.write)
 
         def rewound() -> AbstractContextManager[ReadableLines]:
             spool.seek(0)
             return nullcontext(spool)
 
         yield copied, rewound
-
-
-class _CopyingStream:
-    """A stream that also writes everything read from it to a file."""
-
-    def __init__(self, stream: ReadableLines, copy: Writable) -> None:
-        self._stream = stream
-        self._copy = copy
-
-    def read(self, n_bytes: int = -1, /) -> bytes:
-        return self._copied(self._stream.read(n_bytes))
-
-    def readline(self, n_bytes: int = -1, /) -> bytes:
-        return self._copied(self._stream.readline(n_bytes))
-
-    def _copied(self, data: bytes) -> bytes:
-        self._copy.write(data)
-        return data

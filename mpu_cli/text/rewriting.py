@@ -10,7 +10,7 @@ from typing import Literal
 from mpu_cli.errors import InputError
 from mpu_cli.names.lines import delimiter_of
 from mpu_cli.names.name_files import is_uri
-from mpu_cli.svmlight.streams import ReadableLines
+from mpu_cli.svmlight.streams import ReadableLines, Watched
 from mpu_cli.text.fields import holder, value_of, with_value
 from mpu_cli.text.records import (
     DELIMITERS,
@@ -53,8 +53,8 @@ class Rewriter:
         self, stream: ReadableLines, source: str, form: str, fields: Fields, added: str, max_line_bytes: int
     ) -> None:
         self._encoding = getattr(stream, "encoding", "utf-8")
-        self._stream = _Kept(stream)
-        self._rows = RecordReader(self._stream, source, form, fields, max_line_bytes)
+        self._lines: list[bytes] = []  # that have been read and not written
+        self._rows = RecordReader(Watched(stream, self._lines.append), source, form, fields, max_line_bytes)
         self._source = source
         self._form = form
         self._fields = fields
@@ -86,7 +86,7 @@ class Rewriter:
         place = holder(self._row.fields, self._added) if self._added else None
         if place is not None and place[1] in place[0]:
             raise ValueError(f"there is a field {self._added!r} already; name another one by --added")
-        lines = [line.decode() for line in self._stream.take()]
+        lines = self._taken()
         n_before = self._row.line - self._next_line
         self._next_line += len(lines)
         before, text = "".join(lines[:n_before]), "".join(lines[n_before:])
@@ -105,7 +105,12 @@ class Rewriter:
 
     def rest(self) -> bytes:
         """Return what is after the last record."""
-        return b"".join(self._stream.take()).decode().encode(self._encoding)
+        return "".join(self._taken()).encode(self._encoding)
+
+    def _taken(self) -> list[str]:
+        lines = [line.decode() for line in self._lines if line]
+        self._lines.clear()
+        return lines
 
     def _object(self, line: str, change: Retagged) -> str:
         values = self._changed(change)
@@ -194,24 +199,6 @@ class Rewriter:
                     "read as two"
                 )
         return f"{self._fields.separator}{blank}".join(tags)
-
-
-class _Kept:
-    """A stream whose lines are kept until they are taken."""
-
-    def __init__(self, stream: ReadableLines) -> None:
-        self._stream = stream
-        self._lines: list[bytes] = []
-        self.read = stream.read
-
-    def readline(self, n_bytes: int = -1, /) -> bytes:
-        if line := self._stream.readline(n_bytes):
-            self._lines.append(line)
-        return line
-
-    def take(self) -> list[bytes]:
-        lines, self._lines = self._lines, []
-        return lines
 
 
 def _cells(row: str, delimiter: str) -> list[str]:
