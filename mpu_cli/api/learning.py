@@ -131,7 +131,7 @@ def missing_labels(evidence: Evidence, annotations: Annotations, choice: suggest
     problem = annotations.problem(without_features(labels.shape[0]))
     claims = Claims.of(probabilities, problem, evidence, choice)
     annotated = frequency.positives(labels).astype(bool)
-    cells = suggestions.suggest(probabilities, annotated, frequency, choice, correction=claims)
+    cells = suggestions.suggest(probabilities, annotated, frequency, choice, correction=claims.corrected)
     return replace(cells, columns=annotations.columns[cells.columns])
 
 

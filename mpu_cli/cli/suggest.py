@@ -99,7 +99,7 @@ def find(
         if choice == Choice():
             choice = replace(choice, least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
-        listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, claims)
+        listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         filling_in = suggestions.worth_filling_in(listed, annotated, missing)
     return Suggestions(

@@ -4,9 +4,9 @@ Everything is computed from out-of-fold predictions of all instances, a block of
 is known, and ignored ones, are never listed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -20,6 +20,8 @@ from mpu_cli.people.posterior import posterior_blocks
 
 _QUANTILES = (0.05, 0.95)
 Z = 1.645  # of these, in standard errors
+
+Correction: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,6 @@ class Choice:
     columns: np.ndarray | None = field(default=None, compare=False)  # bool, shape (q,): of these labels. None: of all.
 
 
-class Correction(Protocol):
-    """What makes probabilities of posteriors, in the same order; 0 stays 0."""
-
-    def corrected(self, claimed: np.ndarray) -> np.ndarray: ...  # noqa: D102
-
-
 @dataclass(frozen=True)
 class Count:
     """Estimates of numbers, with 90 % intervals; each a float, or an array with one for each label."""
@@ -82,14 +78,14 @@ def suggest(
     frequency: LabelFrequency,
     choice: Choice,
     left_out: csr_array | None = None,
-    correction: Correction | None = None,
+    correction: Correction = lambda posterior: posterior,
 ) -> Cells:
     """List labels that are missing: neither annotated nor verified, the most probable first.
 
     `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
     `annotated`: bool, shape (n, q).
     `left_out`: bool, shape (n, q): cells that are not to be listed.
-    `correction`: of the posteriors.
+    `correction`: makes probabilities of posteriors, in the same order; 0 stays 0.
     Returns: with Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none is 0, and corrected. What the correction makes
     equal stays in the order of the posteriors; of equal posteriors the first instance is first, then the first label.
 
@@ -110,7 +106,7 @@ def suggest(
             block = _largest(block, choice.per_instance)
         best = best.joined(block) if choice.top is None else best.joined(block).best(choice.top)
     best = best.best()
-    return replace(best, probabilities=_corrected(best.probabilities, correction))
+    return replace(best, probabilities=correction(best.probabilities))
 
 
 def missing_labels(
@@ -211,7 +207,7 @@ def _posteriors(
     frequency: LabelFrequency,
     least: np.float32,
     left_out: csr_array | None,
-    correction: Correction | None,
+    correction: Correction,
 ) -> Iterator[Cells]:
     """Yield Pr(y=1 | x, s=0), not corrected, of a block of instances after another.
 
@@ -219,7 +215,7 @@ def _posteriors(
     """
     for rows, of_block in posterior_blocks(predictions, frequency):
         claimed = of_block if isinstance(of_block, np.ndarray) else of_block.data
-        probabilities = _corrected(claimed, correction)
+        probabilities = correction(claimed)
         enough = (probabilities > 0) & (probabilities >= least)
         if isinstance(of_block, np.ndarray):
             i, k = np.nonzero(enough)
@@ -233,10 +229,6 @@ def _posteriors(
         if frequency.verified is not None:
             listed &= frequency.verified.rows(rows).at(i, k) == Verdict.UNKNOWN
         yield Cells(rows.start + i.astype(np.int64), k.astype(np.int64), claimed[enough])[listed]
-
-
-def _corrected(posterior: np.ndarray, correction: Correction | None) -> np.ndarray:
-    return posterior if correction is None else correction.corrected(posterior)
 
 
 def _largest(cells: Cells, k: int) -> Cells:

@@ -51,14 +51,9 @@ def learned(z, true, annotated, rng, m=300):
     return p, labels, frequency, answers, reviewed
 
 
-class Map:
-    """Probabilities at the expected c, as `suggest` takes them."""
-
-    def __init__(self, by):
-        self.by = by
-
-    def corrected(self, posterior):
-        return self.by.probabilities(posterior.ravel())[0].reshape(posterior.shape).astype(posterior.dtype)
+def at_expected_c(by):
+    """Return what makes probabilities at the expected c, as `suggest` takes it."""
+    return lambda p: by.probabilities(p.ravel())[0].reshape(p.shape).astype(p.dtype)
 
 
 def claims_by(by, p, labels, frequency, answers):
@@ -75,10 +70,10 @@ def test_probabilities_add_up_to_what_is_missing_and_are_right(sparse, depth):
     p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)
     predictions = csr_array(p) if sparse else p
     by = ByAnswers.of(predictions, labels, frequency, answers, reviewed)
-    listed = suggest(predictions, labels, frequency, Choice(), correction=Map(by))
+    listed = suggest(predictions, labels, frequency, Choice(), correction=at_expected_c(by))
     right = true[listed.rows, listed.columns]
     missing = missing_labels(labels, frequency, reviewed)[1]
-    verified = Map(by).corrected(posterior_at(p, frequency, answers.rows, answers.columns)).sum()
+    verified = at_expected_c(by)(posterior_at(p, frequency, answers.rows, answers.columns)).sum()
     assert listed.probabilities.sum() + verified == pytest.approx(missing.expected + answers.true.sum(), rel=0.02)
     assert missing.low < right.sum() < missing.high
     for low, high in ((0.1, 0.3), (0.3, 0.6), (0.6, 1.0)):
@@ -96,7 +91,7 @@ def test_intervals_of_how_many_are_right_cover(simulations):
         z, true, annotated, rng = lost(seed, 0.2, (of_line.normal(0, 0.4), of_line.normal(1, 0.2)))
         p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng, m=100)
         claims = claims_by(ByAnswers.of(p, labels, frequency, answers, reviewed), p, labels, frequency, answers)
-        listed = suggest(p, labels, frequency, Choice(top=1_000), correction=claims)
+        listed = suggest(p, labels, frequency, Choice(top=1_000), correction=claims.corrected)
         assert listed.probabilities.max() < 0.97
         for first in (listed[:100], listed):
             count = claims.expected_right(posterior_at(p, frequency, first.rows, first.columns))
@@ -111,7 +106,7 @@ def test_the_order_stays_and_0_stays_0():
     z, true, annotated, rng = lost(2, depth=0.5)
     by = ByAnswers.of(*learned(z, true, annotated, rng))
     posterior = np.sort(np.append(np.linspace(0, 1, 1000), 1 - np.logspace(-7, -2, 20))).astype(np.float32)
-    corrected = Map(by).corrected(posterior)
+    corrected = at_expected_c(by)(posterior)
     assert corrected[0] == 0
     assert (np.diff(corrected) >= 0).all()
     assert corrected.dtype == np.float32
