@@ -55,7 +55,7 @@ _NO_VECTORS = (
         "a list of labels in another form; sed -E 's/[]\"[]//g; s/ *[;|] */,/g' makes LIBSVM data of it",
     ),
     (
-        rb"(?!__label__)[^\s:,|]*[A-Za-z][^\s:,|]*[ \t]+[0-9]+(?:,[0-9]+)*" + _FEATURES,
+        rb"(?!__label__)(?=[^\s:,|]*[A-Za-z])[^\s:,|]++[ \t]+[0-9]+(?:,[0-9]+)*" + _FEATURES,
         "an id before the labels; leave it out: sed -E 's/^[^[:space:]]+[[:space:]]+//'",
     ),
     (
