@@ -525,7 +525,7 @@ def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | No
         row, label = rows[wrong[0]] + 1, label_text(int(labels[wrong[0]]))
         raise InputError(
             str(path),
-            cells.table.lines[wrong[0]],
+            cells.lines[wrong[0]],
             f"instance {row} of {shown(source)} does not have label {label}, which is said to be filled in; remove "
             "this line, or this whole list if it belongs to other data",
         )

@@ -206,7 +206,7 @@ def read(
         is_sample.astype(bool),
         file,
         line,
-        tuple(one.table.source for one in tables),
+        tuple(one.source for one in tables),
         checksums,
         int(np.count_nonzero(~decided)),
         names,
@@ -278,10 +278,9 @@ def _part(every: Decisions, kept: np.ndarray) -> Decisions:
 
 
 @dataclass(frozen=True)
-class WrittenCells:
+class WrittenCells(Table):
     """The rows of a file of cells."""
 
-    table: Table
     checksum: str | None  # of the data that it numbers
     instance: np.ndarray  # int64, shape (m,): from 0
     label: np.ndarray  # int64, shape (m,)
@@ -292,12 +291,13 @@ def read_cells(
 ) -> WrittenCells:
     """Read a review file, or one of suggestions, with some optional columns; arguments and errors as of `read`."""
     table = read_table(source, (INSTANCE, LABEL, VERDICT), (ID, NUMBER, *optional), {INSTANCE: ID})
-    blank = [""] * len(table.lines)
-    both = zip(table.columns.get(INSTANCE, blank), table.columns.get(ID, blank), strict=True)
-    instance = _translate(table, list(both), lambda pair: _instance(pair[0].strip(), pair[1].strip(), ids))
+    both = list(zip(table.column(INSTANCE), table.column(ID), strict=True))
+    instance = _translate(table, both, lambda pair: _instance(*pair, ids))
     column = NUMBER if names is None and NUMBER in table.columns else LABEL
-    label = _translate(table, table.columns[column], lambda text: label_number(text.strip(), names))
-    return WrittenCells(table, find_checksum(table.source, table.comments), instance, label)
+    label = _translate(table, table.columns[column], lambda text: label_number(text, names))
+    return WrittenCells(
+        **vars(table), checksum=find_checksum(table.source, table.comments), instance=instance, label=label
+    )
 
 
 def _instance(number: str, key: str, ids: RecordIds | None) -> int:
@@ -319,34 +319,31 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
 
 def _numbers(cells: WrittenCells) -> list[np.ndarray]:
     """Return the columns of `Decisions` from instance to line, then chance, origin, probability and reviewer."""
-    table, label, columns = cells.table, cells.label, cells.table.columns
-    if SOURCE in columns:
-        is_sample = _translate(table, columns[SOURCE], lambda text: is_sample_word(text.strip()))
-    else:
-        is_sample = np.ones(len(table.lines), np.int64)
-    verdict = _translate(table, columns[VERDICT], lambda text: verdict_number(text.strip()))
+    label, sources = cells.label, cells.column(SOURCE)
+    is_sample = np.ones(len(cells.lines), np.int64)
+    if SOURCE in cells.columns:
+        is_sample = _translate(cells, sources, is_sample_word)
+    verdict = _translate(cells, cells.columns[VERDICT], verdict_number)
     if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
         raise InputError(
-            table.source, table.lines[wrong[0]], "label * stands for all other labels, and takes no verdict but no"
+            cells.source, cells.lines[wrong[0]], "label * stands for all other labels, and takes no verdict but no"
         )
-    lines = np.array(table.lines, np.int64)
-    words = np.array([word.strip().lower() for word in columns.get(SOURCE, [""] * len(lines))], object)
+    words = np.array([word.lower() for word in sources], object)
     origin = np.where(words == ADDED, Origin.ADDED, Origin.UNKNOWN)
-    blank = [""] * len(lines)
-    claims = _translate(table, columns.get(PROBABILITY, blank), lambda text: probability(text.strip()), float)
-    if PROBABILITY in columns:
+    claims = _translate(cells, cells.column(PROBABILITY), probability, float)
+    if PROBABILITY in cells.columns:
         origin[np.isnan(claims) & (label != NOTHING_ELSE)] = Origin.ADDED
     listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin != Origin.ADDED)
     of_open = listed & ~np.isin(cells.instance, cells.instance[label == NOTHING_ELSE])
-    undecided, size = verdict[of_open] == UNDECIDED, find_size(table.comments)
+    undecided, size = verdict[of_open] == UNDECIDED, find_size(cells.comments)
     if size is not None and np.count_nonzero(listed) >= size and (undecided[:-1] <= undecided[1:]).all():
         origin[of_open] = Origin.IN_ORDER
-    drawn = list(zip(columns.get(DRAWN, blank), columns.get(SOURCE, blank), strict=True))
-    chances = _translate(table, drawn, lambda pair: chance(pair[0].strip(), pair[1]), float)
-    reviewers = columns.get(REVIEWER, blank)
-    own = {text: meanings(text.strip())[0] for text in {*reviewers}}
+    drawn = list(zip(cells.column(DRAWN), sources, strict=True))
+    chances = _translate(cells, drawn, lambda pair: chance(*pair), float)
+    reviewers = cells.column(REVIEWER)
+    own = {text: meanings(text)[0] for text in {*reviewers}}
     by = np.array([own[text] for text in reviewers], object)
-    return [cells.instance, label, verdict, is_sample, lines, chances, origin, claims, by]
+    return [cells.instance, label, verdict, is_sample, np.array(cells.lines, np.int64), chances, origin, claims, by]
 
 
 def _translate(

@@ -74,7 +74,7 @@ def verdict_number(text: str) -> int:
 
 def chance(text: str, source: str) -> float:
     """Return the probability with which a question was drawn, above 0 up to 1; NaN where the source is another."""
-    if source.strip().lower() != QUESTION:
+    if source.lower() != QUESTION:
         return math.nan
     if not 0 < (number := _number(text)) <= 1:
         raise ValueError(
@@ -114,10 +114,14 @@ class Table:
     """Chosen columns of a table."""
 
     source: str  # its file, as the user named it
-    columns: dict[str, list[str]]  # The requested columns that exist. Values are as written, with spaces.
+    columns: dict[str, list[str]]  # the requested columns that exist, without blanks around values
     lines: list[int]  # line of the file of each row, from 1
     # The lines of comment that tell of the data (`find_checksum`, `find_size`), without ``#``, each with its number.
     comments: list[tuple[int, str]]
+
+    def column(self, name: str) -> list[str]:
+        """Return the values of a column, which are empty where there is none."""
+        return self.columns.get(name) or [""] * len(self.lines)
 
 
 def read_table(
@@ -196,7 +200,7 @@ def _cells(line: str, delimiter: str, source: str, number: int) -> list[str]:
 def _move(rows: list[tuple[str, ...]], columns: list[list[str]], same: dict[str, str]) -> None:
     """Add rows to columns; none is left."""
     for column, values in zip(columns, zip(*rows, strict=True), strict=False):  # zip gives no columns of no rows
-        column.extend([same.setdefault(value, value) for value in values])
+        column.extend([same.setdefault(value, value.strip()) for value in values])
     rows.clear()
 
 
@@ -239,16 +243,10 @@ def checksum(features: csr_array) -> str:
     >>> checksum(one) == checksum(one.copy()), checksum(one) == checksum(other)
     (True, False)
     """
-    return checksum_of_parts([np.diff(features.indptr)], [features.indices], [features.data])
-
-
-def checksum_of_parts(sizes: Iterable[np.ndarray], indices: Iterable[np.ndarray], values: Iterable[np.ndarray]) -> str:
-    """Return the same checksum from parts of these three."""
     digest = hashlib.sha256()
-    for arrays, kind in ((sizes, "<i8"), (indices, "<i8"), (values, "<f4")):
-        for numbers in arrays:
-            for start in range(0, len(numbers), _ENTRIES):
-                digest.update(numbers[start : start + _ENTRIES].astype(kind).tobytes())
+    for numbers, kind in ((np.diff(features.indptr), "<i8"), (features.indices, "<i8"), (features.data, "<f4")):
+        for start in range(0, len(numbers), _ENTRIES):
+            digest.update(numbers[start : start + _ENTRIES].astype(kind).tobytes())
     return digest.hexdigest()
 
 

@@ -130,19 +130,18 @@ def read_suggestions(
     """
     optional = (PROBABILITY, DRAWN, WHY, SOURCE)
     cells = read_cells(path, optional, names, ids)
-    table = cells.table
-    refuse_other_data(table.source, cells.checksum, checksum, source)
-    texts = (table.columns.get(name, [""] * len(table.lines)) for name in (VERDICT, *optional))
+    refuse_other_data(cells.source, cells.checksum, checksum, source)
+    texts = map(cells.column, (VERDICT, *optional))
     suggested: dict[int, dict[int, Suggested]] = {}
-    rows = zip(table.lines, cells.instance.tolist(), cells.label.tolist(), *texts, strict=True)
+    rows = zip(cells.lines, cells.instance.tolist(), cells.label.tolist(), *texts, strict=True)
     for line, instance, label, verdict, probability_text, drawn_text, why, kind in rows:
         try:
-            claimed, drawn = probability(probability_text.strip()), chance(drawn_text.strip(), kind)
+            claimed, drawn = probability(probability_text), chance(drawn_text, kind)
         except ValueError as error:
-            raise InputError(table.source, line, str(error)) from None
+            raise InputError(cells.source, line, str(error)) from None
         if instance >= len(data):
-            raise InputError(table.source, line, no_instance(instance, source, len(data)))
-        if label != NOTHING_ELSE and not verdict.strip():
+            raise InputError(cells.source, line, no_instance(instance, source, len(data)))
+        if label != NOTHING_ELSE and not verdict:
             of_question = None if math.isnan(drawn) else drawn
             words = tuple(filter(None, why.split("; "))) if of_question is None else ()
             suggestion = Suggested(label, None if math.isnan(claimed) else claimed, of_question, words)
