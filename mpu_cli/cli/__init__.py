@@ -125,7 +125,7 @@ def fail(message: str, status: int = 1) -> NoReturn:
 def mpu() -> None:
     """Learn multi-label classifiers from data in which some labels are missing.
 
-    Data files are in LIBSVM multi-label format, plain or compressed (.gz, .bz2, .xz), here or at URLs such as
+    Data files are in LIBSVM multi-label format, plain or compressed (.gz, .bz2, .xz, .zst), here or at URLs such as
     https://... and s3://... (extra url). The name - means standard input.
 
     \b
