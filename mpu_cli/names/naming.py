@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger(__name__)
-FOLDER = ".text"
+FOLDER, _IMPLIED, _FILLED = ".text", ".implied", ".filled"
 LABELS, IDS, GROUPS, BROADER, DEPRECATED = "labels", "ids", "groups", "broader", "deprecated"
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
 _LOOKED_AT = 100  # lines
@@ -44,10 +44,7 @@ def find_names(source: Source) -> Path | None:
     """
     if isinstance(source, Files):
         return _common(source)
-    if _has_no_place(source):
-        return None
-    kept = folder_of(source) / LABELS
-    if kept.is_file():
+    if (kept := _there(source, FOLDER, LABELS)) is not None or _has_no_place(source):
         return kept
     own = stem(source)
     others = [Path(source).parent / f"{name}.labels" for name in dict.fromkeys((own, own.removesuffix("-train")))]
@@ -70,36 +67,37 @@ def find_broader(source: Source) -> Path | None:
                     )
                     raise InputError(str(one), line, problem)
         return there[0] if there else None
-    if (kept := _beside(source, BROADER)) is not None or _has_no_place(source):
-        return kept
-    return path if (path := implied_file(source)).is_file() else None
+    return _there(source, FOLDER, BROADER) or _there(source, _IMPLIED)
 
 
 def implied_file(source: str | Path) -> Path:
     """Return the path of the rules on implied labels of a data file: ``data/news.implied`` for ``data/news.svm.gz``."""
-    return Path(source).parent / f"{stem(source)}.implied"
+    return _beside(source, _IMPLIED)
 
 
 def filled_file(source: str | Path) -> Path:
     """Return the path of the list of labels that were filled in: ``data/news.filled`` for ``data/news.svm.gz``."""
-    return Path(source).parent / f"{stem(source)}.filled"
+    return _beside(source, _FILLED)
 
 
 def find_filled(source: str | Path) -> Path | None:
     """Return the list of the labels that were filled in to a data file; None where there is none."""
-    return None if _has_no_place(source) or not (path := filled_file(source)).is_file() else path
+    return _there(source, _FILLED)
 
 
 def find_deprecated(source: Source) -> tuple[Path, ...]:
     """Return the files of the deprecated labels of one or several data files: ``news.text/deprecated`` of each."""
-    return tuple(path for file in files_of(source) if (path := _beside(file, DEPRECATED)) is not None)
+    return tuple(path for file in files_of(source) if (path := _there(file, FOLDER, DEPRECATED)) is not None)
 
 
-def _beside(source: str | Path, name: str) -> Path | None:
-    if _has_no_place(source):
-        return None
-    path = folder_of(source) / name
-    return path if path.is_file() else None
+def _beside(source: str | Path, suffix: str) -> Path:
+    return Path(source).parent / f"{stem(source)}{suffix}"
+
+
+def _there(source: str | Path, suffix: str, *inside: str) -> Path | None:
+    """Return the file beside a data file with a suffix, or the one inside the directory; None without it."""
+    path = _beside(source, suffix).joinpath(*inside)
+    return path if not _has_no_place(source) and path.is_file() else None
 
 
 def _common(files: Files) -> Path | None:
@@ -130,10 +128,8 @@ def is_kept(file: str | Path) -> bool:
 
 def read_ids(source: str | Path) -> Iterator[str] | None:
     """Read the id of each instance of a data file, from ``news.text/ids``; None without such a file."""
-    if _has_no_place(source):
-        return None
-    path = ids_file(source)
-    return text_lines(path) if path.is_file() else None
+    path = _there(source, FOLDER, IDS)
+    return None if path is None else text_lines(path)
 
 
 def ids_file(source: str | Path) -> Path:
@@ -143,7 +139,7 @@ def ids_file(source: str | Path) -> Path:
 
 def folder_of(source: str | Path) -> Path:
     """Return the directory beside a data file: ``data/news.text`` for ``data/news.svm.gz``."""
-    return Path(source).parent / f"{stem(source)}{FOLDER}"
+    return _beside(source, FOLDER)
 
 
 def _has_no_place(source: str | Path) -> bool:
