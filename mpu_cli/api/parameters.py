@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from mpu_cli.core.options import Options
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.options import Kind, Option, RunOptions, Threads, Whole, options_of
+from mpu_cli.runtime.options import Integer, Kind, Option, RunOptions, Threads, options_of
 from mpu_cli.runtime.options import checked as checked_as
 from mpu_cli.runtime.progress import no_observer
 from mpu_cli.runtime.run import Run
@@ -27,7 +27,7 @@ _IN_SCIKIT_LEARN = {"cost": "C", "seed": "random_state", "jobs": "n_jobs"}
 _SEEDS = 1 << 31
 
 
-class _RandomState(Whole):
+class _RandomState(Integer):
     """A seed, or what scikit-learn draws one from."""
 
     documented = "int, RandomState or None"
@@ -79,7 +79,7 @@ def of_estimator(estimator: Any, classes: np.ndarray | None = None, **others: An
     `classes`: names of the labels, by which c may be given.
     `others`: in place of parameters of the estimator.
     """
-    observe = _saying if checked_as(Whole(0), "verbose", int(estimator.verbose)) else no_observer
+    observe = _saying if checked_as(Integer(0), "verbose", int(estimator.verbose)) else no_observer
     given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()} | others
     if classes is not None and isinstance(given["c"], Mapping):
         given["c"] = _by_name(given["c"], classes.tolist())

@@ -12,7 +12,7 @@ from mpu_cli.cli.printing import (
     FIRST_OF_ALL,
     QUESTIONS,
     WIDE,
-    give,
+    output_report,
     print_groups,
     print_lines,
     print_table,
@@ -111,7 +111,7 @@ def estimate(
     q = len(data.ids)
     population, sample, pool = _drawn(data, options, method, per_label, run)
     pooled = groups = single = scored = None
-    if not data.has_complete_sets or estimators.tells(sample.labels, sample.verified):
+    if not data.has_complete_sets or estimators.has_evidence(sample.labels, sample.verified):
         if data.scores is None:
             with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
                 probabilities = sample.naive_probabilities(tick)
@@ -311,7 +311,7 @@ def command(
     if sources.scores is not None and options.features is not None:
         raise click.UsageError("--scores stands in place of a model: leave out --features.")
     report = estimate(sources, options, method=method, output=output, run=run, **wanted)
-    give(report, as_json, _print_report)
+    output_report(report, as_json, _print_report)
 
 
 def _print_report(report: FrequencyReport) -> None:

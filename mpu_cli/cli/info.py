@@ -208,7 +208,7 @@ def draw(model: bundle.TrainedModel, origin: Origin | None, names: LabelNames | 
 def _counts(axes: Any, origin: Origin | None) -> None:
     axes.set(title="labels in training", xlabel="labels, the most frequent first", ylabel="instances")
     if origin is None:
-        _say(axes, "not recorded")
+        _print_summary(axes, "not recorded")
         return
     order = np.argsort(-np.array(origin.true), kind="stable")
     ranks = np.arange(1, len(order) + 1)
@@ -233,7 +233,7 @@ def _calibration(axes: Any, model: bundle.TrainedModel) -> None:
     axes.set(title="calibration", xlabel="prediction of the last level", ylabel="probability that it stands for")
     calibration = model.predictor.calibration
     if calibration is None:
-        _say(axes, "predictions are taken as they are")
+        _print_summary(axes, "predictions are taken as they are")
         return
     axes.plot([0, 1], [0, 1], color="gray", linewidth=1)
     for of_stratum in calibration.maps:
@@ -245,7 +245,7 @@ def _links(axes: Any, model: bundle.TrainedModel, names: LabelNames | None) -> N
     axes.set(title="strongest links: which label leans on which", xlabel="log-odds that a prediction of 1 adds")
     links = strongest_links(model.predictor, _LINKS)
     if not links:
-        _say(axes, "none")
+        _print_summary(axes, "none")
         return
 
     def name(k: int) -> str:
@@ -260,7 +260,7 @@ def _links(axes: Any, model: bundle.TrainedModel, names: LabelNames | None) -> N
     axes.grid(alpha=0.3, axis="x")
 
 
-def _say(axes: Any, text: str) -> None:
+def _print_summary(axes: Any, text: str) -> None:
     axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, color="gray")
     axes.set(xticks=[], yticks=[])
 

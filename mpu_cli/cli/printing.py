@@ -54,8 +54,8 @@ def print_json(report: Any) -> None:
     click.echo(json.dumps(_whole(report), allow_nan=False))
 
 
-def give(report: Any, is_json: bool, printed: Callable[[Any], None]) -> None:
-    """Say the warnings of a report, then give it: to the log, if that is of JSON lines, and as JSON or for people."""
+def output_report(report: Any, is_json: bool, printed: Callable[[Any], None]) -> None:
+    """Print the warnings of a report, then the report: to the log if it is JSON lines, and as JSON or for people."""
     for warning in getattr(report, "warnings", ()):
         messages.warn(warning)
     messages.report(_whole(report))

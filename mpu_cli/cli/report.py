@@ -18,7 +18,7 @@ import click
 
 from mpu_cli.cli import estimate_c, suggest
 from mpu_cli.cli.messages import info
-from mpu_cli.cli.printing import give
+from mpu_cli.cli.printing import output_report
 from mpu_cli.cli.review import texts_of
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
@@ -153,10 +153,10 @@ def command(sources: Sources, output: Path, table: Path | None, top: int, run: R
             rows = ((of, number, cell(name), *counts) for of, number, name, *counts in made.rows())
             csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
             of_table.write(text.getvalue().encode(errors="replace"))
-    give(made, as_json, partial(_say, output))
+    output_report(made, as_json, partial(_print_summary, output))
 
 
-def _say(output: Path, report: MissingLabelsReport) -> None:
+def _print_summary(output: Path, report: MissingLabelsReport) -> None:
     c = report.frequency
     if c.interval is None:
         info(f"how many labels are missing is unknown; see {output}")

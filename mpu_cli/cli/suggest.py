@@ -15,7 +15,7 @@ from mpu_cli.bundle import provenance
 from mpu_cli.cli import estimate_c
 from mpu_cli.cli.messages import detail, info
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import QUESTIONS, give, report_file
+from mpu_cli.cli.printing import QUESTIONS, output_report, report_file
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -489,7 +489,7 @@ def command(
             suggestible=outputs.suggestible,
             run=run,
         )
-        give(asked, as_json, _say_questions)
+        output_report(asked, as_json, _print_questions)
         return
     if sources.scores is not None:
         refuse_set(("model", "why", "label_features"), "--scores stands in place of a training: leave out {}.")
@@ -498,10 +498,10 @@ def command(
     report = suggest(
         sources, outputs, options, Choice(top, min_probability, per_instance), fill_implied=fill_implied, run=run
     )
-    give(report, as_json, _say)
+    output_report(report, as_json, _print_summary)
 
 
-def _say_questions(asked: dict[str, int]) -> None:
+def _print_questions(asked: dict[str, int]) -> None:
     before = f"; {counted(asked['answered'], 'answer')} before" if asked["answered"] else ""
     info(
         f"{counted(asked['questions'], 'question')} on {counted(asked['instances'], 'instance')} and "
@@ -509,7 +509,7 @@ def _say_questions(asked: dict[str, int]) -> None:
     )
 
 
-def _say(report: SuggestionReport) -> None:
+def _print_summary(report: SuggestionReport) -> None:
     decided = report.judged
     if decided is not None:
         low, high = decided.interval

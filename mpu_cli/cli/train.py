@@ -17,7 +17,7 @@ from mpu_cli.cli.messages import detail, is_quiet
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.options.train import Acceptance
 from mpu_cli.cli.predict import write_out_of_fold
-from mpu_cli.cli.printing import give, print_report
+from mpu_cli.cli.printing import output_report, print_report
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, Options
@@ -198,7 +198,7 @@ def command(
     done = train(sources, output, learning, on=on, oof=oof, history=history, acceptance=acceptance, run=run)
     seconds = {progress.name_of(step): value for step, value in done.seconds.items()}
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
-    give(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)
+    output_report(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)
     if done.acceptance is not None and not done.acceptance.accepted:
         stays = "stays" if output.exists() else "is not made"
         raise RejectedError(f"{output} {stays}: {done.acceptance.verdict}")

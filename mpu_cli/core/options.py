@@ -14,8 +14,8 @@ from mpu_cli.runtime.options import (
     PROBABILITY,
     WEIGHT,
     WEIGHT_OR_0,
+    Integer,
     PerLabel,
-    Whole,
     WordOr,
     Words,
     option,
@@ -36,12 +36,12 @@ class Validation:
     """How settings are chosen by cross-validation."""
 
     folds: int | None = option(
-        WordOr((AUTO,), Whole(2, MOST_INSTANCES)),
+        WordOr((AUTO,), Integer(2, MOST_INSTANCES)),
         None,
         "Cross-validation folds. auto: 2 to 5, fewer for large data.",
     )
     sample: int = option(
-        Whole(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most N instances, drawn at random."
+        Integer(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most N instances, drawn at random."
     )
 
 
@@ -72,7 +72,7 @@ class Options(FrequencyOptions):
         "Initial step size, relative to the mean squared length of instances.",
     )
     levels: int | None = option(
-        WordOr((AUTO,), Whole(1, MOST_LEVELS)),
+        WordOr((AUTO,), Integer(1, MOST_LEVELS)),
         None,
         "Number of stacked levels. 1 treats labels as independent; 2 learns their correlations. auto: the one with "
         "the higher expected F1.",
@@ -95,7 +95,7 @@ class Options(FrequencyOptions):
         "Weight of the label features. auto: by cross-validation. none: unused.",
     )
     epochs: int | None = option(
-        WordOr((AUTO,), Whole(1, MOST_EPOCHS)),
+        WordOr((AUTO,), Integer(1, MOST_EPOCHS)),
         None,
         "Passes over the data.",
     )

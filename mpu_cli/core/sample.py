@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core import sgd
 from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.features import Columns, Dominating, Evenness, Features
-from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate, tells
+from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate, has_evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions, ScoredCells, chances
 from mpu_cli.core.frequency.questions import draw as draw_cells
@@ -367,7 +367,7 @@ def draw_questions(
     instances = replace(Instances.of(problem), label_features=None)
     refuse_too_large(instances.width, problem.labels.shape[1], levels=1)
     sample = draw_sample(instances, validation, run)
-    if not tells(sample.labels, sample.verified):
+    if not has_evidence(sample.labels, sample.verified):
         raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
     if scores is None:
         with run.step("out of fold", sample.m) as tick:

@@ -24,7 +24,7 @@ from mpu_cli.core.frequency.estimators import (
     GroupFrequencies,
     estimate,
     estimate_groups,
-    tells,
+    has_evidence,
 )
 from mpu_cli.core.frequency.label_frequency import (
     EarlierEstimate,
@@ -404,7 +404,7 @@ def estimate_frequency(
     By out-of-fold scores of any classifier, from 0 to 1 (n x q), or else of a linear one that is learned here.
     """
     estimated = reviewed = groups = None
-    if not population.is_reviewed or tells(sample.labels, sample.verified):
+    if not population.is_reviewed or has_evidence(sample.labels, sample.verified):
         probabilities = sample.naive_probabilities(tick) if scores is None else sample.part_of(scores)
         how = REPLICATES, run.seed, sample.verified, sample.fold_of_instances
         of_sample = estimate(probabilities, sample.labels, "bbe", *how)

@@ -232,7 +232,7 @@ def train_sparse(
     Returns: what gives the model after one of the sets, by its number: one is in memory at a time.
     """
     data, blocks = fold.training, fold.blocks()
-    others = of_others(data, blocks, frequency, settings, prune)  # labels that are in no block
+    others = model_of_unlearned_labels(data, blocks, frequency, settings, prune)  # labels that are in no block
 
     def keep(_: Fold, block: Block, models: list[LinearModel]) -> list[LinearModel]:
         tick()
@@ -256,7 +256,7 @@ def _sparse(data: TrainingSet, model: LinearModel, prune: float) -> LinearModel:
     return LinearModel(weights, model.bias)
 
 
-def of_others(
+def model_of_unlearned_labels(
     data: TrainingSet,
     learned: Sequence[Block],
     frequency: LabelFrequency,

@@ -107,7 +107,7 @@ class Real(Kind):
         return f"a number {self.range}"
 
 
-class Whole(Real):
+class Integer(Real):
     """A whole number."""
 
     metavar = "n"
@@ -119,11 +119,11 @@ class Whole(Real):
         return f"a whole number {self.range}"
 
 
-class Threads(Whole):
+class Threads(Integer):
     """A number of threads, at most one per core: more gain nothing, and the system may refuse them; -1 is that many."""
 
     def parse(self, text: str) -> int:
-        return self.check(Whole(self.least).parse(text))
+        return self.check(Integer(self.least).parse(text))
 
     def check(self, value: Any) -> int:
         if not (jobs := super().check(value)):
@@ -149,7 +149,7 @@ class Span(Kind):
 
     def check(self, value: Any) -> tuple[int, int]:
         pair = tuple(value) if isinstance(value, list | tuple) else ()
-        bound = Whole(self.least, self.most)
+        bound = Integer(self.least, self.most)
         if len(pair) != 2 or bound.check(pair[0]) > bound.check(pair[1]):
             raise NotAllowedError(value, "two whole numbers, the smaller one first")
         return int(pair[0]), int(pair[1])
@@ -324,7 +324,7 @@ def options_of(declaration: type) -> dict[str, Option]:
 class RunOptions:
     """The options of a run. Only seed and kernel affect the result."""
 
-    seed: int = option(Whole(0), 0, "Random seed. The same seed gives the same bytes.")
+    seed: int = option(Integer(0), 0, "Random seed. The same seed gives the same bytes.")
     jobs: int = option(Threads(-1), -1, "Threads; -1: one per core. Results do not depend on it.", letter="j")
     kernel: str | None = option(
         WordOr((AUTO,), Words(KERNELS)), None, "Inner loops: NumPy, or compiled by numba. auto: numba if installed."

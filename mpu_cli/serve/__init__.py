@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from mpu_cli.runtime.options import Whole, option
+from mpu_cli.runtime.options import Integer, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """The largest request."""
 
-    max_bytes: int = option(Whole(1, 1 << 30), 1 << 20, "Largest request body, in bytes.")
-    max_instances: int = option(Whole(1, 100_000), 1000, "Most instances per request.")
-    max_top: int = option(Whole(1, 100_000), 100, "Most scores per instance.")
+    max_bytes: int = option(Integer(1, 1 << 30), 1 << 20, "Largest request body, in bytes.")
+    max_instances: int = option(Integer(1, 100_000), 1000, "Most instances per request.")
+    max_top: int = option(Integer(1, 100_000), 100, "Most scores per instance.")

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mpu_cli.errors import MpuError
 from mpu_cli.names.label_names import quoted
 from mpu_cli.names.lines import is_utf8, whole
-from mpu_cli.runtime.options import Whole
+from mpu_cli.runtime.options import Integer
 from mpu_cli.runtime.parallel import threads
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.serve import Limits
@@ -172,7 +172,7 @@ def from_json(body: bytes, limits: Limits) -> Asked:
     if len(items) > limits.max_instances:
         raise HTTPException(413, f"{len(items):,} {name}: give at most {limits.max_instances:,} at a time")
     wanted = values.get("top", min(_USUAL_TOP, limits.max_top))
-    top = _read(lambda: Whole(1, limits.max_top).check(wanted), "top")
+    top = _read(lambda: Integer(1, limits.max_top).check(wanted), "top")
     fill = values.get("fill_implied")
     if not isinstance(fill, bool | None):
         raise HTTPException(400, "fill_implied: give true or false")
@@ -186,7 +186,7 @@ def from_form(body: bytes, limits: Limits) -> Asked:
     _refuse_unknown([name for name in values if not name.startswith("metadata_")], _ANNIF_FIELDS)
     if len(values) < len(pairs) or "text" not in values:
         raise HTTPException(400, "give a form with one field text, and perhaps one field limit")
-    top = _read(lambda: Whole(1, limits.max_top).parse(values.get("limit", _ANNIF_LIMIT)), "limit")
+    top = _read(lambda: Integer(1, limits.max_top).parse(values.get("limit", _ANNIF_LIMIT)), "limit")
     return Asked(_texts([values["text"]]), top)
 
 

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from threading import Lock
 from typing import Any, TypeVar
 
-from mpu_cli.runtime.options import AUTO, Span, Whole, WordOr, Words, option
+from mpu_cli.runtime.options import AUTO, Integer, Span, WordOr, Words, option
 from mpu_cli.text.languages import LANGUAGES, language_of
 
 NO_STEMS = "none"
@@ -46,19 +46,19 @@ class TextOptions:
         "Weights of features. log-tfidf: tf-idf with 1 + log(tf).",
     )
     lead: str | int | None = option(
-        WordOr((AUTO, LINE, DASH), Whole(0)),
+        WordOr((AUTO, LINE, DASH), Integer(0)),
         None,
         "Beginning of a text whose words count more: its first line, the part before a dash, N words, or 0. auto: as "
         "the texts suggest.",
     )
     min_df: int | None = option(
-        WordOr((AUTO,), Whole(1)),
+        WordOr((AUTO,), Integer(1)),
         None,
         "Keep features in at least N texts. auto: 1 to 3, by the number of texts.",
     )
-    max_features: int | None = option(Whole(1), None, "Keep at most N features, those in most texts.")
+    max_features: int | None = option(Integer(1), None, "Keep at most N features, those in most texts.")
     hashing: int | None = option(
-        Whole(8, 30),
+        Integer(8, 30),
         None,
         "Number features by a hash of N bits, without a vocabulary.",
     )

@@ -18,7 +18,7 @@ from mpu_cli.cluster.address import EXPECTED, Address
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.names import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
-from mpu_cli.runtime.options import Kind, Option, Real, RunOptions, Whole, options_of
+from mpu_cli.runtime.options import Integer, Kind, Option, Real, RunOptions, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 from mpu_cli.svmlight.streams import as_one as read_as_one
@@ -125,7 +125,7 @@ def click_option(declared: Option) -> Callable[[Callable[..., Any]], Callable[..
     return option(short + long, declared.kind, declared.help, name=declared.name, default=declared.written_default)
 
 
-def carried_out(help: Callable[[], None]) -> Callable[..., Any]:
+def runs_command(help: Callable[[], None]) -> Callable[..., Any]:
     """Return a function that has the command in `cli` carried out whose help this is: it is imported then.
 
     It is the function `command` in the module of the same name as the module of the help.
@@ -207,7 +207,7 @@ MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit number
 
 
 max_line_bytes_option = option(
-    "--max-line-bytes N", Whole(1, MOST_LINE_BYTES), "Longest accepted line, in bytes.", default=MAX_LINE_BYTES
+    "--max-line-bytes N", Integer(1, MOST_LINE_BYTES), "Longest accepted line, in bytes.", default=MAX_LINE_BYTES
 )
 
 

@@ -3,7 +3,7 @@
 import click
 
 from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import FILE, carried_out, option, reading_options, reviewed_option
+from mpu_cli.cli.options import FILE, option, reading_options, reviewed_option, runs_command
 from mpu_cli.cli.printing import json_option
 from mpu_cli.runtime.options import PROBABILITY
 from mpu_cli.text.records import FORMATS
@@ -26,7 +26,7 @@ from mpu_cli.text.records import FORMATS
 @reading_options
 @json_option
 @verbosity_options
-@carried_out
+@runs_command
 def command() -> None:
     """Write accepted tags back into RECORDS.
 

@@ -3,7 +3,7 @@
 import click
 
 from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import FILE, carried_out, option, reading_options, run_options
+from mpu_cli.cli.options import FILE, option, reading_options, run_options, runs_command
 from mpu_cli.runtime.options import PROBABILITY
 
 
@@ -20,7 +20,7 @@ from mpu_cli.runtime.options import PROBABILITY
 @run_options("seed", "kernel")
 @reading_options
 @verbosity_options
-@carried_out
+@runs_command
 def command() -> None:
     """Remove labels at random, to test methods on missing labels.
 

@@ -5,11 +5,11 @@ import click
 from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
     Parsed,
-    carried_out,
     numbers_option,
     option,
     options_as_one,
     run_options,
+    runs_command,
     scores_option,
     training_files,
 )
@@ -54,7 +54,7 @@ def _widths(text: str) -> tuple[float, ...]:
 @scores_option
 @report_options
 @verbosity_options
-@carried_out
+@runs_command
 def command() -> None:
     """Estimate c, the share of the true labels that is annotated.
 

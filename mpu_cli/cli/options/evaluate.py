@@ -6,13 +6,13 @@ from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
     FILE,
     Parsed,
-    carried_out,
     names_options,
     numbers_option,
     option,
     reading_options,
     reviewed_option,
     run_options,
+    runs_command,
 )
 from mpu_cli.cli.printing import report_options
 from mpu_cli.runtime.options import (
@@ -99,7 +99,7 @@ def _cutoffs(text: str) -> tuple[int, ...]:
 @run_options("kernel")
 @report_options
 @verbosity_options
-@carried_out
+@runs_command
 def command() -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
 

@@ -10,7 +10,7 @@ import click
 from mpu_cli.cli.messages import info, is_quiet, verbosity_options, warn
 from mpu_cli.cli.options import FILE, Parsed, option, reading_options, run_options
 from mpu_cli.errors import CONTROL, MpuError, counted
-from mpu_cli.runtime.options import Whole
+from mpu_cli.runtime.options import Integer
 from mpu_cli.svmlight.grammar import Reading
 
 if TYPE_CHECKING:
@@ -136,9 +136,9 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     default="0,0.3,0.6",
 )
 @option("--scheme", ("uniform", "label"), "How labels are removed; see `mpu corrupt`.", default="uniform")
-@option("--removals", Whole(1), "Repeat the removal N times per fold and rate.", default=1)
-@option("--folds", Whole(2), "Cross-validation folds.", default=10)
-@option("--run-folds", Whole(1), "Test on only N of the folds. Default: all.")
+@option("--removals", Integer(1), "Repeat the removal N times per fold and rate.", default=1)
+@option("--folds", Integer(2), "Cross-validation folds.", default=10)
+@option("--run-folds", Integer(1), "Test on only N of the folds. Default: all.")
 @option(
     "--instances",
     Parsed("n,...", sizes_of),

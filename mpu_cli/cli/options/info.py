@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import PATH, carried_out, numbers_option, option
+from mpu_cli.cli.options import PATH, numbers_option, option, runs_command
 from mpu_cli.cli.printing import report_options
-from mpu_cli.runtime.options import Whole
+from mpu_cli.runtime.options import Integer
 
 
 def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
@@ -29,7 +29,7 @@ _FORMATS = (".png", ".svg", ".pdf")
     name="labels",
     multiple=True,
 )
-@option("--top N", Whole(0), "With --label: list at most N features and links in each direction.", default=10)
+@option("--top N", Integer(0), "With --label: list at most N features and links in each direction.", default=10)
 @click.option(
     "--plot",
     metavar="FILE",
@@ -40,7 +40,7 @@ _FORMATS = (".png", ".svg", ".pdf")
 @numbers_option
 @report_options
 @verbosity_options
-@carried_out
+@runs_command
 def command() -> None:
     """Show what MODEL is and what it has learned about labels.
 

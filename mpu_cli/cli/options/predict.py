@@ -6,16 +6,16 @@ from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
     FILE,
     PATH,
-    carried_out,
     cluster_options,
     encoding_option,
     numbers_option,
     option,
     reading_options,
     run_options,
+    runs_command,
     suggestible_options,
 )
-from mpu_cli.runtime.options import PROBABILITY, Whole
+from mpu_cli.runtime.options import PROBABILITY, Integer
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.records import FORMATS
 
@@ -43,7 +43,7 @@ from mpu_cli.text.records import FORMATS
     name="form",
     default="labels",
 )
-@option("--top-k", Whole(1, MAX_ID + 1), "Write at most N labels per instance, the most probable ones.")
+@option("--top-k", Integer(1, MAX_ID + 1), "Write at most N labels per instance, the most probable ones.")
 @option(
     "--threshold",
     PROBABILITY,
@@ -59,7 +59,7 @@ from mpu_cli.text.records import FORMATS
 @reading_options
 @run_options("jobs", "kernel")
 @verbosity_options
-@carried_out
+@runs_command
 def command() -> None:
     """Predict the labels of FILE with MODEL, one line per instance.
 

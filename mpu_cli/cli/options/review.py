@@ -5,22 +5,22 @@ import click
 from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
     FILE,
-    carried_out,
     names_options,
     numbers_option,
     option,
     reading_options,
     reviewed_option,
     run_options,
+    runs_command,
     suggestible_options,
 )
-from mpu_cli.runtime.options import MOST_INSTANCES, Whole
+from mpu_cli.runtime.options import MOST_INSTANCES, Integer
 
 
 @click.command("review")
 @click.argument("source", metavar="FILE", type=FILE)
 @option("-o, --output PAGE", FILE, "Write the page here.", required=True)
-@option("--sample N", Whole(1, MOST_INSTANCES), "Review N instances drawn at random, from which c can be estimated.")
+@option("--sample N", Integer(1, MOST_INSTANCES), "Review N instances drawn at random, from which c can be estimated.")
 @option("--suggestions MISSING.tsv", FILE, "Show the suggestions or questions of `mpu suggest`.")
 @reviewed_option("Start from the decisions of this review file.")
 @option(
@@ -44,7 +44,7 @@ from mpu_cli.runtime.options import MOST_INSTANCES, Whole
 @run_options("seed", "jobs", "kernel")
 @reading_options
 @verbosity_options
-@carried_out
+@runs_command
 def command() -> None:
     """Create a web page where people decide about labels.
 

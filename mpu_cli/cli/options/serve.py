@@ -9,7 +9,7 @@ import click
 from mpu_cli.cli.messages import info, show_times, verbosity_options
 from mpu_cli.cli.options import PATH, option, options_as_one, run_options
 from mpu_cli.errors import MpuError
-from mpu_cli.runtime.options import Whole
+from mpu_cli.runtime.options import Integer
 from mpu_cli.serve import Limits
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("serve")
 @click.argument("model", metavar="MODEL", type=PATH)
 @option("--host", str, "Address to listen on; 0.0.0.0 or :: for all.", default="127.0.0.1")
-@option("--port", Whole(0, 65535), "Port; 0: any free port.", default=8000)
+@option("--port", Integer(0, 65535), "Port; 0: any free port.", default=8000)
 @option("--socket PATH", PATH, "Listen on this socket file instead.", name="path")
 @option(
     "--allowed-host NAME",

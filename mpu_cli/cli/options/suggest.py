@@ -9,19 +9,19 @@ from mpu_cli.cli.options import (
     LEARNING,
     PATH,
     GroupedCommand,
-    carried_out,
     label_features_option,
     numbers_option,
     option,
     options_as_one,
     run_options,
+    runs_command,
     scores_option,
     suggestible_options,
     training_files,
 )
 from mpu_cli.cli.printing import report_options
 from mpu_cli.core.options import Options
-from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Whole
+from mpu_cli.runtime.options import MOST_INSTANCES, PROBABILITY, Integer
 from mpu_cli.svmlight.grammar import MAX_ID
 
 _GROUPS = {
@@ -43,10 +43,10 @@ _GROUPS = {
     name="form",
     default="list",
 )
-@option("--top N", Whole(1, MOST_INSTANCES), "List the N most probable.")
+@option("--top N", Integer(1, MOST_INSTANCES), "List the N most probable.")
 @option("--min-probability P", PROBABILITY, "List only labels of at least this probability.")
-@option("--per-instance K", Whole(1, MAX_ID + 1), "List the K most probable of each instance.")
-@option("--questions N", Whole(1, MOST_INSTANCES), "Draw N yes/no questions instead, whose answers estimate c.")
+@option("--per-instance K", Integer(1, MAX_ID + 1), "List the K most probable of each instance.")
+@option("--questions N", Integer(1, MOST_INSTANCES), "Draw N yes/no questions instead, whose answers estimate c.")
 @option("--fill-implied", bool, "With --format svm: also fill in implied labels.")
 @option("--why", bool, "Show the features that speak most for each suggestion.")
 @option("--suspects WRONG.tsv", FILE, "Also list annotated labels that are probably false.")
@@ -60,7 +60,7 @@ _GROUPS = {
 @scores_option
 @report_options
 @verbosity_options
-@carried_out
+@runs_command
 def command() -> None:
     """Find the labels that are missing from FILE.
 

@@ -14,19 +14,19 @@ from mpu_cli.cli.options import (
     PATH,
     GroupedCommand,
     as_one,
-    carried_out,
     click_option,
     cluster_options,
     label_features_option,
     option,
     refuse_set,
     run_options,
+    runs_command,
     training_files,
 )
 from mpu_cli.cli.printing import json_option
 from mpu_cli.core.options import Options
 from mpu_cli.errors import STANDARD_STREAM
-from mpu_cli.runtime.options import Real, Whole, Words, options_of
+from mpu_cli.runtime.options import Integer, Real, Words, options_of
 from mpu_cli.runtime.options import option as declared
 
 # Of scores between 0 and 1, which no model can raise by predicting more or less alone.
@@ -53,7 +53,7 @@ class Acceptance:
         "With --accept-on: decide by micro_f1, macro_f1, samples_f1, precision_at_K or ndcg_at_K (K: 1, 3, 5).",
     )
     keep: int = declared(
-        Whole(0, 10_000),
+        Integer(0, 10_000),
         5,
         "With --accept-on: keep the last N replaced models as MODEL.1 (newest) to MODEL.N; a new one must not be "
         "worse than the best of them.",
@@ -106,7 +106,7 @@ model replaces an existing one only when it is complete.
 @label_features_option
 @json_option
 @verbosity_options
-@carried_out
+@runs_command
 def command() -> None:
     """Train a model on FILE, some of whose labels may be missing.
 

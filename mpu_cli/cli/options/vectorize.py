@@ -3,7 +3,7 @@
 import click
 
 from mpu_cli.cli.messages import verbosity_options
-from mpu_cli.cli.options import FILE, carried_out, encoding_option, max_line_bytes_option, option, options_as_one
+from mpu_cli.cli.options import FILE, encoding_option, max_line_bytes_option, option, options_as_one, runs_command
 from mpu_cli.cli.printing import json_option
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
@@ -45,7 +45,7 @@ from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
 @max_line_bytes_option
 @json_option
 @verbosity_options
-@carried_out
+@runs_command
 def command() -> None:
     """Convert TEXTS with tags into a data file.
 

@@ -184,7 +184,7 @@ class Cells:
         return self.probabilities[counted, k], self.annotated[counted, k]
 
 
-def tells(labels: csr_array, verified: VerifiedLabels | None) -> bool:
+def has_evidence(labels: csr_array, verified: VerifiedLabels | None) -> bool:
     """Whether there are annotations that tell how often true labels are annotated."""
     return annotated_by_chance(labels, verified).nnz > 0
 
