@@ -480,7 +480,7 @@ def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tupl
 
 
 def _advice(entries: np.ndarray, name: str) -> str:
-    """Say how other values become an indicator matrix."""
+    """Explain how other values become an indicator matrix."""
     values = {*entries.flat} if entries.size <= _LOOKED_AT else set()
     if len(values) != 2:
         return "; label sets are lists of names, or sets of numbers"

@@ -108,7 +108,7 @@ def _saying(step: str, ticks: int | None) -> Iterator[Callable[[], None]]:
 
 
 def declared(estimator: Estimator) -> Estimator:
-    """Give the constructor of an estimator, and its docstring, the parameters that are declared.
+    """Add to the constructor of an estimator and its docstring the parameters that are declared.
 
     ``{parameters}`` in its docstring is replaced by their description. The constructor takes them as keywords.
     """

@@ -37,7 +37,7 @@ def all_kept(model: Path, most: int) -> list[Path]:
 
 
 def keep_present(model: Path, workshop: Path) -> None:
-    """Make MODEL.1 of a model, and MODEL.2 of MODEL.1, up to the first name that is free or is the same model.
+    """Keep a model as MODEL.1, and MODEL.1 as MODEL.2, up to the first name that is free or is the same model.
 
     `workshop`: an empty directory on the same file system, for what is to be renamed or removed.
     """

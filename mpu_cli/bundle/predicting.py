@@ -73,7 +73,7 @@ class Fitness:
         return [f"{ignored}: their features never occurred in training"] if self.unknown else []
 
     def notes(self) -> list[str]:
-        """Say what may be of interest, and is usual: that few features are unknown."""
+        """Return notes on a few unknown features."""
         strange = self._strange() if self.strange < _SOME_UNKNOWN * self.annotations else []
         return strange + ([] if self._has_many_unknown else self._ignored())
 
@@ -82,7 +82,7 @@ class Fitness:
         return [f"{strange}, and count as missed"] if self.strange else []
 
     def warnings(self, model: TrainedModel) -> list[str]:
-        """Say what is wrong: a word where many features are unknown, more where the model does not fit the data."""
+        """Return warnings: a word where many features are unknown, more where the model does not fit the data."""
         warnings = self._ignored() if self._has_many_unknown else []
         warnings += self._strange() if self.strange >= _SOME_UNKNOWN * self.annotations else []
         if self.filled < _FEWEST_INSTANCES:

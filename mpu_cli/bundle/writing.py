@@ -111,7 +111,7 @@ class Writer:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Have the lock for several steps, also where the directory was moved or removed since; errors as above."""
+        """Hold the lock for several steps, also where the directory was moved or removed since; errors as above."""
         if self._is_held():
             yield
             return

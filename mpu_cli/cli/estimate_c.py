@@ -223,7 +223,7 @@ def _of_labels(
 
 
 def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> FrequencyReport:
-    """Say what is missing of some data by the label frequency that was estimated, here or in a training."""
+    """Report what is missing from data by an estimated label frequency."""
     reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
     found: dict[str, Any]
     if reviewed is not None:

@@ -325,7 +325,7 @@ def _counted(
 
 
 def conclusion_on(first: str, other: str, metric: str, difference: Difference) -> str:
-    """Say which of two is ahead, if the interval tells, by the metric of the other minus the first's."""
+    """Return which of two is ahead, if the interval tells, by the metric of the other minus the first's."""
     title = _TITLES.get(metric, metric.replace("_", " "))
     value, low, high = difference.value, difference.low, difference.high
     if not difference.is_sure:

@@ -45,7 +45,7 @@ _manner = _Manner()
 
 
 def reset() -> None:
-    """Go back to text and normal verbosity, until options change that."""
+    """Reset to text and normal verbosity, until options change that."""
     global _manner
     _manner = _Manner()
 

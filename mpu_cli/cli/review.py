@@ -1,4 +1,4 @@
-"""Make a page for reviewing labels: ``mpu review``."""
+"""Create a page for reviewing labels: ``mpu review``."""
 
 import logging
 from collections import Counter

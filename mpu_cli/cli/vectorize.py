@@ -1,4 +1,4 @@
-"""Make a data file of texts with tags, reading them for their languages, their features, and to write vectors."""
+"""Convert texts with tags to a data file, reading them for their languages, their features, and to write vectors."""
 
 import hashlib
 import logging
@@ -137,7 +137,7 @@ def vectorize(
     like: str | Path | None = None,
     run: Run = DEFAULT_RUN,
 ) -> VectorizationReport:
-    """Make a LIBSVM file of texts with tags, and beside it a directory with all that is needed to do that again.
+    """Convert texts with tags to a LIBSVM file, and write beside it a directory with all that is needed to repeat that.
 
     Features and labels count from 1. Labels are numbered as in the file of names, then as in the earlier file; tags
     that are in neither follow, the more frequent ones first where there is no earlier file.

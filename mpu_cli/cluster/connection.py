@@ -132,7 +132,7 @@ def _reason(error: Exception, timeout: float) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Have Dask log nothing: what it mends is no matter of the user, and what it does not comes as an error."""
+    """Silence the log of Dask; what it cannot repair is raised as an error."""
     logs = [logging.getLogger("distributed")]
     for name in logging.root.manager.loggerDict:
         if name.startswith("distributed.") and logging.getLogger(name).level:  # which does not heed that of the first

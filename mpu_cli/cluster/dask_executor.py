@@ -80,7 +80,7 @@ class DaskExecutor:
             return 0
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
-        """Have a unit run on a worker. Arguments may be handles, or lists of them, in place of what they stand for."""
+        """Run a unit on a worker. Arguments may be handles, or lists of them, in place of what they stand for."""
         self._submitted += 1
         key = f"{function.__name__}-{self._name}-{self._submitted}"
         future = self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False)

@@ -78,7 +78,7 @@ class Collection:
 
 
 def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, run: Run) -> Collection:
-    """Have the workers of a cluster read files. Every worker must be able to read every file.
+    """Let the workers of a cluster read files. Every worker must be able to read every file.
 
     Raises InputError (a file cannot be read, or no instance has a label), DataError (there are too many labels),
     ClusterError (the cluster failed).
@@ -118,7 +118,7 @@ def _learn(
     seen: int,
     run: Run,
 ) -> LinearModel:
-    """Go on learning a block of labels from a shard, where the parts before have left it."""
+    """Continue learning a block of labels from a shard, where the parts before have left it."""
     shard, round_ = shard_and_round
     data = TrainingSet(part.features, part.labels, part.shard(shard), replace(run, seed=_seed(part.seed, round_)))
     return train_block(data, block, LabelFrequency.of(rates, part.labels.shape), settings, start, seen)
@@ -215,7 +215,7 @@ class _Level:
         return model, models
 
     def _through(self, shard: int, round_: int, block: slice, model: Handle, shards: Sequence[int]) -> Handle:
-        """Have the model of a shard learn from its instances in each part; each begins at another one."""
+        """Train the model of a shard from its instances in each part; each begins at another one."""
         n, seen = sum(map(self._size, shards)), round_ * self._size(shard)
         settings = replace(self.settings, epochs=1, step=self.settings.step * float(np.sqrt(len(shards))))
         first = (shard * len(self.parts)) // SHARDS

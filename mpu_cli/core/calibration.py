@@ -308,7 +308,7 @@ def calibrate_binned(binned: BinnedCells) -> Calibration | None:
 
 
 def _slow_above_surest(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Let a map rise slowly above the surest probability of a block: float32 has few numbers up to 1 for the order."""
+    """Make a map rise slowly above the surest probability of a block: float32 has few numbers up to 1 for the order."""
     sure, most, end = logit(_SUREST), logit(_MOST), logit(_LARGEST)
     begin = _through(np.array([sure]), y, x)[0]
     if begin >= end or _through(np.array([end]), x, y)[0] <= most:
@@ -410,7 +410,7 @@ def _blocks(cells: np.ndarray, true: np.ndarray, most: int) -> np.ndarray:
 
 
 def _numbered(values: np.ndarray) -> np.ndarray:
-    """Give different values the numbers from 0 on, the smallest first."""
+    """Assign numbers from 0 on to different values, the smallest first."""
     return np.unique(values, return_inverse=True)[1]
 
 
@@ -419,6 +419,6 @@ def _log_odds(probabilities: np.ndarray) -> np.ndarray:
 
 
 def _through(z: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Go along the line through points (x, y), ascending, and at a slope of 1 beyond them."""
+    """Interpolate along the line through points (x, y), ascending, and at a slope of 1 beyond them."""
     beyond = np.maximum(z - x[-1], 0) + np.minimum(z - x[0], 0)
     return np.interp(z, x, y) + beyond

@@ -241,7 +241,7 @@ class Dominating(NamedTuple):
     share: float
 
     def caution(self, name: str) -> str:
-        """Say so, by the name of the column."""
+        """Return the warning, with the name of the column."""
         return (
             f"feature {name} has {self.share:.1%} of the squared length of the instances: its numbers are far larger "
             "than those of the others; give all features numbers of one size"

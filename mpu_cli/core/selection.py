@@ -183,7 +183,7 @@ def choose_pruning(trial: Trial, settings: sgd.Settings, run: Work = USUAL) -> f
 
 
 def climb(evaluate: Callable[[float], Candidate], grid: tuple[float, ...], start: float, first: Candidate) -> Candidate:
-    """Go along a grid, up from a start or else down, as long as that gains something.
+    """Search along a grid, up from a start or else down, as long as that gains something.
 
     `evaluate`: gives the candidate at a value of the grid, with its `f1`.
     `start`: one of the grid.
@@ -242,7 +242,7 @@ class Estimates:
         return low / self.overall.c, high / self.overall.c
 
     def warnings(self) -> list[str]:
-        """Say what to know before trusting it."""
+        """Return the warnings about the estimate."""
         repeated = repeated_caution(self.repeated)
         found = [] if repeated is None else [repeated]
         if self.earlier is not None:
@@ -501,7 +501,7 @@ class TrainingResult:
         )
 
     def warnings(self) -> list[str]:
-        """Say what to know before trusting the model."""
+        """Return the warnings about the model."""
         return self.estimates.warnings()
 
 

@@ -245,7 +245,7 @@ class Stack:
                 of_levels.pop()
 
     def decide(self, criterion: str | float, calibrated: bool = True) -> Decision:
-        """Make the predictions of the last level probabilities, and choose thresholds by them."""
+        """Turn the predictions of the last level into probabilities, and choose thresholds by them."""
         last = self._learned[-1]
         self._learned = [last]
         calibration = last.calibration if calibrated else None

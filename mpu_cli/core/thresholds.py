@@ -352,7 +352,7 @@ def decide(
     annotated: np.ndarray,
     calibration: AnyCalibration | None = None,
 ) -> Decision:
-    """Make held-out predictions probabilities, in place, and choose the threshold of each label.
+    """Turn held-out predictions into probabilities, in place, and choose the threshold of each label.
 
     `pooled`: `best_threshold` of the calibrated predictions.
     `criterion`: one of `options.CRITERIA`, or the threshold of all labels.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def cluster_data(sources: Sources, on: OnCluster, run: Run) -> Iterator["ClusterData"]:
-    """Have the workers of a cluster read files, for the duration of the context.
+    """Let the workers of a cluster read files, for the duration of the context.
 
     Raises InputError (a file cannot be read, no instance has a label, or what is beside the data is not for a cluster),
     DataError (there are too many labels), ClusterError (the cluster cannot be reached or used, or has failed).

@@ -241,7 +241,7 @@ class Suggestible:
         return {"--only": self.only, "--exclude": self.exclude}
 
     def of(self, ids: "np.ndarray", names: LabelNames | None) -> "np.ndarray | None":
-        """Tell which of some labels may be suggested: bool, shape (q,); None where all may.
+        """Return which of some labels may be suggested: bool, shape (q,); None where all may.
 
         `ids`: int, shape (q,).
         Raises InputError (a file cannot be read, names a label by a name of several, or none of the labels).

@@ -169,7 +169,7 @@ def make(
     label_names: LabelNames | None = None,
     feature_names: Names | None = None,
 ) -> Worklist:
-    """Make the worklist: of the sample, or else of instances with suggestions, or else of all instances.
+    """Create the worklist: of the sample, or else of instances with suggestions, or else of all instances.
 
     `data`, `source`, `checksum`: as for `read_suggestions`.
     `sample`: instances drawn at random.

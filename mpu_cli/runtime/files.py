@@ -271,7 +271,7 @@ def _create_directory(path: Path) -> int | None:
 
 @contextmanager
 def _temporary(path: Path, create: Callable[[Path], int | None]) -> Iterator[tuple[Path, int]]:
-    """Make a locked file or directory beside a path. It is removed at the end, unless it has been renamed.
+    """Create a locked file or directory beside a path. It is removed at the end, unless it has been renamed.
 
     First remove what killed processes have left. `create` returns its descriptor; None where another process has taken
     it for such a leftover, and removed it.

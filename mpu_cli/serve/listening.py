@@ -52,7 +52,7 @@ class _Connection(H11Protocol):
 
 
 def server_of(app: Starlette) -> uvicorn.Server:
-    """Make the server of an application. Its messages go to the logger `uvicorn`."""
+    """Create the server of an application. Its messages go to the logger `uvicorn`."""
     config = uvicorn.Config(
         app,
         http=_Connection,

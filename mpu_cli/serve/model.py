@@ -116,7 +116,7 @@ class Loaded:
         )
 
     def _warnings(self, asked: Asked, features: csr_array) -> list[str]:
-        """Say which texts are in languages that the model has not seen, or have no word that it knows."""
+        """Return warnings for texts in languages new to the model, or without a word that it knows."""
         if self.vectorizer is None or isinstance(asked.data, csr_array):
             return []
         foreign = strangers(languages_of(asked.data), self.vectorizer.options_.languages, len(asked.data))

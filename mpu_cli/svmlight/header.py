@@ -42,7 +42,7 @@ class Top:
         return start if self.header is None else end
 
     def check(self, extent: Extent, source: str, reading: Reading) -> None:
-        """Say what a header announces, if there is one. Raise InputError where the file does not have that."""
+        """Return what a header declares, if there is one. Raise InputError where the file does not have that."""
         if self.header is None:
             return
         header = self.header

@@ -57,7 +57,7 @@ def missing_rates_of(text: str) -> tuple[float, ...]:
 
 
 def _steps(first: float, second: float, last: float) -> list[float]:
-    """Go from `first` to `last` in steps of the distance between `first` and `second`."""
+    """List numbers from `first` to `last` in steps of the distance between `first` and `second`."""
     count = round((last - first) / (second - first)) if second != first else 0
     if not 1 <= count <= _MOST_RATES or not math.isclose(first + count * (second - first), last):
         raise ValueError

@@ -59,7 +59,7 @@ class Posterior:
 
 
 def of_one(log_likelihood: np.ndarray, automatic: float | None = None) -> Posterior:
-    """Give the posterior of one share.
+    """Return the posterior of one share.
 
     `log_likelihood`: ndarray, shape (1, J): from one of the functions below, on the grid `FOR_ONE`.
     `automatic`: mean of the prior; default 1/2.
@@ -72,7 +72,7 @@ def of_one(log_likelihood: np.ndarray, automatic: float | None = None) -> Poster
 def of_labels(
     counts: np.ndarray, log_likelihood: Callable[[np.ndarray, Grid], np.ndarray], automatic: float | None = None
 ) -> Posterior:
-    """Give the posteriors of labels that inform each other.
+    """Return the posteriors of labels that inform each other.
 
     `counts`: ndarray, shape (q, 2): two counts of each label. Most labels share theirs with others, and the work is
     done once.

@@ -308,7 +308,7 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
 
 
 def expected_width(cells: ScoredCells, answers: Answers, n: int, truth: Truth, automatic: float | None = None) -> float:
-    """Tell how wide the 90 % interval of c overall is to be expected after n more answers: the mean of simulated ones.
+    """Return the expected width of the 90 % interval of c overall after n more answers: the mean of simulated ones.
 
     `cells`, `answers`, `automatic`: as for `fit`.
     `truth`: what the simulated answers go by.
@@ -382,7 +382,7 @@ def _prior(automatic: float | None) -> np.ndarray:
 
 
 def _of_odds(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> Posterior:
-    """Give the posterior of c where the odds of missing to annotated are a mixture of log-normal ones."""
+    """Return the posterior of c where the odds of missing to annotated are a mixture of log-normal ones."""
     kept = weight > 1e-6 * weight.max()
     mean, variance, weight = mean[kept], variance[kept], weight[kept] / weight[kept].sum()
     spread = np.log1p(variance / mean**2)

@@ -62,14 +62,14 @@ class ReviewedFrequency:
 
     @property
     def basis(self) -> str:
-        """Say what it rests on."""
+        """Describe what the estimate rests on."""
         sets = f"{self.instances:,} complete label sets"
         if not self.answers:
             return sets
         return counted(self.answers, "answer") + f" and {sets}" * bool(self.instances)
 
     def contradiction(self, by_annotations: FrequencyEstimate | None) -> str | None:
-        """Say where an estimate by annotations alone that could be trusted is another; None where it is not."""
+        """Return a message if a trustworthy estimate from annotations alone differs; else None."""
         low, high = self.limits
         if by_annotations is None or not by_annotations.predictable or by_annotations.one_label_each:
             return None
@@ -134,7 +134,7 @@ class Answered:
         return questions.fit(self.cells, self.answers, automatic, of_these)
 
     def after(self, n: int, automatic: float | None = None) -> float:
-        """Tell how wide the 90 % interval of c is to be expected after n more answers."""
+        """Return the expected width of the 90 % interval of c after n more answers."""
         truth = self.fit(automatic).truth
         return questions.expected_width(self.cells, self.answers, n, truth, automatic)
 

@@ -34,7 +34,7 @@ class Implications:
         return implied - {label}
 
     def among(self, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
-        """Tell which labels imply which others.
+        """Return which labels imply which others.
 
         `ids`: int, shape (q,).
         `wanted`: int, shape (r,), ascending.
@@ -43,7 +43,7 @@ class Implications:
         return _pairs({label: self.broader(label) for label in ids.tolist()}, ids, wanted)
 
     def implied(self, labels: csr_array, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
-        """Tell which labels are implied by other labels of each instance, whether it has them or not.
+        """Return which labels are implied by other labels of each instance, whether it has them or not.
 
         `labels`: bool, shape (n, q).
         `ids`, `wanted`: int, shapes (q,) and (r,): as for `among`: the label of each column, and the labels to tell of.
@@ -52,7 +52,7 @@ class Implications:
         return csr_array(labels.astype(np.int32) @ self.among(ids, wanted).astype(np.int32)) > 0
 
     def agreement(self, labels: csr_array, ids: np.ndarray) -> tuple[float, float, int]:
-        """Tell how well the rules fit annotations, and how well they would with narrower and broader labels swapped.
+        """Measure how well the rules fit annotations, and how well they would with narrower and broader labels swapped.
 
         `labels`, `ids`: as for `implied`.
         Returns: the share of the next broader labels of annotated ones that are annotated too; the same of the next

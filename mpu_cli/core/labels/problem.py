@@ -88,7 +88,7 @@ def share_repeated(kin: np.ndarray | None) -> float:
 
 
 def caution(share: float) -> str | None:
-    """Say that instances are repeated, if it is a share that matters."""
+    """Return a warning if many instances are repeated."""
     if share < _WORTH_TELLING:
         return None
     return (

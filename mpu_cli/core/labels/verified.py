@@ -232,6 +232,6 @@ def annotated_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> c
 
 
 def widened(matrix: csr_array, ids: np.ndarray, every: np.ndarray) -> csr_array:
-    """Give the columns of a subset of the labels their places among all; both are ascending numbers of labels."""
+    """Return the columns of a subset of the labels as places among all; both are ascending numbers of labels."""
     columns = np.searchsorted(every, ids).astype(matrix.indices.dtype)
     return csr_array((matrix.data, columns[matrix.indices], matrix.indptr), shape=(matrix.shape[0], len(every)))
