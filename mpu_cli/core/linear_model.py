@@ -11,11 +11,15 @@ from scipy.special import expit
 
 from mpu_cli.core.features import Features, Scaling
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.labels.side_information import rows_of
 from mpu_cli.core.limits import largest, refuse_overflow
 from mpu_cli.core.predictions import Block, Predictions, Top
 from mpu_cli.core.weights import WeightRows, joined
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.progress import USUAL, Work
+
+# From such a score on, float32 has few probabilities up to 1.
+_SURE = 4.0
 
 
 @dataclass(frozen=True)
@@ -34,16 +38,26 @@ class LinearModel:
             scores = kernel(run).scores(features, self.weights)
         return expit(scores + self.bias)
 
-    def top(self, features: Features, top: Top, run: Work = USUAL) -> csr_array:
-        """Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above."""
+    def top(self, features: Features, top: Top, run: Work = USUAL, apart: bool = False) -> csr_array:
+        """Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above.
+
+        `apart`: whether those of an instance that float32 rounds to 1 become different, in the order of their scores.
+        """
         self.refuse_overflow(features)
         largest = kernel(run).top_scores(features.as_sparse(), self._rows, self.bias, top)
-        np.maximum(expit(largest.data), np.float32(top.least), out=largest.data)  # rounded, it may just fall short
+        probabilities = np.maximum(expit(largest.data), np.float32(top.least))  # rounded, it may just fall short
+        if apart:
+            sure = np.flatnonzero(largest.data > _SURE)
+            instances = rows_of(largest)[sure]
+            order = np.lexsort((-largest.data[sure], instances))
+            place = np.arange(len(sure)) - np.searchsorted(instances, instances)
+            probabilities[sure[order]] -= place * np.finfo(np.float32).epsneg
+        largest.data = probabilities
         return largest
 
-    def predictions(self, features: Features, top: Top | None, run: Work = USUAL) -> Predictions:
+    def predictions(self, features: Features, top: Top | None, run: Work = USUAL, apart: bool = False) -> Predictions:
         """Return all probabilities, or, with `top`, the largest of each instance."""
-        return self.probabilities(features, run) if top is None else self.top(features, top, run)
+        return self.probabilities(features, run) if top is None else self.top(features, top, run, apart)
 
     def block(self, labels: Block) -> "LinearModel":
         """Return the model of a block of labels, with dense weights."""

@@ -39,6 +39,8 @@ _EPOCHS_OF_MANY = 3
 # eta0 of the biases, divided by eta0 of the weights of unit-length instances: small, since they start near their place.
 # They are not regularised.
 BIAS_STEP = 0.02
+# a of labels that do not learn, at least: nothing else makes their weights longer (docs/choices/texts.md).
+UNLEARNED_PRIOR = 45.0
 
 NO_ROWS = partial(np.empty, 0, int)
 T = TypeVar("T")
@@ -265,10 +267,10 @@ def model_of_unlearned_labels(
 ) -> list[tuple[LinearModel, np.ndarray]]:
     """Return the model of the labels that do not learn, if there are any, and which they are.
 
-    Their weights are the mean of the prior. As many of them are expected of an instance as labels were annotated once,
-    by the number of instances: this many annotations of labels without any come with the next instance, on average
-    (Good, "The population frequencies of species and the estimation of population parameters", Biometrika 1953, who
-    credits Turing).
+    Their weights are the mean of the prior, made longer. As many of them are expected of an instance as labels were
+    annotated once, by the number of instances: this many annotations of labels without any come with the next instance,
+    on average (Good, "The population frequencies of species and the estimation of population parameters", Biometrika
+    1953, who credits Turing).
     """
     prior, is_other = data.side.prior, np.ones(data.labels.shape[1], bool)
     for block in learned:
@@ -277,7 +279,7 @@ def model_of_unlearned_labels(
     if prior is None or prior.learnable is None or not len(others):
         return []
     vectors = csr_array(prior.vectors[:, others])
-    vectors.data *= np.float32(settings.prior / np.sqrt(data.mean_squared_norm))
+    vectors.data *= np.float32(max(settings.prior, UNLEARNED_PRIOR) / np.sqrt(data.mean_squared_norm))
     is_named = np.diff(prior.vectors.indptr) > 0
     once = np.count_nonzero(is_named & (prior.learnable.counts(data.rows) == 1))
     expected = max(float(once), 0.5) / (len(data.rows) * float(frequency.rates.mean()))

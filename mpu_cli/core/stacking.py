@@ -312,14 +312,14 @@ class StackedModel:
         features = Features.of(matrix if self.columns is None else self.columns.of(matrix), width)
         last = self.top
         if last is not None and most is not None:  # in strata, the most probable labels may not have the largest scores
-            last = Top(max(most, last.most) if self._is_in_strata else most, LEAST)
+            last = Top(max(2 * most, last.most) if self._is_in_strata else most, LEAST)
         tops = [*[self.top] * (len(self.levels) - 1), last]
         calibrations = self.calibrations or (None,) * len(self.levels)
         predictions: Predictions | None = None
         for level, top, calibration in zip(self.levels, tops, calibrations, strict=True):
             if predictions is not None:
                 features = stack(features, predictions, self.scale)
-            predictions = level.predictions(features, top, run)
+            predictions = level.predictions(features, top, run, self._is_in_strata)
             if calibration is not None:
                 calibration.apply(predictions)
         assert predictions is not None

@@ -16,9 +16,10 @@ from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInfo
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top
-from mpu_cli.core.sgd import Fold, Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import UNLEARNED_PRIOR, Fold, Settings, TrainingSet, train_linear
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import Chain, LearningTask, learn
+from mpu_cli.runtime.progress import Work
 
 # Words are names; that of the last label is in no instance. Labels from USED on are never annotated.
 N, WORDS, USED = 400, 700, 300
@@ -73,9 +74,30 @@ def test_the_weights_of_unannotated_labels_are_their_names(problem, unused):
     features, prior = prior_of(problem)
     data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior))
     model = train_linear(data, RATES, SETTINGS, prune=PRUNE)
-    length = SETTINGS.prior / np.sqrt(data.mean_squared_norm)
+    length = UNLEARNED_PRIOR / np.sqrt(data.mean_squared_norm)
     assert_allclose(weights_of(model)[:, unused].toarray(), length * np.eye(WORDS)[:, unused], rtol=1e-6)
     assert unused[-1] == WORDS - 1  # also of the word that no instance has
+
+
+def test_a_longer_prior_is_that_of_unannotated_labels_too(problem, unused):
+    features, prior = prior_of(problem)
+    data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior))
+    model = train_linear(data, RATES, replace(SETTINGS, prior=60.0), prune=PRUNE)
+    expected = 60.0 / np.sqrt(data.mean_squared_norm) * np.eye(WORDS)[:, unused]
+    assert_allclose(weights_of(model)[:, unused].toarray(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("run", [Work(kernel="numpy"), Work()])
+def test_names_that_are_sure_keep_the_order_of_their_scores(run):
+    weights = np.float32([[30, 5, 20, 40, 0.5, 25], [0.5, 21, 20, 0, 18, 22]])
+    model = LinearModel(csr_array(weights), np.zeros(6, np.float32))
+    features = Features.of(csr_array(np.eye(2, dtype=np.float32)))
+    assert len(np.unique(model.top(features, Top(6, 1e-6), run).toarray()[0])) < 6
+    p = model.top(features, Top(6, 1e-6), run, apart=True).toarray()
+    assert_array_equal(np.argsort(-p[0]), [3, 0, 5, 2, 1, 4])
+    assert_array_equal(np.argsort(-p[1])[:4], [5, 1, 2, 4])
+    assert all(len(np.unique(row)) == 6 for row in p)
+    assert_allclose(p, expit(weights), atol=1e-6)
 
 
 def test_names_that_stand_where_labels_are_not_annotated_speak_against_them(problem, unused):
@@ -134,7 +156,7 @@ def test_held_out_predictions_are_by_the_same_rule(problem):
     counts, here = count_annotations(problem.labels), count_annotations(problem.labels[rows])
     only_elsewhere = np.flatnonzero((here == 0) & (counts > 0))
     assert len(only_elsewhere) > 20
-    length = SETTINGS.prior / np.sqrt(data.mean_squared_norm)
+    length = UNLEARNED_PRIOR / np.sqrt(data.mean_squared_norm)
     assert_allclose(
         weights_of(model)[:, only_elsewhere].toarray(), length * np.eye(WORDS)[:, only_elsewhere], rtol=1e-6
     )

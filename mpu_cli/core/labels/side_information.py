@@ -7,7 +7,7 @@ of 0, and start there: w_k = a v_k + u_k, with lambda / 2 ||u_k||^2 in the objec
 without a prior, from scores to which a v_k . x is added.
 
 A label without annotations cannot be learned. Where labels are many, as in a thesaurus of which few
-are in use, its weights are a v_k. Its bias is lower, the more instances have its name (`unannotated_bias`).
+are in use, its weights are along v_k. Its bias is lower, the more instances have its name (`unannotated_bias`).
 """
 
 from dataclasses import dataclass, replace
