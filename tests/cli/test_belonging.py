@@ -9,8 +9,6 @@ from mpu_cli.cli import vectorize
 from mpu_cli.svmlight import streams
 from tests.cli.training import QUICK, message
 
-STRANGE = "v.svm, which is not as mpu vectorize wrote it: make both again with mpu vectorize, or move v.text away"
-
 
 def make(run, folder):
     for name, words in {"v": ("red", "green"), "w": ("sun", "w")}.items():

@@ -24,10 +24,6 @@ def objects(text: str) -> list[dict]:
     return lines
 
 
-def without_time(line: dict) -> dict:
-    return {name: value for name, value in line.items() if name not in ("time", "seconds")}
-
-
 @pytest.fixture
 def model(tiny_model):
     return tiny_model

@@ -34,11 +34,6 @@ def asked(Y, cells, n, seed=0):
     return answer(draw(cells, n, seed), Y)
 
 
-def joined(*parts):
-    names = "rows", "columns", "true", "chance"
-    return Answers(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-
-
 def one(posterior, outside=0.1):
     """The mean and the interval of the share overall."""
     return float(posterior.overall.mean()[0]), posterior.overall.interval(outside)[0]
