@@ -244,7 +244,9 @@ def delimiter_of(header: str, own: str, needed: Iterable[str]) -> str:
     """
 
     def fit(delimiter: str) -> tuple[int, bool, int]:
-        names = {name.strip() for name in next(csv.reader([header[: 1 << 16]], delimiter=delimiter), [])}
+        names = {
+            name.strip() for name in next(csv.reader([header[: 1 << 16].replace("\r", "")], delimiter=delimiter), [])
+        }
         return len(names.intersection(needed)), delimiter == own and len(names) > 1, len(names)
 
     return max((own, *",;\t|"), key=fit)

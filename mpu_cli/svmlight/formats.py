@@ -12,6 +12,7 @@ _COMPRESSED = re.compile(rb"(\x1f\x8b)|(BZh[1-9]1AY&SY)|(\xfd7zXZ)|(\x28\xb5\x2f
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")  # suffixes of what is read and written, in the order of these groups
 SIGNATURE_BYTES = 10  # that tell compressed data
 
+OLD_LINE_ENDS = "lines end in CR alone, as on old Macs; make it LF: tr '\\r' '\\n'"
 _DUMP = "sklearn.datasets.dump_svmlight_file(X, y, 'news.svm', multilabel=True) in Python makes LIBSVM data of arrays"
 _PAGE = "docs/guide/formats.md has a command that converts"
 _UTF16 = re.compile(rb"(\xff\xfe|[\t-~]\0)|\xfe\xff|\0[\t-~]")  # the first: little-endian

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from struct import pack, unpack
 from typing import NamedTuple
 
-from mpu_cli.svmlight.formats import problem_of_line
+from mpu_cli.svmlight.formats import OLD_LINE_ENDS, problem_of_line
 
 MAX_ID = 2**31 - 2
 MAX_LINE_BYTES = 1 << 23
@@ -157,7 +157,7 @@ def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
 def _parse(text: bytes, implicit_values: bool, words: _Words) -> Instance:
     if match := _NOT_TEXT.search(text):
         if match[0] == b"\r":
-            raise LineError("lines end in CR alone, as on old Macs; make it LF: tr '\\r' '\\n'")
+            raise LineError(OLD_LINE_ENDS)
         raise LineError(f"byte 0x{match[0][0]:02x} at column {match.start() + 1} is not text; is this a LIBSVM file?")
     tokens = text.split()
     labels = []

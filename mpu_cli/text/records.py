@@ -19,7 +19,7 @@ from shlex import quote
 from mpu_cli.errors import InputError
 from mpu_cli.names.lines import NOT_UTF8, Joined, as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8
 from mpu_cli.runtime.untrusted import json_value
-from mpu_cli.svmlight.formats import LABEL_STUDIO, problem_of_array
+from mpu_cli.svmlight.formats import LABEL_STUDIO, OLD_LINE_ENDS, problem_of_array
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, compression_named, open_input
 from mpu_cli.text.fields import holder, value_of
@@ -169,7 +169,8 @@ def _table(
                     source, first, "a quotation mark opens here, or after this line, and is not closed"
                 ) from None
             as_quotes = "a quotation mark within quotation marks is written twice"
-            problem = problem or f"this is not a row of a table ({error}); {as_quotes}"
+            wrong = f"this is not a row of a table ({error}); {as_quotes}"
+            problem = problem or (OLD_LINE_ENDS if "new-line" in str(error) else wrong)
         finally:
             csv.field_size_limit(largest)
         if problem and not header:

@@ -230,6 +230,7 @@ def test_lists_of_tags_need_no_separator(run, tmp_path, tags):
         ("text\n\u00e4\ntext\n".encode(), ("--encoding", "utf8"), "a.csv:3: this line names the columns again"),
         (b'{"text": "x", "tags": []}\n', ("--format", "csv"), "but is JSON: give --format jsonl"),
         (b'{\n "text": "x",\n "tags": []\n}\n', (), "an object on several lines; make JSON lines of it: jq -c . "),
+        (b"text,tags\ra,b\r", (), "a.csv:1: lines end in CR alone, as on old Macs; make it LF: tr "),
         (b"text\n\x81\n", ("--encoding", "cp1252"), "this is not cp1252 text"),
     ],
 )
