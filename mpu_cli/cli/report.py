@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from mpu_cli.bundle import provenance
 from mpu_cli.cli import estimate_c, suggest
 from mpu_cli.cli.messages import info
 from mpu_cli.cli.printing import output_report
@@ -108,6 +109,7 @@ def page(source: str, made: MissingLabelsReport) -> bytes:
         title=f"Missing labels in {one_line(Path(shown(source)).name)}",
         source=one_line(shown(source)),
         version=__version__,
+        date=provenance.now()[:10],
         style=style,
         digest=digest(style),
         c=c,

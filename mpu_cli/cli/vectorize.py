@@ -5,7 +5,7 @@ import logging
 import re
 from array import array
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -195,7 +195,7 @@ def vectorize(
         if put is not None:
             put()
     vectorizer = vectorization.vectorizer
-    cautions += _of_tags(reader, writer, vectorization.labels, like is None)
+    cautions += _of_tags(reader, writer, vectorization.labels.names[n_numbered:], like is None)
     cautions += _cautions(writer, vectorization, labels if like is None else like, n_numbered)
     return VectorizationReport(
         instances=writer.instances,
@@ -407,7 +407,8 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
     return Vectorization(vectorizer, labels, reader.fields)
 
 
-def _of_tags(reader: _Reader, writer: VectorWriter, labels: Labels, is_new: bool) -> Iterator[str]:
+def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ...]], is_new: bool) -> Iterator[str]:
+    """Yield warnings about what the tags look like; `tags`: the names of those that no file of labels has."""
     fields = reader.fields
     if is_new and not writer.annotations and not reader.has_tags:
         yield (
@@ -417,13 +418,15 @@ def _of_tags(reader: _Reader, writer: VectorWriter, labels: Labels, is_new: bool
     if is_new and fields.are_tags:
         names = _first(fields.tags[:_MOST_FIELDS], len(fields.tags))
         yield f"{counted(len(fields.tags), 'field')} of 0 and 1, each read as a tag: {names}; --tags names others"
-    elif is_new and writer.annotations and all(of_label[:1] in [("0",), ("1",)] for of_label in labels.names):
+    elif is_new and tags and writer.annotations and all(of_label[:1] in [("0",), ("1",)] for of_label in tags):
         yield (
             "the only tags are 0 and 1: if they say which tags of a list are true, write the names of these, or a "
             "field of 0 and 1 for each"
         )
-    tags = [of_label[0] for of_label in labels.names if of_label]
-    if joined := [tag for tag in tags if " " in tag and {*tag.split()} <= {*tags}]:
+    known = {of_label[0] for of_label in tags if of_label}
+    spaced = sorted(tag for tag in known if " " in tag)
+    joined = [tag for tag in spaced if known.issuperset(tag.split())]
+    if 2 * len(joined) > len(spaced):
         yield (
             f"{counted(len(joined), 'tag')} made of others, such as {joined[0]!r}: if blanks separate these, "
             "--separator ' '"

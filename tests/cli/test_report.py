@@ -113,7 +113,7 @@ def test_suggestions_have_names_and_ids(reported):
 
 def test_parts_of_the_page(reported):
     assert reported.page.headings == [
-        *("By group", "By label", "The most probable suggestions", "What the review says", "How this was computed")
+        *("By group", "By label", "The most probable suggestions", "Reviewed labels", "How this was computed")
     ]
     assert "4 decisions: 2 labels added" in reported.html
     assert reported.page.tags.count("svg") == 5
