@@ -115,7 +115,7 @@ def test_parts_of_the_page(reported):
     assert reported.page.headings == [
         *("By group", "By label", "The most probable suggestions", "Reviewed labels", "How this was computed")
     ]
-    assert "4 decisions: 2 labels added" in reported.html
+    assert "4 decisions: 2 missing labels found" in reported.html
     assert reported.page.tags.count("svg") == 5
     assert "every true label is annotated with the same chance" in reported.html
 
