@@ -147,6 +147,12 @@ def test_propensities_may_be_those_of_instances_or_cells(data, model):
 # Label frequencies of some labels
 
 
+def test_c_and_its_interval_are_those_of_the_indicator_matrix_where_labels_are_sets(data):
+    X, _, S = data
+    of_matrix, of_sets = estimate_c(X, S), estimate_c(X, sets_of(S, NAMES))
+    assert (of_sets.c, of_sets.interval) == (of_matrix.c, of_matrix.interval)
+
+
 def test_c_of_some_labels_is_estimated_and_of_others_given(data):
     X, _, S = data
     by_number = MPUClassifier(**QUICK, c=[0.6, np.nan, 0.45]).fit(X, S)

@@ -132,7 +132,7 @@ def test_no_instances_are_no_lines_and_a_warning(run, model, tmp_path, content, 
 
 
 def test_a_header_without_its_instances_is_an_error(run, model):
-    assert "announces 3 instances, but 0 follow" in error(run("predict", model, "-", stdin=b"3 4 6\n"))
+    assert "declares 3 instances, but 0 follow" in error(run("predict", model, "-", stdin=b"3 4 6\n"))
 
 
 def test_missing_data(run, model, tmp_path):

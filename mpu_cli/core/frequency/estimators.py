@@ -160,7 +160,7 @@ class Cells:
     @classmethod
     def of(cls, probabilities: np.ndarray, labels: csr_array, verified: VerifiedLabels | None) -> "Cells":
         """Leave out the cells that tell nothing."""
-        annotated = labels.toarray()
+        annotated = labels.toarray().astype(bool)
         if verified is None:
             return cls(probabilities, annotated, np.broadcast_to(True, annotated.shape))
         counted = verified.left_to_chance().verdicts() == Verdict.UNKNOWN
