@@ -14,17 +14,16 @@ from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core import stacking
 from mpu_cli.core.calibration import Calibration
 from mpu_cli.core.evidence import Evidence, calibrated_by
-from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.labels.problem import joined, kin_of
-from mpu_cli.core.limits import refuse_large_predictions, refuse_large_sample, refuse_too_large
+from mpu_cli.core.limits import refuse_large_predictions, refuse_too_large
 from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
-from mpu_cli.core.sample import Sample, draw_labels, usual_folds
-from mpu_cli.core.selection import Estimates, choose_features
+from mpu_cli.core.sample import draw_sample
+from mpu_cli.core.selection import choose_features, estimate_frequency
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
@@ -135,25 +134,24 @@ def estimate_c(
     chosen = parameters.checked(
         {name: keywords.get(option.name, option.written_default) for name, option in declared.items()}
     )
-    q, run = len(annotations.columns), learning.run_of(chosen)
-    labels = draw_labels(count_annotations(annotations.labels), run.seed)
-    refuse_large_sample(min(matrix.shape[0], chosen["sample"]), q if labels is None else len(labels.columns))
+    run = learning.run_of(chosen)
     features = chosen["features"] if P is None else LINEAR
     options = Options(folds=chosen["folds"], sample=chosen["sample"], features=features)
-    instances = choose_features(annotations.problem(matrix), options, run).instances
-    refuse_too_large(instances.width, q, levels=1)
-    drawn = Sample(instances, options.sample, options.folds or usual_folds(len(instances), q), run, labels)
-    probabilities = drawn.naive_probabilities() if P is None else drawn.part_of(P)
-    how = estimators.REPLICATES, run.seed, drawn.verified, drawn.fold_of_instances
-    estimate = estimators.estimate(probabilities, drawn.labels, method, *how)
-    of_all = drawn.of_all_labels(estimate)
-    learning.warn_of([estimate.caution] if estimate.caution else [], Estimates(estimate=of_all), annotations)
+    population = choose_features(annotations.problem(matrix), options, run).instances
+    refuse_too_large(population.width, len(annotations.columns), levels=1)
+    sample = draw_sample(population, options, run)
+    probabilities = sample.naive_probabilities() if P is None else sample.part_of(P)
+    estimates = estimate_frequency(population, sample, run, probabilities=probabilities, method=method)
+    estimate = estimates.estimate
+    assert estimate is not None  # nothing else tells c here
+    learning.warn_of([estimate.caution] if estimate.caution else [], estimates, annotations)
     if estimate.one_label_each:
         estimate = replace(estimate, c=np.nan, interval=None)
     elif per_label:
-        singly = estimate_singly(probabilities, drawn.labels, method, estimate, drawn.verified)
-        return singly.of_all(annotations.width, annotations.columns[drawn.columns], estimate.c)
-    return replace(estimate, labels=np.sort(annotations.columns[of_all.labels]))
+        singly = estimate_singly(probabilities, sample.labels, method, estimate, sample.verified)
+        return singly.of_all(annotations.width, annotations.columns[sample.columns], estimate.c)
+    left_out = tuple(annotations.columns[list(estimate.left_out)].tolist())
+    return replace(estimate, labels=np.sort(annotations.columns[estimate.labels]), left_out=left_out)
 
 
 def _evidence(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[csr_array, np.ndarray | None]:

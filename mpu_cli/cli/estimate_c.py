@@ -18,16 +18,16 @@ from mpu_cli.cli.printing import (
     print_table,
     report_file,
 )
-from mpu_cli.core.frequency import estimators, questions
-from mpu_cli.core.frequency.estimators import GroupRow, estimate_groups
+from mpu_cli.core.frequency import questions
+from mpu_cli.core.frequency.estimators import GroupRow, has_evidence
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate
-from mpu_cli.core.frequency.review_frequency import from_people, instances_to_review
+from mpu_cli.core.frequency.review_frequency import instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.labels.problem import Answers
-from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options, Validation
-from mpu_cli.core.sample import DrawnLabels, Instances, Sample, draw_labels, draw_questions, usual_folds
-from mpu_cli.core.selection import Estimates, choose_features
+from mpu_cli.core.sample import draw_questions, draw_sample
+from mpu_cli.core.selection import Estimates, choose_features, estimate_frequency
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, training_set
@@ -109,33 +109,34 @@ def estimate(
     refuse_unwritable(output)
     data = training_set(sources, run, is_for_model=False)
     q = len(data.ids)
-    population, sample, pool = _drawn(data, options, method, per_label, run)
-    pooled = groups = single = scored = None
-    if not data.has_complete_sets or estimators.has_evidence(sample.labels, sample.verified):
-        if data.scores is None:
-            with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
-                probabilities = sample.naive_probabilities(tick)
-        else:
-            probabilities = sample.part_of(data.scores)
-        with run.step(Step.ESTIMATE_C):
-            pooled, groups = _pooled(probabilities, population, sample, pool, method, run)
-        if per_label and not data.has_complete_sets and data.answers is None:
+    is_by_people = data.has_complete_sets or data.answers is not None
+    if data.groups is not None and (is_by_people or method != "bbe"):
+        raise MpuError("c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest")
+    features = options.features if data.scores is None else LINEAR
+    chosen = Options(folds=options.folds, sample=options.sample, features=features)
+    population = replace(choose_features(data.problem, chosen, run).instances, label_features=None)
+    refuse_too_large(population.width, q, levels=1)
+    sample = draw_sample(population, chosen, run, per_label and data.answers is None)
+    probabilities = None
+    if data.scores is not None:
+        probabilities = sample.part_of(data.scores)
+    elif not data.has_complete_sets or has_evidence(sample.labels, sample.verified):
+        with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
+            probabilities = sample.naive_probabilities(tick)
+    with run.step(Step.ESTIMATE_C):
+        estimates = estimate_frequency(population, sample, run, probabilities=probabilities, method=method)
+    if data.scores is not None:
+        estimates = replace(estimates, dominating=None)  # scores do not come from these features
+    report, c, alone = report_of(estimates, data, method), estimates.overall.c, estimates.estimate
+    single = scored = None
+    if probabilities is not None and alone is not None:
+        if per_label and not is_by_people:
             with run.step(Step.ESTIMATE_C_OF_EACH_LABEL):
-                single = estimate_singly(probabilities, sample.labels, method, pooled, sample.verified)
-                single = single.of_all(q, sample.columns, pooled.c)
+                single = estimate_singly(probabilities, sample.labels, method, alone, sample.verified)
+                single = single.of_all(q, sample.columns, c)
         if data.answers is not None or plan:
             scored = sample.answered(probabilities, data.answers or Answers.none())
-    automatic = None if pooled is None else pooled.c
-    reviewed = from_people(data.labels, data.verified, data.sampled, data.second, automatic, scored)
-    estimates = Estimates(
-        estimate=pooled,
-        reviewed=reviewed,
-        groups=groups,
-        repeated=population.share_repeated,
-        dominating=population.dominating if data.scores is None else None,
-    )
-    report, c = report_of(estimates, data, method), estimates.overall.c
-    if reviewed is not None:
+    if (reviewed := estimates.reviewed) is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
     if output is not None:
         with open_output(output) as out:
@@ -151,57 +152,16 @@ def estimate(
         raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
     reviews = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
     report = replace(report, plan=reviews or None)
-    if scored is not None:
+    if scored is not None and alone is not None:
         with run.step(Step.PLAN_QUESTIONS):
             of_questions = scored.plan(plan, expected) if plan else {}
-            next_width = scored.after(len(scored.answers), automatic) if report.answers else None
+            next_width = scored.after(len(scored.answers), alone.c) if report.answers else None
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report = replace(report, plan_of_questions=questions or None, next_width=next_width)
     if not per_label:
         return report
     assert single is not None
     return replace(report, per_label=_of_labels(data, single, c, None if by_number else data.names))
-
-
-def _drawn(
-    data: TrainingData, options: FrequencyOptions, method: str, per_label: bool, run: Run
-) -> tuple[Instances, Sample, DrawnLabels | None]:
-    """Choose features and draw the sample that c is estimated on; `per_label`: all labels with enough annotations.
-
-    Also return the labels that `mpu train` estimates c by, so that both say the same; None: all.
-    """
-    q = len(data.ids)
-    pool = each = draw_labels(data.annotations, run.seed)
-    if per_label and pool is not None and data.answers is None:
-        often = np.flatnonzero(data.annotations >= estimators.FEWEST_ANNOTATIONS)
-        columns = np.union1d(pool.columns, often)
-        each = DrawnLabels(columns, np.ones(len(columns)))
-    refuse_large_sample(min(len(data), options.sample), q if each is None else len(each.columns))
-    if data.groups is not None and (data.has_complete_sets or data.answers is not None or method != "bbe"):
-        raise MpuError("c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest")
-    features = options.features if data.scores is None else LINEAR
-    chosen = Options(folds=options.folds, sample=options.sample, features=features)
-    population = choose_features(data.problem, chosen, run).instances
-    refuse_too_large(population.width, q, levels=1)
-    folds = options.folds or usual_folds(len(data), q)
-    return population, Sample(population, options.sample, folds, run, each), pool
-
-
-def _pooled(
-    probabilities: np.ndarray, population: Instances, sample: Sample, pool: DrawnLabels | None, method: str, run: Run
-) -> tuple[estimators.FrequencyEstimate, estimators.GroupFrequencies | None]:
-    """Estimate c, and that of each group of instances, by out-of-fold probabilities of a sample."""
-    pooling: slice | np.ndarray = slice(None)
-    if pool is not None:
-        pooling = np.flatnonzero(np.isin(np.arange(len(population.annotations))[sample.columns], pool.columns))
-    verified = sample.verified and sample.verified.block(pooling)
-    scores, labels = probabilities[:, pooling], sample.labels[:, pooling]
-    how = estimators.REPLICATES, run.seed, verified, sample.fold_of_instances
-    pooled = estimators.estimate(scores, labels, method, *how)
-    if sample.groups is None:
-        return pooled, None
-    groups = estimate_groups(scores, labels, sample.groups, pooled, *how)
-    return groups.combined(pooled, population.group_annotations()), groups
 
 
 def _of_labels(

@@ -50,7 +50,8 @@ class Evidence:
         estimates = Estimates(earlier=earlier_estimate(options.c), repeated=population.share_repeated)
         if is_estimated(options.c):
             with run.step("estimate c"):
-                estimates = estimate_frequency(population, draw_sample(population, options, run), run, scores=scores)
+                sample = draw_sample(population, options, run)
+                estimates = estimate_frequency(population, sample, run, probabilities=sample.part_of(scores))
                 estimates = replace(estimates, dominating=None)  # scores do not come from these features
         groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
         c = with_estimates(options.c, estimates.rates, q)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core import sgd
 from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.features import Columns, Dominating, Evenness, Features
-from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate, has_evidence
+from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate, has_evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions, ScoredCells, chances
 from mpu_cli.core.frequency.questions import draw as draw_cells
@@ -155,6 +155,13 @@ class DrawnLabels:
     columns: np.ndarray  # int, shape (m,): which they are, ascending
     # float64, shape (m,): how many labels each stands for: the inverse of the probability that it was drawn
     weights: np.ndarray
+    # int: those, by their places in `columns`, that c of all is estimated by
+    pool: np.ndarray | slice = field(default_factory=lambda: slice(None))
+
+    def joined(self, others: np.ndarray) -> "DrawnLabels":
+        """Return these and other labels, each of which stands for itself; c of all is estimated by these."""
+        columns = np.union1d(self.columns, others)
+        return DrawnLabels(columns, np.ones(len(columns)), np.searchsorted(columns, self.columns))
 
 
 def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLabels | None:
@@ -195,6 +202,7 @@ class Sample:
     `features`, `labels`, `verified`, `groups`: of the instances, and labels, in it.
     `columns`: which labels are in it, ascending.
     `weights`: float64, shape (m,): how many labels each of them stands for; None: each for itself, since all are in it.
+    `pool`: as in `DrawnLabels`.
     `rows`: which they are, ascending.
     `share`: of all instances, those that are in it.
     """
@@ -212,12 +220,13 @@ class Sample:
         self.rows: np.ndarray | slice = slice(None)
         self.columns: np.ndarray | slice = slice(None)
         self.weights: np.ndarray | None = None
+        self.pool: np.ndarray | slice = slice(None)
         instances = population  # a copy of all would take as much memory
         if self.share < 1:
             self.rows = draw(len(population), size, run.seed)
             instances = population.rows(self.rows)
         if drawn is not None:
-            self.columns, self.weights = drawn.columns, drawn.weights
+            self.columns, self.weights, self.pool = drawn.columns, drawn.weights, drawn.pool
             instances = instances.block(drawn.columns)
         self.features, self.labels, self.verified = instances.features, instances.labels, instances.verified
         self.groups = instances.groups
@@ -273,11 +282,12 @@ class Sample:
         return sample
 
     def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
-        """Turn an estimate from labels of the sample into one from labels of all: their numbers."""
+        """Turn an estimate from labels of the pool into one from labels of all: their numbers."""
         if isinstance(self.columns, slice):
             return estimate
-        left_out = tuple(self.columns[list(estimate.left_out)].tolist())
-        return replace(estimate, labels=self.columns[estimate.labels], left_out=left_out)
+        columns = self.columns[self.pool]
+        left_out = tuple(columns[list(estimate.left_out)].tolist())
+        return replace(estimate, labels=columns[estimate.labels], left_out=left_out)
 
     def answered(self, probabilities: np.ndarray, answers: Answers) -> Answered:
         """Return the answers on its cells that are not annotated, with scores: naive probabilities, calibrated."""
@@ -313,9 +323,14 @@ class Sample:
         return np.ascontiguousarray(cells[self.rows][:, self.columns])
 
 
-def draw_sample(population: Instances, validation: Validation, run: Work) -> Sample:
-    """Draw instances and, of many labels, labels; TooLargeError where predictions for them would not fit in memory."""
+def draw_sample(population: Instances, validation: Validation, run: Work, per_label: bool = False) -> Sample:
+    """Draw instances and, of many labels, labels; TooLargeError where predictions for them would not fit in memory.
+
+    `per_label`: whether all labels with enough annotations for a label frequency of their own are in it.
+    """
     n, q, labels = len(population), len(population.annotations), draw_labels(population.annotations, run.seed)
+    if per_label and labels is not None:
+        labels = labels.joined(np.flatnonzero(population.annotations >= FEWEST_ANNOTATIONS))
     refuse_large_sample(min(n, validation.sample), q if labels is None else len(labels.columns))
     folds = validation.folds or usual_folds(n, q)
     return Sample(population, validation.sample, folds, run, labels, population.label_features)

@@ -397,23 +397,27 @@ def estimate_frequency(
     sample: Sample,
     run: Work,
     tick: Callable[[], None] = lambda: None,
-    scores: np.ndarray | None = None,
+    probabilities: np.ndarray | None = None,
+    method: str = "bbe",
 ) -> Estimates:
     """Estimate c from the annotations, and from what people know where they do: then that is the one used.
 
-    By out-of-fold scores of any classifier, from 0 to 1 (n x q), or else of a linear one that is learned here.
+    By out-of-fold scores of any classifier, from 0 to 1, of the sample, or else of a linear one that is learned here.
     """
     estimated = reviewed = groups = None
     if not population.is_reviewed or has_evidence(sample.labels, sample.verified):
-        probabilities = sample.naive_probabilities(tick) if scores is None else sample.part_of(scores)
-        how = REPLICATES, run.seed, sample.verified, sample.fold_of_instances
-        of_sample = estimate(probabilities, sample.labels, "bbe", *how)
+        if probabilities is None:
+            probabilities = sample.naive_probabilities(tick)
+        verified = sample.verified and sample.verified.block(sample.pool)
+        pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
+        how = REPLICATES, run.seed, verified, sample.fold_of_instances
+        of_sample = estimate(pooled, labels, method, *how)
         estimated = sample.of_all_labels(of_sample)
         if population.answers is not None:
             answered = sample.answered(probabilities, population.answers)
             reviewed = population.reviewed_frequency(of_sample.c, answered)
         if sample.groups is not None:
-            groups = estimate_groups(probabilities, sample.labels, sample.groups, of_sample, *how)
+            groups = estimate_groups(pooled, labels, sample.groups, of_sample, *how)
             estimated = groups.combined(estimated, population.group_annotations())
     if reviewed is None:
         reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)

@@ -11,6 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from mpu_cli import (
     MPUClassifier,
+    MpuWarning,
     calibrate,
     choose_thresholds,
     estimate_c,
@@ -41,6 +42,13 @@ def test_c_by_scores_of_any_model(scored):
     assert found.c == pytest.approx(estimate_c(X, S, features="linear").c, abs=0.04)
     gap = estimate_c(y=np.insert(S, 0, 0, axis=1), scores=np.insert(P, 0, 0, axis=1))
     assert (gap.c, gap.labels.tolist()) == (found.c, (found.labels + 1).tolist())
+
+
+def test_a_label_of_all_instances_is_left_out_by_its_column(scored):
+    _, _, S, P = scored
+    S, P = (np.insert(np.insert(values, 0, 1, axis=1), 0, 0, axis=1) for values in (S, P))
+    with pytest.warns(MpuWarning, match="annotated with label 1, which"):
+        assert estimate_c(y=S, scores=P).left_out == (1,)
 
 
 def test_c_of_each_label(scored):
