@@ -294,6 +294,8 @@ class SuggestionReport:
     @property
     def claim(self) -> str:
         """What may be said of the list."""
+        if not self.listed:
+            return "no suggestion is probable enough to be listed"
         ends = f"{self.right_low:,.0f} to {self.right_high:,.0f}"
         if not self.is_unchecked:
             return f"{self.listed:,} are listed, of which about {self.right:,.0f} are right ({ends})"

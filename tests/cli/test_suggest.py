@@ -96,6 +96,9 @@ def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, i
     assert 0.4 < (report["right_high"] - report["right_low"]) / 40 < 0.8
     given = run("suggest", incomplete[0], *options, "--c", 0.7)
     assert "40 are listed, of which about 40 are right" in given.stderr
+    nothing = run("suggest", incomplete[0], *options, "--min-probability", 1)
+    assert "no suggestion is probable enough to be listed" in nothing.stderr
+    assert "of these 0" not in nothing.stderr
 
 
 @pytest.mark.parametrize(
