@@ -149,7 +149,7 @@ def compare(
     return metrics, differences
 
 
-def corrected_intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float, float]]:
+def corrected_intervals(counts: Counts) -> dict[str, tuple[float, float]]:
     """Estimate intervals of metrics of a population with complete labels, from incomplete ones of a sample.
 
     They are 90 % intervals of `SET_METRICS`, by the standard errors of bootstrap samples, since percentiles of macro
@@ -158,9 +158,9 @@ def corrected_intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float,
     """
     n, width = counts.truth.shape
     estimates = counts.metrics(np.ones((1, n)), incomplete=True)
-    drawn = [counts.metrics(weights, incomplete=True) for weights in _samples(n, _REPLICATES, seed, max(n, width))]
+    drawn = [counts.metrics(weights, incomplete=True) for weights in _samples(n, _REPLICATES, 0, max(n, width))]
     margins = {name: _ERRORS_OF_90 * np.std(np.concatenate([one[name] for one in drawn])) for name in estimates}
-    ends = {name: (max(x - margins[name], 0.0), x + margins[name]) for name, (x,) in estimates.items()}
+    ends = {name: np.clip((x - margins[name], x + margins[name]), 0, 1) for name, (x,) in estimates.items()}
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
 

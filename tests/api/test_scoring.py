@@ -136,6 +136,13 @@ def test_intervals_cover_the_metrics_of_the_population():
     assert all(47 <= times <= 60 for times in covered.values()), covered  # 54 are expected
 
 
+def test_intervals_of_corrected_metrics_are_shares():
+    true = np.random.default_rng(0).random((40, 3)) < 0.5
+    annotated = true & (np.random.default_rng(1).random(true.shape) < 0.5)
+    intervals = corrected_metrics(annotated, true, 0.5, intervals=True)["intervals"]
+    assert all(0 <= low <= high <= 1 for low, high in intervals.values())
+
+
 def test_intervals_are_those_of_two_sides_of_the_estimate():
     found = corrected_metrics(Y, PREDICTED, 0.9, intervals=True)
     assert set(found["intervals"]) == {name for name in found if name.startswith(("micro", "macro"))}
