@@ -157,7 +157,7 @@ def _against_first(panel: Panel, metric: str, folds: int) -> str:
             one, two = (panel.scores(metric, method, rate) for method in (first, other))
             cells.append(_difference([one[fold] - two[fold] for fold in one.keys() & two.keys()], folds))
         table.append(cells)
-    return _table([f"{first} ahead of, with 95 % interval", *(f"{rate:.0%}" for rate in panel.rates)], table)
+    return _table([f"{first} minus the method, with 95 % interval", *(f"{rate:.0%}" for rate in panel.rates)], table)
 
 
 def _difference(differences: list[float], folds: int) -> str:
@@ -172,7 +172,8 @@ def _difference(differences: list[float], folds: int) -> str:
     if isnan(spread):
         return f"{mean:+.4f}"
     half = float(student.ppf(0.975, m - 1)) * spread * (1 / m + 1 / (folds - 1)) ** 0.5
-    return f"{mean:+.4f} ({mean - half:+.4f} to {mean + half:+.4f})"
+    low, high = np.clip((mean - half, mean + half), -1, 1)  # F1 is a share
+    return f"{mean:+.4f} ({low:+.4f} to {high:+.4f})"
 
 
 def _exponent(method: str, seconds: dict[int, float]) -> list[str]:

@@ -37,13 +37,19 @@ def test_a_method_without_a_result_has_an_empty_cell():
 
 
 def test_the_first_method_is_compared_with_each_other():
+    rows = [*scores("br", 0.0, 0.50, 0.52, 0.55), *scores("mpu", 0.0, 0.56, 0.60, 0.58)]
+    interval = ttest_1samp([-0.06, -0.08, -0.03], 0).confidence_interval(0.95)
+    mean, wider = -0.17 / 3, ((1 / 3 + 1 / 4) * 3) ** 0.5
+    low, high = (mean + (end - mean) * wider for end in interval)
+    text = markdown(rows, folds=5)
+    assert "| br minus the method, with 95 % interval | 0% |" in text
+    assert f"| mpu | -0.0567 ({low:+.4f} to {high:+.4f}) |" in text
+
+
+def test_a_difference_of_shares_is_within_1():
     text = markdown(ROWS, folds=5)
-    interval = ttest_1samp([0.1, 0.3], 0).confidence_interval(0.95)
-    wider = (1 + 2 / 4) ** 0.5
-    low, high = (0.2 + (end - 0.2) * wider for end in interval)
-    assert "| br ahead of, with 95 % interval | 0% | 30% |" in text
-    assert line(text, "mpu", "+0.1000 (+0.1000 to +0.1000)").endswith(f"| -0.2000 ({-high:+.4f} to {-low:+.4f}) |")
-    assert line(text, "well", "+0.5000 (-1.0562 to +2.0562)").endswith("|  |")
+    assert line(text, "mpu", "+0.1000 (+0.1000 to +0.1000)").endswith("| -0.2000 (-1.0000 to +1.0000) |")
+    assert line(text, "well", "+0.5000 (-1.0000 to +1.0000)").endswith("|  |")
 
 
 def test_only_folds_that_both_have_are_paired():
@@ -58,7 +64,7 @@ def test_one_fold_has_no_deviation():
 
 
 def test_one_method_is_ahead_of_no_other():
-    assert "ahead of" not in markdown([row()])
+    assert "minus the method" not in markdown([row()])
 
 
 def test_removals_of_a_fold_are_one_mean():
