@@ -687,13 +687,14 @@ def test_search_has_words_before_their_beginnings_and_these_before_parts_and_typ
     assert [match.text for match in page.find_all("#matches .name")] == found
 
 
-def test_on_a_phone_decisions_are_above_the_text(page):
+def test_a_phone_shows_the_text_and_the_decisions_first(page):
     size = page.driver.get_window_size()
     page.driver.set_window_size(500, 900)
     try:
-        places = page.run(
-            "return ['#title', '.decisions', '#text'].map((each) => document.querySelector(each).offsetTop)"
-        )
+        page.run("document.getElementById('text').textContent = 'word '.repeat(2000)")
+        ends = "(name) => document.querySelector(name).getBoundingClientRect().bottom"
+        names = ["#title", "#text", "#suggested .yes", "footer"]
+        places = page.run(f"return {names}.map({ends})")
         assert page.run("return innerWidth") < 864
         assert places == sorted(places)
         assert page.run("return document.documentElement.scrollWidth <= innerWidth")

@@ -243,6 +243,7 @@ function go(place) {
   reviews.put("at", String(at));
   renderInstance();
   window.scrollTo(0, 0);
+  $("text").scrollTo(0, 0);
   $("title").focus({ preventScroll: true });
 }
 
