@@ -1,42 +1,23 @@
-"""The command line: of a subcommand, `cli.options.NAME` has the options and the help, and `cli.NAME` does the work.
+"""The command line: `cli.commands` has the options and the help of each command, and `cli.NAME` does its work.
 
-Each is imported when it is asked for; no help imports NumPy. An `MpuError` that one raises is printed here.
+The work is imported when it is asked for; no help imports NumPy. An `MpuError` that one raises is printed here.
 """
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 from mpu_cli.cli import messages
+from mpu_cli.cli.commands import COMMANDS
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime import signals
 from mpu_cli.version import __version__
 
-COMMANDS = (
-    *("apply", "corrupt", "estimate-c", "evaluate", "experiment", "info", "predict", "report", "review", "serve"),
-    *("suggest", "train", "vectorize"),
-)
 PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
-
-
-class _Commands(Mapping[str, click.Command]):
-    """The subcommands by name, each imported when it is asked for."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        if name not in COMMANDS:
-            raise KeyError(name)
-        return import_module(f"mpu_cli.cli.options.{name.replace('-', '_')}").command
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
 
 
 class CleanErrors(click.Group):
@@ -120,7 +101,7 @@ def fail(message: str, status: int = 1) -> NoReturn:
     raise click.exceptions.Exit(status)
 
 
-@click.group(cls=CleanErrors, commands=_Commands(), context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CleanErrors, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", prog_name="mpu")
 def mpu() -> None:
     """Learn multi-label classifiers from data in which some labels are missing.

@@ -169,7 +169,7 @@ def command(
     remove: bool,
     fill_implied: bool,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.options.apply` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     if not reviewed and suggestions is None and not fill_implied:
         raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
     if (suggestions is None) != (least is None):

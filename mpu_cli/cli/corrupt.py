@@ -202,7 +202,7 @@ def _removed_lines(block: bytes, spans: LabelSpans, removed: np.ndarray, first_i
 def command(
     source: str, target: str, missing_rate: float, scheme: str, removed: str | None, kept: str | None, **how: Any
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.options.corrupt` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed, "--kept": kept})
     refuse_unwritable(kept)
     report = corrupt(source, target, missing_rate, scheme=scheme, removed=removed, kept=kept, **how)

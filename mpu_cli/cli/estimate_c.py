@@ -264,7 +264,7 @@ def ask(
 def command(
     sources: Sources, output: str | None, method: str, options: FrequencyOptions, run: Run, as_json: bool, **wanted: Any
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.options.estimate_c` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
     refuse_overlaps(sources.by_option(), {"--output": output, "--report": report_file()})

@@ -546,7 +546,7 @@ def command(
     fail_below: tuple[tuple[str, float], ...],
     **of_metrics: Any,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.options.evaluate` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     truths, predictions = (files, candidates) if candidates else (files[:1], files[1:])
     names, least = None if metrics is None else metrics.split(","), threshold if is_set("threshold") else None
     wanted = Metrics(names=names, threshold=least, propensity_file=frequencies, **of_metrics)

@@ -13,8 +13,8 @@ from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.manifest import manifest_of
 from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept
+from mpu_cli.cli.commands import KS, Acceptance
 from mpu_cli.cli.evaluate import collect, conclusion_on
-from mpu_cli.cli.options.train import KS, Acceptance
 from mpu_cli.errors import BusyError, InputError, ModelError, OverlapError, shown, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
 from mpu_cli.runtime.report import HIDDEN

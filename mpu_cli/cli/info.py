@@ -274,7 +274,7 @@ def command(
     by_number: bool,
     as_json: bool,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.options.info` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     read: dict[str, Path | None] = {"MODEL": model, "--history": history}
     refuse_overlaps(read, {"--plot": plot, "--report": report_file()}, ("MODEL",))
     if history is not None:

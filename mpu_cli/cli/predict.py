@@ -270,7 +270,7 @@ def command(
     run: Run,
     **of_output: Any,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.options.predict` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
     what = Output(**of_output)

@@ -137,7 +137,7 @@ def _basis(c: dict[str, Any]) -> str:
 
 
 def command(sources: Sources, output: Path, table: Path | None, top: int, run: Run, as_json: bool) -> None:
-    """Carry out the command, with what `mpu_cli.cli.options.report` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     if "-" in (str(output), str(table)):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --csv, a file.")
     refuse_overlaps(sources.by_option(), {"--output": output, "--csv": table})

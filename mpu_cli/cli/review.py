@@ -149,7 +149,7 @@ def command(
     run: Run,
     reading: Reading,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.options.review` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     inputs: dict[str, Any] = {"FILE": source, "--suggestions": suggestions, "--text": text, "--features": features}
     inputs |= suggestible.by_option() | {f"--reviewed {file}": file for file in reviewed}
     if text_fields and text is None and made_with(source) is None:

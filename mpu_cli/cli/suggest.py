@@ -462,7 +462,7 @@ def command(
     as_json: bool,
     **of_outputs: Any,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.options.suggest` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     outputs = Outputs(fill=form == "svm", **of_outputs)
     output, why = outputs.target, outputs.why
     written = {"--output": output, "--report": report_file(), "--suspects": outputs.suspects}

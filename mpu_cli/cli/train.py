@@ -11,11 +11,11 @@ import numpy as np
 from mpu_cli import bundle
 from mpu_cli.bundle import provenance
 from mpu_cli.cli import progress
+from mpu_cli.cli.commands import Acceptance
 from mpu_cli.cli.gate import Gate, Outcome
 from mpu_cli.cli.history import append, refuse_unappendable, with_failures
 from mpu_cli.cli.messages import detail, is_quiet
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.options.train import Acceptance
 from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import output_report, print_report
 from mpu_cli.cluster.on_cluster import OnCluster
@@ -179,7 +179,7 @@ def command(
     history: Path | None,
     acceptance: Acceptance | None,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.options.train` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     if output is None:
         if sources.file == "-":
             raise click.UsageError("Standard input has no name to call the model after: give -o MODEL.")

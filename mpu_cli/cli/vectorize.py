@@ -510,7 +510,7 @@ def command(
     as_json: bool,
     **of_source: Any,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.options.vectorize` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     source = Source(**of_source)
     if source.group is not None and directory_of(output) is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")

@@ -8,8 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from mpu_cli.cli.options.experiment import command as experiment
-from mpu_cli.cli.options.experiment import missing_rates_of, sizes_of
+from mpu_cli.cli.commands import experiment, missing_rates_of, sizes_of
 from mpu_cli.experiment.running import alone
 from tests.cli.training import message
 from tests.experiment.small import problem

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from mpu_cli import bundle
+from mpu_cli.cli.commands import KS, METRICS
 from mpu_cli.cli.evaluate import compared_metric_names
-from mpu_cli.cli.options.train import KS, METRICS
 from tests.cli.training import ALONE, QUICK, message
 from tests.endurance.commands import PROCESSES, contents, model_files
 from tests.full_disk import fill

@@ -126,15 +126,14 @@ def click_option(declared: Option) -> Callable[[Callable[..., Any]], Callable[..
 
 
 def runs_command(help: Callable[[], None]) -> Callable[..., Any]:
-    """Return a function that has the command in `cli` carried out whose help this is: it is imported then.
+    """Return a function that carries out the command whose help this is: `command` in the module of its name.
 
-    It is the function `command` in the module of the same name as the module of the help.
+    The module is imported then.
     """
 
     @wraps(help)
     def command(**given: Any) -> Any:
-        name = help.__module__.rpartition(".")[2]
-        return import_module(f"mpu_cli.cli.{name}").command(**given)
+        return import_module(f"mpu_cli.cli.{help.__name__}").command(**given)
 
     return command
 

@@ -1,0 +1,876 @@
+"""The options and the help of each command; `cli.NAME` does the work of the command NAME, and is imported then.
+
+Nothing here imports NumPy, so that help and completion come at once.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mpu_cli.cli.messages import verbosity_options
+from mpu_cli.cli.options import (
+    FILE,
+    KNOWLEDGE,
+    LEARNING,
+    PATH,
+    GroupedCommand,
+    Parsed,
+    as_one,
+    click_option,
+    cluster_options,
+    encoding_option,
+    label_features_option,
+    max_line_bytes_option,
+    names_options,
+    numbers_option,
+    option,
+    options_as_one,
+    reading_options,
+    refuse_set,
+    reviewed_option,
+    run_options,
+    runs_command,
+    scores_option,
+    suggestible_options,
+    training_files,
+)
+from mpu_cli.cli.printing import json_option, report_options
+from mpu_cli.core.options import FrequencyOptions, Options
+from mpu_cli.errors import CONTROL, STANDARD_STREAM, MpuError
+from mpu_cli.runtime.options import (
+    FREQUENCY,
+    LARGEST_POSITIVE,
+    MOST_INSTANCES,
+    PROBABILITY,
+    PROPENSITY_A,
+    PROPENSITY_A_RANGE,
+    PROPENSITY_B,
+    PROPENSITY_B_RANGE,
+    Integer,
+    PerLabel,
+    Real,
+    Words,
+    options_of,
+)
+from mpu_cli.runtime.options import option as declared
+from mpu_cli.serve import Limits
+from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.text.analyzer import TextOptions
+from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
+
+
+@click.command("apply")
+@click.argument("source", metavar="RECORDS", type=FILE)
+@option("-o, --output NEW", FILE, "File to write, in the format of RECORDS.", required=True)
+@reviewed_option("Add the tags that this review file accepts.")
+@option(
+    "--suggestions MISSING.tsv", FILE, "Also add undecided suggestions of this file with at least --min-probability."
+)
+@option("--min-probability", PROBABILITY, "Lowest probability of added suggestions.", name="least")
+@option("--yes", bool, "Add suggestions even if nobody has decided any.", name="is_sure")
+@option("--remove-rejected", bool, "Remove the tags that were rejected.", name="remove")
+@option("--fill-implied", bool, "Also add the broader tags that the tags of a record imply.")
+@option("--data FILE", FILE, "Data file that `mpu vectorize` made of RECORDS. Default: the one beside it.")
+@option("--format", FORMATS, "Format of RECORDS.  [default: by its name]", name="form")
+@option("--added FIELD", str, "Field that lists the added tags; '' for none.", default="added")
+@reading_options
+@json_option
+@verbosity_options
+@runs_command
+def apply() -> None:
+    """Write accepted tags back into RECORDS.
+
+    RECORDS are the texts that `mpu vectorize` converted. NEW contains the same records, with the accepted tags;
+    unchanged records are copied byte for byte. Records are matched by id, or by order if they have none.
+
+    \b
+    Example:
+      mpu apply news.jsonl --reviewed checked.tsv -o news-new.jsonl
+      mpu apply books.csv --reviewed checked.tsv --remove-rejected -o books-new.csv
+      mpu apply news.jsonl --reviewed checked.tsv --suggestions more.tsv --min-probability 0.95 -o news-new.jsonl
+    """
+
+
+@click.command("corrupt")
+@click.argument("source", metavar="[IN]", default="-")
+@click.argument("target", metavar="[OUT]", default="-")
+@option("--missing-rate", PROBABILITY, "Share of the labels to remove.", required=True)
+@option(
+    "--scheme", ("uniform", "label"), "uniform: all labels alike. label: each label at its own rate.", default="uniform"
+)
+@option("--keep-one", bool, "Keep at least one label per instance.")
+@option("--removed FILE", str, "Write the removed labels to FILE: lines `instance<TAB>label`.")
+@option("--kept FILE", FILE, "Write the kept share of each label to FILE, for `--c`.")
+@run_options("seed", "kernel")
+@reading_options
+@verbosity_options
+@runs_command
+def corrupt() -> None:
+    """Remove labels at random, to test methods on missing labels.
+
+    Copies the LIBSVM file IN to OUT without a random share of its labels; everything else is copied byte for byte, but
+    labels such as "1.0, +2" become 1,2. The default - is standard input or output. The kept share, the true c, is
+    printed on standard error.
+
+    \b
+    Example:
+      mpu corrupt train.svm noisy.svm --missing-rate 0.3 --seed 1 --removed removed.tsv
+      mpu corrupt train.svm noisy.svm --missing-rate 0.5 --scheme label --kept c.txt
+      xzcat train.svm.xz | mpu corrupt --missing-rate 0.3 | gzip > noisy.svm.gz
+    """
+
+
+def _widths(text: str) -> tuple[float, ...]:
+    """Return the numbers in a list such as ``0.1,0.05``."""
+    try:
+        widths = tuple(map(float, text.split(",")))
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is not a list of numbers such as 0.1,0.05; without numbers, --plan comes after FILE"
+        ) from None
+    if not all(0.001 <= width <= 1 for width in widths):
+        raise ValueError("widths of intervals are from 0.001 to 1")
+    return widths
+
+
+@click.command("estimate-c")
+@option(
+    "--method",
+    ("bbe", "e1", "e2", "e3"),
+    "bbe: best bin (Garg et al., 2021). e1, e2, e3: Elkan and Noto (2008).",
+    default="bbe",
+)
+@option("--per-label", bool, "Also estimate the frequency of each label. See the caution above.")
+@option("-o, --output", click.Path(), "Write the label frequencies to a file for `mpu train --c`.")
+@option(
+    "--plan [WIDTHS]",
+    Parsed("widths", _widths),
+    "Report how many questions or reviewed instances give intervals of c of these widths, such as 0.1,0.05.",
+    is_flag=False,
+    flag_value="0.2,0.1,0.05,0.02",
+    default=(),
+)
+@options_as_one(FrequencyOptions)
+@numbers_option
+@run_options("seed", "jobs", "kernel")
+@training_files
+@scores_option
+@report_options
+@verbosity_options
+@runs_command
+def estimate_c() -> None:
+    """Estimate c, the share of the true labels that is annotated.
+
+    Without --reviewed or --fully-labelled, c is estimated from the incomplete labels alone, under the assumption that
+    every true label is annotated with the same chance. Where chances differ, c is that of the labels annotated best,
+    and more labels are missing; incomplete labels cannot show this. The 90 % interval is what annotations allow
+    under this assumption.
+
+    With answers to questions (`mpu suggest --questions`), reviewed random instances (`mpu review --sample`) or a second
+    file with complete labels, no such assumption is needed.
+
+    Estimates of single labels (--per-label) are less certain: `mpu train --c FILE` with them raised micro-F1 by up to
+    0.07 where rates differ, and lowered it by up to 0.01 elsewhere. Compare both models on complete labels first.
+
+    \b
+    Example:
+      mpu estimate-c news.svm
+      mpu estimate-c news.svm --per-label --json
+      mpu estimate-c news.svm --reviewed checked.tsv
+      mpu estimate-c news.svm --plan
+      mpu estimate-c news.svm --scores forest-oof.txt
+    """
+
+
+def _least(text: str) -> tuple[str, float]:
+    """Read ``micro_f1=0.6``; ValueError where it is not such a text."""
+    name, _, number = text.partition("=")
+    if not number:
+        raise ValueError(f"{text!r}: give a metric and a number, such as micro_f1=0.6")
+    return name, PROBABILITY.parse(number)
+
+
+def _cutoffs(text: str) -> tuple[int, ...]:
+    """Return the numbers in a list such as ``1,3,5``."""
+    try:
+        cutoffs = tuple(dict.fromkeys(map(int, text.split(","))))
+    except ValueError:
+        raise ValueError(f"{text!r} is not a list of whole numbers such as 1,3,5") from None
+    if not all(1 <= k < 2**31 for k in cutoffs):
+        raise ValueError("cut-offs are numbers of labels, from 1")
+    return cutoffs
+
+
+@click.command("evaluate")
+@click.argument("files", metavar="TRUTH PREDICTIONS...", nargs=-1, required=True, type=FILE)
+@option(
+    "--predictions OUT",
+    FILE,
+    "Instead of PREDICTIONS if TRUTH is several files: a model, a file, or a directory written by `mpu predict`. Can "
+    "be repeated.",
+    name="candidates",
+    multiple=True,
+)
+@option("--metrics NAMES", str, "Report only these metrics, separated by commas.")
+@option("--per-label", bool, "Also report precision, recall and F1 per label.")
+@names_options
+@numbers_option
+@option(
+    "--c",
+    PerLabel(FREQUENCY),
+    "Label frequency of TRUTH, if its labels are incomplete: also estimate the metrics on complete labels.",
+)
+@option("--k NUMBERS", Parsed("numbers", _cutoffs), "Cut-offs of metrics at k.", name="ks", default="1,3,5")
+@option(
+    "--training TRAIN.svm",
+    FILE,
+    "Also report propensity-scored precision and nDCG (PSP, PSnDCG), with propensities from these label counts (Jain "
+    "et al., 2016).",
+)
+@option("--propensity-a", PROPENSITY_A_RANGE, "Constant A of the propensity model.", default=PROPENSITY_A)
+@option("--propensity-b", PROPENSITY_B_RANGE, "Constant B of the propensity model.", default=PROPENSITY_B)
+@option(
+    "--frequencies FILE",
+    FILE,
+    "Instead of --training: use these label frequencies, as written by `mpu estimate-c -o`, as propensities.",
+)
+@option(
+    "--threshold",
+    Real(-LARGEST_POSITIVE, LARGEST_POSITIVE),
+    "For scores without thresholds: predict labels with at least this score.",
+    default=0.5,
+)
+@option("--calibration", bool, "For scores: report the share of true labels by score.")
+@option("--calibration-plot FILE", FILE, "Draw the calibration in FILE (.png or .svg; needs matplotlib).")
+@reviewed_option("Evaluate on the completely reviewed random instances of this review file, with 90 % intervals.")
+@option(
+    "--fail-below METRIC=NUMBER",
+    Parsed("metric", _least),
+    "Exit with status 3 if a metric is lower. Can be repeated.",
+    multiple=True,
+)
+@reading_options
+@run_options("kernel")
+@report_options
+@verbosity_options
+@runs_command
+def evaluate() -> None:
+    """Compare PREDICTIONS with the labels of TRUTH.
+
+    PREDICTIONS is a model, or a file of `mpu predict` with one line per instance: labels (3,7), scores (3:0.91 7:0.5)
+    or both (3 3:0.91 7:0.5). Scores are needed for metrics of rankings.
+
+    Several PREDICTIONS are compared with the first: differences have 95 % intervals by a paired bootstrap of the
+    instances, and a verdict by micro-F1 or the first of --metrics. The randomness of training is not included.
+
+    If TRUTH is several files, read as one, give --predictions.
+
+    \b
+    Example:
+      mpu evaluate test.svm tags.txt
+      mpu evaluate incomplete.svm tags.txt --c 0.4
+      mpu evaluate test.svm scores.txt --training train.svm --k 1,3,5
+      mpu evaluate incomplete.svm tags.txt --reviewed checked.tsv
+      mpu evaluate test.svm old.mpu new.mpu tags.txt
+      mpu evaluate part-*.svm.gz --predictions tags/
+    """
+
+
+_DOTS = "..."
+_MOST_RATES = 1000
+
+
+def methods_of(text: str) -> tuple[str, ...]:
+    """Read methods separated by commas, each with its options after colons: ``mpu,mpu:levels=1:cost=30``."""
+    from mpu_cli.experiment.methods import make
+    from mpu_cli.runtime.run import DEFAULT_RUN
+
+    labels = text.split(",")
+    if len(set(labels)) < len(labels):
+        raise ValueError("duplicate method")
+    if CONTROL.search(text):
+        raise ValueError("the name of a method has a control character")
+    try:
+        for label in labels:
+            make(label, DEFAULT_RUN)
+    except MpuError as error:
+        raise ValueError(str(error)) from None
+    return tuple(labels)
+
+
+def missing_rates_of(text: str) -> tuple[float, ...]:
+    """Read numbers from 0 to below 1, separated by commas; dots stand for equal steps: ``0,0.1,...,0.7``."""
+    words = text.split(",")
+    try:
+        if _DOTS in words:
+            *head, first, second, dots, last = words
+            if dots != _DOTS:
+                raise ValueError
+            rates = [*map(float, head), *_steps(float(first), float(second), float(last))]
+        else:
+            rates = [float(word) for word in words]
+    except ValueError:
+        raise ValueError(f"{text!r} is not a list such as 0,0.3,0.6 or 0,0.1,...,0.7") from None
+    if not all(0 <= rate < 1 for rate in rates):
+        raise ValueError("missing rates are from 0 to below 1")
+    return tuple(sorted(set(rates)))
+
+
+def _steps(first: float, second: float, last: float) -> list[float]:
+    """List numbers from `first` to `last` in steps of the distance between `first` and `second`."""
+    count = round((last - first) / (second - first)) if second != first else 0
+    if not 1 <= count <= _MOST_RATES or not math.isclose(first + count * (second - first), last):
+        raise ValueError
+    return [round(first + i * (second - first), 10) for i in range(count + 1)]
+
+
+def sizes_of(text: str) -> tuple[Any, ...]:
+    """Read ascending whole numbers, separated by commas; dots at the end go on by the last factor: Ellipsis."""
+    words = text.split(",")
+    open_ended = words[-1] == _DOTS
+    try:
+        sizes = [int(word) for word in words[: -1 if open_ended else None]]
+        if open_ended and len(sizes) < 2:
+            raise ValueError
+    except ValueError:
+        raise ValueError(f"{text!r} is not a list such as 6000 or 1000,2000,4000 or 1000,2000,...") from None
+    if sizes[0] < 1 or any(b <= a for a, b in pairwise(sizes)):
+        raise ValueError("numbers of instances start from 1 and ascend")
+    return (*sizes, ...) if open_ended else tuple(sizes)
+
+
+# Defaults of options, for each preset.
+_PRESETS = {
+    "paper-small": {
+        "methods": "mpu,mpu:levels=1,br,elkan08,m3l-linear,m3l-rbf,well",
+        "missing_rates": "0,0.1,...,0.7",
+        "folds": 10,
+        "instances": "6000",
+    },
+    "paper-large": {"methods": "mpu,m3l-linear", "missing_rates": "0,0.3,0.6", "folds": 10, "run_folds": 1},
+    "paper-time": {
+        # With the settings fixed, since by default there are fewer epochs the more instances there are.
+        "methods": "mpu:c=0.7:cost=100:epochs=5:folds=3,br:cost=100:epochs=5:folds=3,elkan08:cost=100:epochs=5:folds=3,"
+        "m3l-linear:cost=0.5,m3l-rbf:cost=0.5,well",
+        "missing_rates": "0.3",
+        "folds": 10,
+        "run_folds": 1,
+        "instances": "4000,8000,...",
+        "jobs": 1,
+    },
+}
+
+
+def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.default_map = _PRESETS[value]
+
+
+@click.command("experiment")
+@click.argument("sources", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@option(
+    "--out",
+    click.Path(file_okay=False, path_type=Path),
+    "Folder for results.csv, summary.md and figures. An unfinished experiment there is continued.",
+    required=True,
+)
+@click.option(
+    "--preset",
+    type=click.Choice(list(_PRESETS)),
+    is_eager=True,
+    expose_value=False,
+    callback=_choose_preset,
+    help="Settings of the paper's experiments, for options that are not set.",
+)
+@option(
+    "--methods",
+    Parsed("method[:option=value...],...", methods_of),
+    "mpu, mpu-paper, br, elkan08, m3l-linear, m3l-rbf, well, or your own: file.py, or module:Class. Options follow "
+    "after colons.",
+    default="mpu,br",
+)
+@option(
+    "--missing-rates",
+    Parsed("rate,...", missing_rates_of),
+    "Shares of the training labels to remove.",
+    default="0,0.3,0.6",
+)
+@option("--scheme", ("uniform", "label"), "How labels are removed; see `mpu corrupt`.", default="uniform")
+@option("--removals", Integer(1), "Repeat the removal N times per fold and rate.", default=1)
+@option("--folds", Integer(2), "Cross-validation folds.", default=10)
+@option("--run-folds", Integer(1), "Test on only N of the folds. Default: all.")
+@option(
+    "--instances",
+    Parsed("n,...", sizes_of),
+    "Draw N instances at random; 1000,2000,... doubles up to all. Default: all.",
+)
+@option(
+    "--tuned", bool, "Also measure each method with a threshold chosen on held-out training data by expected micro-F1."
+)
+@option(
+    "--format",
+    ("png", "svg", "pdf"),
+    "Format of the figures; can be repeated.",
+    name="formats",
+    multiple=True,
+    default=("png", "svg"),
+)
+@run_options("seed", "jobs", "kernel", jobs="Cells that run at the same time; -1: one per core.")
+@reading_options
+@verbosity_options
+@runs_command
+def experiment() -> None:
+    """Compare methods by cross-validation. Labels are removed from the training folds only.
+
+    All methods learn from the same instances with the same incomplete labels and are tested on complete labels. FILEs
+    are pooled.
+
+    Results are saved after each training. If the command is interrupted, run it again to continue. To repeat a failed
+    training, delete its line in results.csv.
+
+    \b
+    Example:
+      mpu experiment news.svm --methods mpu,mpu:levels=1,br --missing-rates 0,0.1,...,0.7 --out news-results
+      mpu experiment --preset paper-small train.svm test.svm --out small
+      mpu experiment --preset paper-time news.svm --methods mpu,m3l-linear --out time
+    """
+
+
+def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
+    if value is not None and value.suffix not in _FORMATS:
+        raise click.BadParameter(f"the name of a figure ends in {', '.join(_FORMATS)}, and not in {str(value)!r}")
+    return value
+
+
+_FORMATS = (".png", ".svg", ".pdf")
+
+
+@click.command("info")
+@click.argument("model", metavar="[MODEL]", type=PATH, required=False)
+@option("--history FILE", PATH, "Instead of MODEL: list the trainings in FILE, written by `mpu train --history`.")
+@option(
+    "--label NAME",
+    str,
+    "Also show this label: its frequency, threshold, weights and links to other labels. Can be repeated.",
+    name="labels",
+    multiple=True,
+)
+@option("--top N", Integer(0), "With --label: list at most N features and links in each direction.", default=10)
+@click.option(
+    "--plot",
+    metavar="FILE",
+    type=PATH,
+    callback=_figure,
+    help="Draw the model or history in FILE (.png, .svg or .pdf; needs matplotlib).",
+)
+@numbers_option
+@report_options
+@verbosity_options
+@runs_command
+def info() -> None:
+    """Show what MODEL is and what it has learned about labels.
+
+    With --label, weights add up to log odds. A feature's weight is that of one unit at the first level. A link is the
+    effect of one predicted label on another at the last level.
+
+    \b
+    Example:
+      mpu info news.mpu
+      mpu info news.mpu --json
+      mpu info news.mpu --label "Digital television" --label Radio
+      mpu info news.mpu --label 3 --numbers --top 20
+      mpu info news.mpu --plot news.svg
+      mpu info --history trainings.jsonl --plot trainings.svg
+    """
+
+
+@click.command("predict")
+@click.argument("model", type=PATH)
+@click.argument("sources", metavar="[FILE]...", nargs=-1, type=FILE)
+@option(
+    "--text TEXT", str, "Predict the labels of this text instead of FILE. Can be repeated.", name="texts", multiple=True
+)
+@option("--text-format", FORMATS, "FILE contains texts in this format. Default: by its suffix.", name="text_form")
+@encoding_option
+@option(
+    "-o, --output OUT",
+    FILE,
+    "Output file, or directory for several FILEs. Default: standard output.",
+    default="-",
+    show_default=False,
+)
+@option(
+    "--format",
+    ("labels", "scores", "both", "jsonl", "tsv"),
+    "labels: 3,7. scores: 3:0.91 7:0.5, most probable first. both: 3 3:0.91 7:0.5. jsonl, tsv: ids, label names and "
+    "probabilities.",
+    name="form",
+    default="labels",
+)
+@option("--top-k", Integer(1, MAX_ID + 1), "Write at most N labels per instance, the most probable ones.")
+@option(
+    "--threshold",
+    PROBABILITY,
+    "Write labels with at least this probability. Default: the thresholds of the model; all labels where scores are "
+    "written.",
+)
+@option("--line-buffered", bool, "Answer each line of FILE at once, for a program at the other end of a pipe. Slower.")
+@option("--why", bool, "With --format jsonl: add the features that speak most for each label.")
+@option("--fill-implied", bool, "Also write broader labels that the predicted ones imply.")
+@suggestible_options
+@numbers_option
+@cluster_options
+@reading_options
+@run_options("jobs", "kernel")
+@verbosity_options
+@runs_command
+def predict() -> None:
+    """Predict the labels of FILE with MODEL, one line per instance.
+
+    FILE is a LIBSVM file, or - for standard input; its labels are ignored. A MODEL of data made by `mpu vectorize` also
+    takes texts: .jsonl, .csv or .tsv with the same fields, or --text. Several FILEs are predicted into a directory OUT,
+    each to a file of its name.
+
+    \b
+    Example:
+      mpu predict news.mpu new.svm -o tags.txt
+      zcat new.svm.gz | mpu predict news.mpu - --format scores --top-k 5
+      mpu predict news.mpu part-*.svm.gz -o tags/
+      mpu predict news.mpu new.jsonl --format jsonl
+      mpu predict news.mpu --text "Digital television starts today" --format tsv
+    """
+
+
+@click.command("report")
+@option("-o, --output PAGE.html", PATH, "The page.", required=True)
+@option("--csv FILE", PATH, "Also write the numbers of the page to FILE.", name="table")
+@option("--top N", Integer(1, MOST_INSTANCES), "List the N most probable missing labels.", default=50)
+@run_options("seed", "jobs", "kernel")
+@training_files
+@scores_option
+@json_option
+@verbosity_options
+@runs_command
+def report() -> None:
+    """Write an HTML page about the missing labels of FILE.
+
+    The page shows the missing share with its interval, by group (--groups) and label, the most probable missing labels,
+    what reviews have changed, and how it was computed. It needs no network.
+
+    \b
+    Example:
+      mpu report news.svm -o report.html
+      mpu report news.svm --groups sources.txt --reviewed checked.tsv -o report.html --csv report.csv
+    """
+
+
+@click.command("review")
+@click.argument("source", metavar="FILE", type=FILE)
+@option("-o, --output PAGE", FILE, "Write the page here.", required=True)
+@option("--sample N", Integer(1, MOST_INSTANCES), "Review N instances drawn at random, from which c can be estimated.")
+@option("--suggestions MISSING.tsv", FILE, "Show the suggestions or questions of `mpu suggest`.")
+@reviewed_option("Start from the decisions of this review file.")
+@option(
+    "--text TEXTS",
+    FILE,
+    "Texts of the instances: one per line, or .jsonl, .csv or .tsv. Default: those of `mpu vectorize`, else the "
+    "heaviest features.",
+)
+@option(
+    "--text-field NAME",
+    str,
+    "Field of --text to show; the first one is the title. Can be repeated.",
+    name="text_fields",
+    multiple=True,
+)
+@option("--link URL", str, "Link to each record: https://... with {id} for its id.")
+@names_options
+@suggestible_options
+@numbers_option
+@option("--features NAMES", FILE, "Feature names: a file whose line k names feature k.")
+@run_options("seed", "jobs", "kernel")
+@reading_options
+@verbosity_options
+@runs_command
+def review() -> None:
+    """Create a web page where people decide about labels.
+
+    The page is one HTML file that needs no network. It shows the instances of FILE one at a time, with their labels and
+    suggestions. "Export" saves the decisions as a review file for `--reviewed`. It contains N random instances
+    (--sample), those of --suggestions, or all.
+
+    \b
+    Example:
+      mpu review news.svm --sample 200 --text news.txt --labels tags.txt -o review.html
+      mpu review news.svm --suggestions missing.tsv --text news.jsonl --text-field abstract -o review.html
+      mpu review news.svm --suggestions missing.tsv --reviewed checked-Anna.tsv -o review.html
+    """
+
+
+@click.command("serve")
+@click.argument("model", metavar="MODEL", type=PATH)
+@option("--host", str, "Address to listen on; 0.0.0.0 or :: for all.", default="127.0.0.1")
+@option("--port", Integer(0, 65535), "Port; 0: any free port.", default=8000)
+@option("--socket PATH", PATH, "Listen on this socket file instead.", name="path")
+@option(
+    "--allowed-host NAME",
+    str,
+    "Also accept requests to this host name, such as that of a proxy. Can be repeated.",
+    multiple=True,
+)
+@option("--fill-implied", bool, "Also return broader labels that the predicted ones imply.")
+@options_as_one(Limits)
+@run_options("jobs", "kernel")
+@verbosity_options
+@runs_command
+def serve() -> None:
+    """Serve the predictions of MODEL over HTTP. Needs the extra `serve`.
+
+    MODEL is read again when it is replaced; a new model that cannot be read leaves the old one in use. There is no
+    encryption and no password: run it behind a proxy.
+
+    \b
+    POST /predict   {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]},
+                    optional: "top": number of scores; "fill_implied": true or false
+    GET  /health    status 503 if MODEL is missing or damaged, and the earlier one is still in use
+    GET  /          lists these paths
+    GET  /metrics   for Prometheus
+    /v1/projects/NAME, /v1/projects/NAME/suggest
+                    for Annif's http backend; NAME is MODEL without its suffix
+
+    Texts need a MODEL of data made by `mpu vectorize`. SIGTERM completes the requests in progress, a second SIGTERM
+    stops at once. Each request is logged on standard error, except with --quiet.
+
+    \b
+    Example:
+      mpu serve news.mpu
+        curl localhost:8000/predict -d '{"texts": ["Digital television starts today"]}'
+      mpu serve news.mpu --socket /run/news/mpu.sock --log-format json
+    """
+
+
+@click.command(
+    "suggest",
+    cls=GroupedCommand,
+    groups={
+        "Common options": "output format top min_probability per_instance questions c levels labels reviewed jobs seed "
+        "json quiet help",
+        "What is listed": "only exclude numbers fill_implied why suspects",
+        "Learning": f"{LEARNING} model scores",
+        "Knowledge about labels": KNOWLEDGE,
+        "Input and output": "implicit_values max_line_bytes report log_format verbose accept_warning",
+    },
+)
+@option("-o, --output", FILE, "Default: standard output.", name="target", default="-", show_default=False)
+@option(
+    "--format",
+    ("list", "svm"),
+    "list: a review file of missing labels, most probable first. svm: FILE with the missing labels filled in.",
+    name="form",
+    default="list",
+)
+@option("--top N", Integer(1, MOST_INSTANCES), "List the N most probable.")
+@option("--min-probability P", PROBABILITY, "List only labels of at least this probability.")
+@option("--per-instance K", Integer(1, MAX_ID + 1), "List the K most probable of each instance.")
+@option("--questions N", Integer(1, MOST_INSTANCES), "Draw N yes/no questions instead, whose answers estimate c.")
+@option("--fill-implied", bool, "With --format svm: also fill in implied labels.")
+@option("--why", bool, "Show the features that speak most for each suggestion.")
+@option("--suspects WRONG.tsv", FILE, "Also list annotated labels that are probably false.")
+@option("--model MODEL", PATH, "Save the trained model in this directory.")
+@suggestible_options
+@numbers_option
+@options_as_one(Options)
+@run_options("seed", "jobs", "kernel")
+@training_files
+@label_features_option
+@scores_option
+@report_options
+@verbosity_options
+@runs_command
+def suggest() -> None:
+    """Find the labels that are missing from FILE.
+
+    Trains like `mpu train`, predicts every instance by models that have not seen it, and lists labels that are not
+    annotated, most probable first. The list is a review file: decide in its column `verdict`, or on the page of
+    `mpu review`. Decisions in --reviewed files are learned from and not listed again.
+
+    Without --top, --min-probability and --per-instance, it lists all labels whose addition raises the expected F1 of
+    the labels of FILE.
+
+    With --questions N, it writes N random cells instead, and your answers (--reviewed, in all commands) estimate c.
+
+    \b
+    Example:
+      mpu suggest news.svm --top 1000 -o missing.tsv
+      mpu suggest news.svm --questions 40 -o questions.tsv
+      mpu suggest news.svm --reviewed checked.tsv --top 1000 -o more.tsv
+      mpu suggest news.svm --format svm -o filled.svm
+      mpu suggest news.svm --scores forest-oof.txt -o missing.tsv
+    """
+
+
+# Of scores between 0 and 1, which no model can raise by predicting more or less alone.
+METRICS = (
+    *("micro_f1", "macro_f1", "samples_f1"),
+    *(f"{name}_at_{k}" for name in ("precision", "ndcg") for k in (1, 3, 5)),
+)
+KS = (1, 3, 5)
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """By what a new model is accepted, and how many of those before it are kept."""
+
+    test: str  # data with complete labels that no training sees
+    accept_margin: float = declared(
+        Real(0, 1),
+        0.0,
+        "With --accept-on: reject a model if the 95 % interval of its loss in the metric exceeds NUMBER entirely.",
+    )
+    accept_metric: str = declared(
+        Words(METRICS),
+        METRICS[0],
+        "With --accept-on: decide by micro_f1, macro_f1, samples_f1, precision_at_K or ndcg_at_K (K: 1, 3, 5).",
+    )
+    keep: int = declared(
+        Integer(0, 10_000),
+        5,
+        "With --accept-on: keep the last N replaced models as MODEL.1 (newest) to MODEL.N; a new one must not be "
+        "worse than the best of them.",
+    )
+
+
+def _acceptance(accept_on: str | None, **values: Any) -> Acceptance | None:
+    if accept_on is None:
+        refuse_set(values, "{} needs --accept-on TEST.svm.")
+        return None
+    if accept_on == STANDARD_STREAM or Path(accept_on).is_fifo():
+        raise click.UsageError("--accept-on is read again for each model: it must be a file.")
+    return Acceptance(test=accept_on, **values)
+
+
+_EPILOG = """
+FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as one. The new
+model replaces an existing one only when it is complete.
+"""
+
+
+@click.command(
+    "train",
+    cls=GroupedCommand,
+    groups={
+        "Common options": "output c levels labels reviewed jobs seed json quiet help",
+        "Learning": f"{LEARNING} cluster",
+        "Knowledge about labels": KNOWLEDGE,
+        "Replacing the model": "accept_on accept_margin accept_metric keep",
+        "Input and output": "implicit_values max_line_bytes oof history log_format verbose accept_warning",
+    },
+    epilog=_EPILOG,
+)
+@option("-o, --output MODEL", PATH, "Model directory. Default: FILE with the suffix .mpu.")
+@as_one("learning", Options, *map(click_option, options_of(Options).values()))
+@option("--oof FILE", PATH, "Also write out-of-fold predictions of all instances to FILE.")
+@option("--history FILE", PATH, "Append a JSON line about this training to FILE; see `mpu info --history`.")
+@as_one(
+    "acceptance",
+    _acceptance,
+    option(
+        "--accept-on TEST.svm",
+        FILE,
+        "Replace the model only if the new one is not worse on TEST.svm, which has complete labels; otherwise exit "
+        "with status 3.",
+    ),
+    *map(click_option, options_of(Acceptance).values()),
+)
+@cluster_options
+@run_options("seed", "jobs", "kernel")
+@training_files
+@label_features_option
+@json_option
+@verbosity_options
+@runs_command
+def train() -> None:
+    """Train a model on FILE, some of whose labels may be missing.
+
+    \b
+    Example:
+      mpu train news.svm                          # writes the model directory news.mpu
+      mpu train news.svm.gz -o tags.mpu --c 0.4   # if you know that 40 % of the true labels are annotated
+      mpu train part-*.svm.gz -o news.mpu         # learns from all of them
+      mpu train news.svm --reviewed checked.tsv   # with labels verified by people; see `mpu review`
+      mpu train news.svm --accept-on test.svm --keep 5     # keeps the present model if the new one is worse
+    """
+
+
+@click.command("vectorize")
+@click.argument("file", metavar="TEXTS", type=FILE)
+@option(
+    "-o, --output FILE",
+    FILE,
+    "Data file to write. The vectoriser, names and ids go to a directory beside it: news.text beside news.svm.",
+    required=True,
+)
+@option(
+    "--format", FORMATS, "Format of TEXTS; annif is a document corpus of Annif. Default: by its suffix.", name="form"
+)
+@option("--text FIELD", str, f"Field with the text. Can be repeated, title first.  [default: {TEXT}]", multiple=True)
+@option(
+    "--tags FIELD",
+    str,
+    f"Field with the tags: a list, one text, or 0 and 1. Can be repeated.  [default: {TAGS}, or all fields of 0 and 1]",
+    multiple=True,
+)
+@option("--id FIELD", str, f"Field with the id.  [default: {ID}, if present]")
+@option("--group FIELD", str, "Field that names the group of a record, for --groups.")
+@option("--separator TEXT", str, f"Separator of tags within a text.  [default: {SEPARATOR}]")
+@encoding_option
+@option(
+    "--labels NAMES",
+    FILE,
+    "Number the labels by this file: one name per line, further names and a URI after tabs; or a thesaurus (SKOS, "
+    "extra skos; Annif CSV).",
+)
+@option("--language CODE", str, "Language of the names in a thesaurus, such as en, or en,de with the main one first.")
+@option("--language-field FIELD", str, "Field with the language of the text. Default: recognised by function words.")
+@option("--like DATA", FILE, "Use the features, labels and fields of this data file of `mpu vectorize`.")
+@options_as_one(TextOptions)
+@option("--skip-bad", bool, "List bad records and leave them out, instead of ending with an error.")
+@max_line_bytes_option
+@json_option
+@verbosity_options
+@runs_command
+def vectorize() -> None:
+    """Convert TEXTS with tags into a data file.
+
+    TEXTS contains one record per line: JSON objects (.jsonl, .ndjson), or a table with column names (.csv, .tsv);
+    plain, compressed, or - for standard input. It is read several times and may be larger than the memory.
+
+    Features are words and pairs of words, weighted by tf-idf. Labels are numbered from 1, most frequent first.
+
+    \b
+    Example:
+      mpu vectorize news.jsonl --group source -o news.svm
+      mpu vectorize new.jsonl --like news.svm -o new.svm
+      mpu vectorize books.csv --text title --text abstract --tags subjects --labels thesaurus.txt -o books.svm
+    """
+
+
+COMMANDS = (
+    apply,
+    corrupt,
+    estimate_c,
+    evaluate,
+    experiment,
+    info,
+    predict,
+    report,
+    review,
+    serve,
+    suggest,
+    train,
+    vectorize,
+)

@@ -1,0 +1,43 @@
+"""Serve predictions over HTTP: ``mpu serve``."""
+
+from ipaddress import ip_address
+from pathlib import Path
+
+from mpu_cli.cli.messages import info, show_times
+from mpu_cli.errors import MpuError
+from mpu_cli.runtime.run import Run
+from mpu_cli.serve import Limits
+
+
+def command(
+    model: Path,
+    host: str,
+    port: int,
+    path: Path | None,
+    allowed_host: tuple[str, ...],
+    fill_implied: bool,
+    options: Limits,
+    run: Run,
+) -> None:
+    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    try:
+        from mpu_cli.serve.application import Service
+        from mpu_cli.serve.listening import at_port, at_socket, serve
+        from mpu_cli.serve.model import Current
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        raise MpuError(
+            f"the package {package} is not installed: run pip install '.[serve]' in a copy of mpu's source"
+        ) from None
+    current = Current(model, run, fill_implied)
+    with at_port(host, port) if path is None else at_socket(path) as listening:
+        where, hosts = str(path), None
+        if path is None:
+            address, port, *_ = listening.getsockname()
+            where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+            if ip_address(address.partition("%")[0]).is_loopback:
+                hosts = {"localhost", "127.0.0.1", "::1", *map(str.lower, (host, *allowed_host))}
+        show_times()
+        info(f"{model}: version {current.loaded.version} answers at {where}")
+        serve(Service(current, options, hosts).application(), listening)
+    info(f"{model}: ended")
