@@ -21,7 +21,16 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, plain_labels
 from mpu_cli.svmlight.header import Top
 from mpu_cli.svmlight.reader import iter_stream
-from mpu_cli.svmlight.streams import Counted, Readable, Writable, blocks, open_output, read_twice, refuse_unwritable
+from mpu_cli.svmlight.streams import (
+    Counted,
+    Readable,
+    Writable,
+    blocks,
+    labels_beside,
+    open_output,
+    read_twice,
+    refuse_unwritable,
+)
 from mpu_cli.svmlight.writer import LabelSpans, find_labels, without_labels
 
 # From the labels of the next instances, and how many each has, to whether each of these labels is drawn.
@@ -203,7 +212,9 @@ def command(
     source: str, target: str, missing_rate: float, scheme: str, removed: str | None, kept: str | None, **how: Any
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed, "--kept": kept})
+    refuse_overlaps(
+        {"IN": source, "IN (labels)": labels_beside(source)}, {"OUT": target, "--removed": removed, "--kept": kept}
+    )
     refuse_unwritable(kept)
     report = corrupt(source, target, missing_rate, scheme=scheme, removed=removed, kept=kept, **how)
     share = f" ({report.removed / report.labels:.1%})" if report.labels else ""

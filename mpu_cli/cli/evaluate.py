@@ -580,7 +580,7 @@ def command(
     for name, _ in fail_below:
         if name not in (known := names or all_names):
             raise click.BadParameter(f"{name!r} is not one of {', '.join(known)}.", param_hint="--fail-below")
-    sizes = [bytes_of(as_one([*truths, name])) for name in predictions]
+    sizes = [bytes_of(Files([*truths, name])) for name in predictions]
     counted_by = None if None in sizes else Bytes(sum(size or 0 for size in sizes))
     if several:
         with counting("evaluating", counted_by, "instance") as count:

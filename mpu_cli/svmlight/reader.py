@@ -203,7 +203,7 @@ def no_labels(source: Source) -> InputError:
         str(source),
         None,
         "no instance has a label, so there is nothing to learn; labels begin a line, such as 3,7 1:0.5; if they are in "
-        "a file of their own, docs/guide/formats.md has a command that joins both",
+        "a file of their own, name both files as in docs/guide/formats.md: X.txt and Y.txt",
     )
 
 

@@ -22,6 +22,7 @@ from mpu_cli.runtime.files import ReadFile, replacing
 from mpu_cli.runtime.progress import Bytes
 from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
 from mpu_cli.svmlight.formats import COMPRESSED, SIGNATURE_BYTES, compression_of, problem_of
+from mpu_cli.svmlight.pairs import Joined, Pair, pair_of
 
 
 class Files(tuple[str, ...]):
@@ -38,7 +39,10 @@ Source = str | Path | Files
 
 
 def as_one(paths: Sequence[str]) -> str | Files:
-    """Return one file as it is, and several as `Files`."""
+    """Return one file as it is, and several as `Files`. Features and their labels in two files are one."""
+    if len(paths) > 1:
+        features = [str(pair.features) if (pair := _pair(path)) else path for path in paths]
+        paths = list({os.path.realpath(path): path for path in features}.values())
     return paths[0] if len(paths) == 1 else Files(paths)
 
 
@@ -131,7 +135,7 @@ def is_compressed(source: str | Path) -> bool:
 
 def is_plain(stream: ReadableLines) -> bool:
     """Whether a stream that `open_input` has opened gives the bytes of the file, which is not compressed."""
-    return isinstance(stream, BufferedReader) and not isinstance(stream.raw, _Decompressed)
+    return isinstance(stream, BufferedReader) and not isinstance(stream.raw, _Decompressed | Joined)
 
 
 def compression_named(source: str | Path) -> str | None:
@@ -159,8 +163,29 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
 
     `source`: a file, a URL, or ``-`` for standard input.
     Raises InputError (when it is opened: no such file, a directory, no permission; while it is read in the ``with``
-    block: the compressed data are damaged, cut short, or not compressed; or a connection fails).
+    block: the compressed data are damaged, cut short, or not compressed; or a connection fails; or features and labels
+    in two files do not fit).
     """
+    pair = _pair(source)
+    if pair is None:
+        with _opened(source) as stream:
+            yield stream
+    else:
+        with BufferedReader(Joined(pair, _opened), BLOCK_BYTES) as joined:
+            yield joined
+
+
+def labels_beside(source: str | Path) -> Path | None:
+    """Return the file that has the labels of a data file; None where it has its own."""
+    return pair.labels if (pair := _pair(source)) else None
+
+
+def _pair(source: str | Path) -> Pair | None:
+    return None if is_url(source) else pair_of(source, _opened)
+
+
+@contextmanager
+def _opened(source: str | Path) -> Iterator[ReadableLines]:
     with ExitStack() as stack:
         try:
             raw = _raw(source, stack)

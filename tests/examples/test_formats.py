@@ -20,11 +20,6 @@ TEXTS = b'{"text":"Goal \\"!\\"","tags":["sport","news"]}\n{"text":"nothing","ta
 @pytest.mark.parametrize(
     ("which", "files", "expected"),
     [
-        (
-            "Extreme Classification Repository, labels in a file of their own",
-            {"features.txt": b"3 2\n0:0.5 1:2\n0:0 1:3\n0:1 1:4\n", "labels.txt": b"3 2\n0:1 1:1\n\n1:1\n"},
-            DATA,
-        ),
         ("ARFF", {"news.arff": ARFF + b"@data\n\n0.5,2,1,1\n0,3,0,0\n1, 4, 0, 1\n"}, DATA),
         ("ARFF", {"news.arff": ARFF + b"@DATA\n{0 0.5,1 2,2 1,3 1}\n{0 0,1 3}\n{0 1, 1 4, 3 1}\n"}, DATA),
         (
