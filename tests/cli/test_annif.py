@@ -170,25 +170,3 @@ def test_documents_have_a_longest(run, tmp_path):
         said(result)
     result = run("vectorize", tmp_path / "a.txt", "-o", tmp_path / "o.svm", "--max-line-bytes", 1000)
     assert "1,000 bytes" in result.stderr
-
-
-@pytest.mark.parametrize(
-    "name, content, message",
-    [
-        ("a.tsv", "red apple\t<https://e.org/a>\n", "has URIs: give --format annif"),
-        ("empty", None, "there is no .txt and no .json file"),
-        (
-            "a.jsonl",
-            '{"text": "x", "subjects": [{"x": 1}]}\n',
-            "a.jsonl:1: the field 'subjects' is a list of objects; make texts of them: jq -c '.subjects |= map(.name)'",
-        ),
-    ],
-)
-def test_what_is_wrong_is_said(run, tmp_path, name, content, message):
-    source = tmp_path / name
-    source.mkdir() if content is None else source.write_text(content)
-    form = ["--format", "annif"] if name.endswith("jsonl") else []
-    result = run("vectorize", source, *form, "-o", tmp_path / "o.svm")
-    assert result.exit_code == 1
-    assert message in result.stderr
-    assert not (tmp_path / "o.svm").exists()

@@ -184,19 +184,6 @@ def test_edge_cases(run, tmp_path, text, method):
         assert 0 < row["c"] <= 1
 
 
-def test_a_file_that_cannot_be_written_is_told_before_data_are_read(run, noise, tmp_path):
-    result = run("estimate-c", noise, "-o", tmp_path / "nowhere" / "c.txt")
-    assert result.exit_code == 1
-    assert result.stderr.endswith("c.txt: cannot be written: No such file or directory\n")
-    assert "reading" not in result.stderr
-
-
-def test_the_report_and_the_file_do_not_mix(run, noise):
-    result = run("estimate-c", noise, "-o", "-")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "give -o a file" in result.stderr
-
-
 def test_train_says_the_same_also_of_many_labels(run, tmp_path):
     rng = np.random.default_rng(0)
     lines = []

@@ -56,12 +56,6 @@ def test_macro_f1_is_over_the_same_labels_for_all(run, files):
     assert others["evaluated"][2] == found["evaluated"][0]
 
 
-def test_one_that_is_missing_is_said_before_the_data_are_read(run, files):
-    (files / "truth.svm").write_text("no numbers\n")
-    for names in (("good", "none", "bad"), ("none", "good")):
-        assert "none: " in message(run("evaluate", "truth.svm", *names))
-
-
 def test_the_one_that_is_behind_and_the_one_that_cannot_be_told_apart(run, files):
     found = report(run, "good", "bad", "both")["compared"]
     assert [one["compared_with"] for one in found] == ["good", "good"]
@@ -116,40 +110,6 @@ def test_incomplete_labels(run, files):
 _QUALITY = ("precision", "recall", "f1")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (("good", "bad", "--per-label"), "--per-label is for one PREDICTIONS, not for several"),
-        (("good", "bad", "--calibration"), "--calibration is for one PREDICTIONS"),
-        (("good", "bad", "--reviewed", "checked.tsv"), "--reviewed is for one PREDICTIONS"),
-        (("good", "bad", "--training", "truth.svm"), "--training is for one PREDICTIONS"),
-        (("good", "bad", "--labels", "names"), "--labels is for one PREDICTIONS"),
-        (("good", "bad", "--metrics", "one_error"), "'one_error' is not one of micro_precision, micro_recall,"),
-        (("good", "bad", "--c", "0.5", "--metrics", "samples_f1"), "'samples_f1' is not one of micro_precision,"),
-        (("-", "-"), "are both standard input"),
-    ],
-)
-def test_what_is_wrong_usage_for_several(run, files, arguments, problem):
-    result = run("evaluate", "truth.svm", *arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert problem in " ".join(result.stderr.split())
-
-
-def test_a_truth_that_can_be_read_only_once(run, files):
-    result = run("evaluate", "-", "good", "bad", stdin=TRUTH.encode())
-    assert result.exit_code == 2
-    assert "TRUTH is read again for each of several PREDICTIONS: it must be a file." in " ".join(result.stderr.split())
-    assert report(run, "good", "good")["compared"]
-
-
 def test_one_of_them_from_standard_input(run, files):
     result = run("evaluate", "truth.svm", "bad", "-", "--json", stdin=GOOD.encode())
     assert json.loads(result.stdout)["evaluated"][1]["micro_f1"] == 1
-
-
-def test_errors_name_the_file(run, files):
-    (files / "short").write_text("3\n")
-    message(run("evaluate", "truth.svm", "good", "short"))
-    (files / "odd").write_text("x\n")
-    assert "odd:1: " in message(run("evaluate", "truth.svm", "good", "odd"))
-    assert "truth.svm: " in message(run("evaluate", "truth.svm", "good", "truth.svm"))

@@ -240,11 +240,6 @@ def test_removals_and_schemes_as_of_corrupt(compare, tmp_path):
     assert one != other
 
 
-def test_a_place_where_nothing_can_be_written_is_an_error_before_data_are_read(run, data, tmp_path):
-    result = run("experiment", tmp_path / "none.svm", "--out", data / "within")
-    assert f"{data}/within: " in message(result)
-
-
 def test_where_nothing_could_be_learned_no_folder_is_left(run, tmp_path):
     data = tmp_path / "bad.svm"
     data.write_text("no numbers\n")
@@ -310,57 +305,6 @@ def test_sizes_and_run_folds(compare, tmp_path):
         ("10", "0"), ("20", "0"), ("40", "0")
     ]  # fmt: skip
     assert "exponent" in (tmp_path / "out" / "summary.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--instances", 61), "60 instances, not 61"),
-        (("--instances", "100,200,..."), "60 instances, not 200"),
-        (("--instances", 1), "too few for 2 folds"),
-    ],
-)
-def test_sizes_that_the_files_do_not_have_are_an_error(compare, tmp_path, options, words):
-    assert words in message(compare(*options))
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--methods", "svm"), "'svm' is not a method: give br, elkan08, m3l-linear"),
-        (("--methods", "mpu,mpu"), "duplicate"),
-        (("--methods", "mpu:level=1"), "mpu:level=1: 'level' is not an option; there are c, cost"),
-        (("--methods", "br:levels=1"), "br:levels=1: 'levels' is not an option; there are cost"),
-        (("--methods", "elkan08:c-method=e1:c_method=e3"), "'c_method' is duplicate"),
-        (("--methods", "elkan08:levels=1"), "elkan08:levels=1: "),
-        (("--methods", "mpu:levels=0"), "mpu:levels=0: levels is 0: give a whole number from 1 to 100"),
-        (("--methods", "mpu:c=file.txt"), "c is 'file.txt': give one of auto"),
-        (("--methods", "nowhere.py"), "'nowhere.py' is not a method"),
-        (("--methods", "nowhere:Method"), "'nowhere:Method' is not a method"),
-        (("--methods", "math:pi"), "math:pi: "),
-        (("--methods", "br\x1b"), "control character"),
-        (("--removals", 0), "from 1"),
-        (("--missing-rates", "0,1"), "from 0 to below 1"),
-        (("--missing-rates", "0,x"), "is not a list such as"),
-        (("--missing-rates", "0,nan"), "from 0 to below 1"),
-        (("--missing-rates", "0,...,0.5"), "is not a list such as"),
-        (("--missing-rates", "0,0.2,...,0.5"), "is not a list such as"),
-        (("--missing-rates", "0,0,...,0.5"), "is not a list such as"),
-        (("--missing-rates", "0,0.1,..."), "is not a list such as"),
-        (("--missing-rates", "0,1e-9,...,0.5"), "is not a list such as"),
-        (("--instances", "20,10"), "ascend"),
-        (("--instances", "0"), "start from 1"),
-        (("--instances", "10,..."), "is not a list such as"),
-        (("--instances", "ten"), "is not a list such as"),
-        (("--run-folds", 3), "--run-folds 3 is more than --folds 2"),
-    ],
-)
-def test_wrong_usage(compare, tmp_path, options, words):
-    result = compare(*options)
-    assert result.exit_code == 2
-    assert words in " ".join(result.stderr.split())
-    assert not (tmp_path / "out").exists()
 
 
 def test_rates_go_by_equal_steps():

@@ -149,12 +149,6 @@ def test_a_label_that_is_not_there(run, news, label, options):
     assert f"{news}: " in message(run("info", news, "--label", label, *options))
 
 
-def test_what_is_no_model(run, tmp_path, tiny):
-    message(run("info", tmp_path / "nowhere"))
-    message(run("info", tiny))
-    message(run("info", tmp_path))
-
-
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: str(path.relative_to(FIXTURES)))
 def test_models_without_a_record_of_their_training_say_what_they_know(run, path):
     model = bundle.load(path / "model")

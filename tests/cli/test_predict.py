@@ -131,31 +131,6 @@ def test_no_instances_are_no_lines_and_a_warning(run, model, tmp_path, content, 
     assert piped.stderr.startswith("warning: standard input: there are no instances, so nothing was predicted [")
 
 
-def test_a_header_without_its_instances_is_an_error(run, model):
-    assert "declares 3 instances, but 0 follow" in error(run("predict", model, "-", stdin=b"3 4 6\n"))
-
-
-def test_missing_data(run, model, tmp_path):
-    assert "No such file" in error(run("predict", model, tmp_path / "none.svm"))
-
-
-def test_no_directory_for_the_output(run, model, source, tmp_path):
-    assert "cannot be written" in error(run("predict", model, source, "-o", tmp_path / "none" / "out.txt"))
-
-
-def test_a_missing_model(run, source, tmp_path):
-    assert "there is no such model" in error(run("predict", tmp_path / "none.mpu", source))
-
-
-def test_another_directory(run, source, tmp_path):
-    assert "is not a model" in error(run("predict", tmp_path, source))
-
-
-def test_a_file_in_place_of_the_model(run, model, source):
-    assert f"{source}: is a file, not a model; are MODEL and FILE swapped?" in error(run("predict", source, source))
-    assert f"{model}: is a model, not a file of data" in error(run("evaluate", model, source))
-
-
 def test_a_damaged_model_is_refused_before_the_output_is_touched(run, model, source, tmp_path):
     out = tmp_path / "out.txt"
     file = next(model.glob("level1-*"))

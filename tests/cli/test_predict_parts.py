@@ -10,7 +10,6 @@ import time
 import pytest
 
 from tests.cli.training import QUICK, TINY, message
-from tests.golden import assert_worded
 
 LINES = TINY.splitlines(keepends=True)
 
@@ -82,20 +81,6 @@ def test_texts(run, tmp_path):
     assert once.count(b"\n") == 3
 
 
-def test_a_directory_is_not_named_as_a_file_is(run, model, parts, tmp_path):
-    """It was made: a directory called tags.zst."""
-    result = run("predict", model, *parts, "-o", tmp_path / "tags.zst")
-    assert result.exit_code == 2
-    assert_worded(result.stderr)
-    assert not (tmp_path / "tags.zst").exists()
-
-
-def test_a_directory_is_needed(run, model, parts):
-    result = run("predict", model, *parts)
-    assert result.exit_code == 2
-    assert "Predictions of several FILEs go to a directory: give -o OUT." in result.stderr
-
-
 def test_the_same_name_twice_is_refused_before_anything_is_read(run, model, parts, tmp_path):
     (tmp_path / "more").mkdir()
     other = tmp_path / "more" / "part-0.svm"
@@ -106,16 +91,6 @@ def test_the_same_name_twice_is_refused_before_anything_is_read(run, model, part
     result = run("predict", model, parts[0], "-", "-o", tmp_path / "out")
     assert (result.exit_code, "standard input has no name" in result.stderr) == (2, True)
     assert not (tmp_path / "out").exists()
-
-
-def test_the_data_are_not_overwritten(run, model, parts):
-    before = parts[0].read_bytes()
-    result = run("predict", model, *parts, "-o", parts[0].parent)
-    assert result.exit_code == 2
-    assert "are the same file" in result.stderr
-    assert parts[0].read_bytes() == before
-    result = run("predict", model, *parts, "-o", model)
-    assert (result.exit_code, "lies in MODEL" in result.stderr) == (2, True)
 
 
 def test_a_file_or_a_directory_in_the_way(run, model, parts, tmp_path):
@@ -131,13 +106,6 @@ def test_a_file_or_a_directory_in_the_way(run, model, parts, tmp_path):
 
 def predicted_names(folder) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-def test_a_file_that_is_missing_is_said_before_any_is_predicted(run, model, parts, tmp_path):
-    parts[2].unlink()
-    said = f"error: {parts[2]}: cannot be read: No such file or directory"
-    assert message(run("predict", model, *parts, "-o", tmp_path / "out")) == said
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("bad", [0, 2])

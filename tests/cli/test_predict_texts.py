@@ -79,23 +79,6 @@ def test_texts_in_another_encoding(run, folder):
     assert (named.exit_code, named.stdout) == (0, wanted)
 
 
-@pytest.mark.parametrize("arguments", [("new.svm",), ("new.jsonl", "new.svm", "-o", "out/"), ("--text", "a text")])
-def test_an_encoding_is_that_of_files_of_texts(run, folder, monkeypatch, arguments):
-    monkeypatch.chdir(folder)
-    assert run("predict", "news.mpu", *arguments, "--encoding", "cp1252").exit_code == 2
-
-
-@pytest.mark.parametrize("arguments", [(), ("new.svm", "--text", "a text")])
-def test_either_a_file_or_texts(run, folder, arguments):
-    result = run("predict", folder / "news.mpu", *arguments)
-    assert result.exit_code == 2
-
-
-def test_a_model_that_knows_no_vectoriser(run, folder, tiny):
-    assert run("train", tiny, *QUICK, "-o", folder / "tiny.mpu").exit_code == 0
-    message(run("predict", folder / "tiny.mpu", folder / "new.jsonl"))
-
-
 def test_a_bad_record(run, folder):
     with (folder / "new.jsonl").open("a") as file:
         file.write('{"id": "c", "title": 1, "text": ""}\n')
@@ -164,9 +147,3 @@ def test_json_lines_say_why(run, folder, source):
     assert {"parliament", "law"} <= {*why[1]["Politics"]}
     assert "match" not in why[0]["Politics"]
     assert all(len(words) <= 5 for of_one in why for words in of_one.values())
-
-
-def test_why_is_for_json_lines(run, folder):
-    result = run("predict", folder / "news.mpu", folder / "new.jsonl", "--why")
-    assert result.exit_code == 2
-    assert "--why needs --format jsonl" in result.stderr

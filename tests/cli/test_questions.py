@@ -197,16 +197,6 @@ def test_nothing_is_left_to_ask(run, tmp_path):
     assert not (tmp_path / "questions.tsv").exists()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [("--top", 5), ("--min-probability", 0.5), ("--per-instance", 2), ("--format", "svm"), ("--model", "m.mpu")],
-)
-def test_what_does_not_go_with_questions(run, problem, options):
-    result = run("suggest", problem[2], "--questions", 5, *options)
-    assert result.exit_code == 2
-    assert f"--questions trains no model and lists no suggestions: leave out {options[0]}." in result.stderr
-
-
 def test_questions_by_name(run, problem, tmp_path):
     (tmp_path / "names").write_text("one\ntwo\nthree\nfour\n")
     Y, _, data = problem

@@ -177,14 +177,6 @@ def test_a_manifest_puts_no_other_file_into_the_page(page_of, books, tmp_path, k
     assert "PRIVATE" not in json.dumps(data)
 
 
-def test_a_link_needs_ids(run, tmp_path):
-    (tmp_path / "n.svm").write_text("1 1:1\n")
-    result = run("review", tmp_path / "n.svm", "--link", "https://a.example/{id}", "-o", tmp_path / "r.html", "-q")
-    message(result)
-    for link in ("javascript:{id}", "https://a.example/"):
-        assert run("review", tmp_path / "n.svm", "--link", link, "-o", tmp_path / "r.html").exit_code == 2
-
-
 def test_suspects_that_nothing_tells_apart(run, books, tmp_path, monkeypatch):
     from dataclasses import replace
 

@@ -148,93 +148,14 @@ def test_names(data_of, file):
     assert [name for name, _ in data["items"][0]["f"]] == ["two", "one", "5"]
 
 
-HEAD = "instance\tlabel\tprobability\tverdict\n"
-SUGGESTIONS = ("--suggestions",)
-REFUSED = {
-    "too few texts": (("--text",), "t.txt", "a\nb\n", "t.txt: has 2 texts, but the data have 4 instances"),
-    "too many texts": (("--text",), "t.txt", "a\n" * 5, "t.txt: has more texts than the data have instances, 4"),
-    "texts in Latin-1": (("--text",), "t.txt", "\u00e4".encode("latin-1"), "t.txt:1: this is not UTF-8"),
-    "no JSON": (("--text",), "t.jsonl", '{"t": "a"}\nb\n', "t.jsonl:2: this is not JSON"),
-    "JSON, no object": (("--text",), "t.jsonl", "[1]\n", "t.jsonl:1: this is a JSON array"),
-    "JSON without end": (("--text",), "t.jsonl", "[" * 100_000, "t.jsonl:1: this is a JSON array"),
-    "which field": (("--text",), "t.jsonl", '{"t": "a", "u": "b"}\n', "Name it by --text-field; "),
-    "no such field, and rows": (
-        ("--text-field", "v", "--text"),
-        "t.csv",
-        "t,u\n1,2\n",
-        "t.csv:2: there is no field 'v'",
-    ),
-    "no text": (("--text",), "t.jsonl", '{"t": "a"}\n{"t": 2}\n', "t.jsonl:2: the field 't' is a number; it should be"),
-    "two columns of a name": (("--text-field", "t", "--text"), "t.csv", "t,t\n", "t.csv:1: two columns are called 't'"),
-    "no such field": (("--text-field", "v", "--text"), "t.csv", "t,u\n", "there is no field 'v' here; "),
-    "no fields at all": (("--text-field", "v", "--text"), "t.txt", "a\n", "has no field 'v'"),
-    "a table in Latin-1": (("--text",), "t.csv", "t\n\u00e4\n".encode("latin-1"), "is not UTF-8 text"),
-    "a field of a table without end": (
-        ("--text",),
-        "t.csv",
-        't\n"' + "a" * 200_000,
-        "t.csv:2: a quotation mark",
-    ),
-    "too few labels": (("--labels",), "tags", "a\nb\n", "tags: has no name for label 3"),
-    "no such file": (("--features",), None, "", "none: cannot be read"),
-    "suggestions for others": (
-        ("--suggestions",),
-        "m.tsv",
-        "instance\tlabel\tverdict\n5\t1\t\n",
-        "m.tsv:2: there is no instance 5:",
-    ),
-    "suggestions without label": (
-        ("--suggestions",),
-        "m.tsv",
-        HEAD + "1\tx\t\t\n",
-        "m.tsv:2: label 'x'",
-    ),
-    "odds": (
-        ("--suggestions",),
-        "m.tsv",
-        HEAD + "1\t2\t7\t\n",
-        "m.tsv:2: probability '7'",
-    ),
-    "no number": (SUGGESTIONS, "m.tsv", HEAD + "1\t2\tx\t\n", "m.tsv:2: probability 'x'"),
-    "other data": (
-        ("--suggestions",),
-        "m.tsv",
-        f"# checksum {'0' * 64}\ninstance\tlabel\tverdict\n1\t2\t\n",
-        "m.tsv: it was made for other data",
-    ),
-    "nothing left": (
-        ("--suggestions",),
-        "m.tsv",
-        HEAD + "1\t1\t\t\n2\t1\t\tno\n",
-        "m.tsv: nothing is left",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refuses(run, news, file, tmp_path, name):
-    options, other, text, words = REFUSED[name]
-    path = tmp_path / "none" if other is None else file(other, text)
-    result = run("review", news, *options, path, "-o", tmp_path / "review.html", "-q")
-    assert words in message(result)
-    assert not (tmp_path / "review.html").exists()
-
-
-def test_a_sample_larger_than_the_data(run, news, tmp_path):
-    result = run("review", news, "--sample", 5, "-o", tmp_path / "review.html", "-q")
-    message(result)
-
-
 @pytest.mark.parametrize(
-    "arguments, words",
+    ("name", "text", "words"),
     [
-        (("-o", "p"), "FILE"),
-        (("x.svm",), "--output"),
-        (("x.svm", "-o", "p", "--text-field", "t"), "--text-field needs --text"),
-        (("x.svm", "-o", "p", "--sample", "0"), "--sample"),
+        ("t.jsonl", "[" * 100_000, "t.jsonl:1: this is a JSON array"),
+        ("t.csv", 't\n"' + "a" * 200_000, "t.csv:2: a quotation mark"),
     ],
 )
-def test_wrong_usage(run, arguments, words):
-    result = run("review", *arguments)
-    assert result.exit_code == 2
-    assert words in result.stderr
+def test_texts_without_end_are_refused(run, news, file, tmp_path, name, text, words):
+    result = run("review", news, "--text", file(name, text), "-o", tmp_path / "review.html", "-q")
+    assert words in message(result)
+    assert not (tmp_path / "review.html").exists()

@@ -206,12 +206,6 @@ def test_evaluation_needs_a_random_sample(run, problem, tmp_path):
     message(run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path))
 
 
-def test_a_second_file_with_complete_sets_is_not_lost_in_silence(run, problem):
-    result = run("train", problem[3], "--fully-labelled", problem[3], "--fully-labelled", problem[3])
-    assert result.exit_code == 2
-    assert "--fully-labelled takes one file" in result.stderr
-
-
 def test_nothing_is_annotated_to_plan_a_review_by(run, tmp_path):
     data = tmp_path / "data.svm"
     data.write_text(" 1:1\n" * 5)

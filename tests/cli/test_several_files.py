@@ -67,12 +67,6 @@ def test_the_order_of_instances_is_that_of_the_files(run, parts, tmp_path):
     message(run("train", *parts, *options))
 
 
-def test_the_model_needs_a_name(run, parts):
-    result = run("train", *parts, *QUICK)
-    assert result.exit_code == 2
-    assert "Several FILEs have no one name to call the model after: give -o MODEL." in result.stderr
-
-
 def test_info_tells_every_file(run, parts, tmp_path):
     assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
     origin = json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["origin"]
@@ -115,25 +109,6 @@ def test_a_pipe_may_be_one_of_them(run, parts, model, tmp_path):
     writer.join()
     assert result.exit_code == 0
     assert model_files(tmp_path / "m.mpu") == model
-
-
-@pytest.mark.parametrize("stdin", [b"1 1:1\n", None])
-def test_a_file_is_named_once(run, parts, tmp_path, stdin):
-    if stdin is not None:
-        files, said = ("-", parts[0], "-"), "FILE: standard input may be named once only"
-    else:
-        (tmp_path / "link.svm").symlink_to(parts[0])
-        files = (parts[0], parts[3], tmp_path / "link.svm")
-        said = f"FILE: {parts[0]} and {tmp_path / 'link.svm'}, the same file, may be named once only"
-    result = run("train", *files, *QUICK, "-o", tmp_path / "m.mpu", stdin=stdin)
-    assert (result.exit_code, result.stderr) == (2, f"error: {said}\n")
-    assert not (tmp_path / "m.mpu").exists()
-
-
-def test_the_model_is_none_of_them(run, parts):
-    result = run("train", *parts, *QUICK, "-o", parts[3])
-    assert result.exit_code == 2
-    assert f"--output and FILE {parts[3]} are the same file" in result.stderr
 
 
 @pytest.mark.parametrize("damage", ["line", "missing", "directory", "cut short", "header"])

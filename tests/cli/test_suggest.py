@@ -101,31 +101,6 @@ def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, i
     assert "of these 0" not in nothing.stderr
 
 
-@pytest.mark.parametrize(
-    ("args", "status", "words"),
-    [
-        (["--fill-implied"], 2, "--fill-implied needs --format svm"),
-        (["--fill-implied", "--format", "svm"], 1, "nothing says which labels imply others"),
-        (["--implied", "nowhere.tsv"], 1, "nowhere.tsv: cannot be read"),
-        (["--top", "0"], 2, "--top"),
-        (["--min-probability", "1.5"], 2, "--min-probability"),
-        (["-o", "nowhere/out.tsv"], 1, "nowhere/out.tsv: cannot be written"),
-        (["--suspects", "nowhere/out.tsv"], 1, "nowhere/out.tsv: cannot be written"),
-    ],
-)
-def test_errors(run, incomplete, args, status, words):
-    result = run("suggest", incomplete[0], *args)
-    assert result.exit_code == status
-    assert words in result.stderr
-    assert "estimating c" not in result.stderr  # it is told before anything is learned
-
-
-def test_filling_in_needs_a_file(run, incomplete):
-    result = run("suggest", "-", "--format", "svm", stdin=incomplete[0].read_bytes())
-    assert result.exit_code == 1
-    assert "give a file" in result.stderr
-
-
 def test_where_all_is_known_nothing_is_missing(run, tmp_path):
     data, checked = tmp_path / "data.svm", tmp_path / "checked.tsv"
     data.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n")
@@ -189,13 +164,6 @@ def test_the_second_file_is_not_counted_in_reports_on_the_first(run, tmp_path):
     assert [row["annotations"] for row in report["per_label"]] == [50, 50]
     assert report["c"] == pytest.approx(0.5, abs=0.05)
     assert report["plan"][1]["instances"] > 200  # one true label an instance: c is a share of as many
-
-
-@pytest.mark.parametrize("args", [("--json",), ("--json", "-o", "out", "--suspects", "-")])
-def test_a_report_and_a_list_cannot_share_standard_output(run, incomplete, args):
-    result = run("suggest", incomplete[0], *args)
-    assert result.exit_code == 2
-    assert "Standard output takes the report of --json" in result.stderr
 
 
 def test_probabilities_are_the_out_of_fold_predictions_of_a_training(run, incomplete, tmp_path):

@@ -133,24 +133,6 @@ def test_a_new_file_like_it_knows_the_broader_labels_too(run, vectors, tmp_path)
     assert (tmp_path / "new.text" / "broader").read_text() == "1\t2\n5\t2\n"
 
 
-@pytest.mark.parametrize(
-    "text", [TURTLE, "# a thesaurus\nPREFIX skos: <http://x>\n", '<?xml version="1.0"?>\n', "<a:b> <c:d> <e:f> .\n"]
-)
-def test_rdf_is_not_read_as_names(run, vectors, tmp_path, text):
-    (tmp_path / "names.txt").write_text(text)
-    options = "--labels", tmp_path / "names.txt", "-o", tmp_path / "new.svm"
-    result = run("vectorize", vectors / "books.jsonl", *options)
-    assert (result.exit_code, (tmp_path / "new.svm").exists()) == (1, False)
-    assert "this is RDF, and not a name" in result.stderr
-
-
-def test_names_that_have_no_language_take_none(run, vectors, tmp_path):
-    (tmp_path / "names.tsv").write_text("<https://x.org/1>\tpear\n")
-    for options in (("--labels", tmp_path / "names.tsv"), ()):
-        result = run("vectorize", vectors / "books.jsonl", *options, "--language", "de", "-o", tmp_path / "new.svm")
-        assert (result.exit_code, "--language is that of the names in a thesaurus" in result.stderr) == (2, True)
-
-
 def test_a_list_of_annif(run, vectors, tmp_path):
     (tmp_path / "names.tsv").write_text("<https://example.org/apple>\tApple\n<https://example.org/pear>\tPear\n")
     options = "--labels", tmp_path / "names.tsv", "-o", tmp_path / "new.svm"

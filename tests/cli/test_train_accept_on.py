@@ -14,7 +14,7 @@ import pytest
 from mpu_cli import bundle
 from mpu_cli.cli.commands import KS, METRICS
 from mpu_cli.cli.evaluate import compared_metric_names
-from tests.cli.training import ALONE, QUICK, message
+from tests.cli.training import ALONE, message
 from tests.endurance.commands import PROCESSES, contents, model_files
 from tests.full_disk import fill
 from tests.slow import slow
@@ -316,30 +316,6 @@ def test_a_copy_of_the_training_data_is_refused(nights, form):
     assert (result.exit_code, nights.model.exists()) == (2, False)
     assert "held-out.svm" in result.stderr
     assert nights.run("train", *files, "-o", nights.model, *TRAINING, "--accept-on", nights.test).exit_code == 0
-
-
-@pytest.mark.parametrize(
-    "options, status, said",
-    [
-        (("--keep", 3), 2, "--keep needs --accept-on TEST.svm"),
-        (("--accept-on", "-"), 2, "it must be a file"),
-        (("--accept-on", "x.svm"), 2, "are the same file"),
-        (("--accept-on", "none.svm"), 1, "none.svm"),
-        (("--accept-on", "bad.svm"), 1, "bad.svm:1"),
-        (("--accept-on", "unlabelled.svm"), 1, "has no labels, so no model can be tested by it"),
-        (("--accept-on", "empty.svm"), 1, "has no instances"),
-        (("--accept-on", "test.svm", "--accept-metric", "recall"), 2, "recall"),
-    ],
-)
-def test_wrong_usage_is_said_before_training(run, tmp_path, monkeypatch, options, status, said):
-    monkeypatch.chdir(tmp_path)
-    for name, text in (("x", "1 1:1\n"), ("test", "1 1:1\n"), ("bad", "no data\n"), ("unlabelled", " 1:1\n")):
-        Path(f"{name}.svm").write_text(text)
-    Path("empty.svm").touch()
-    result = run("train", "x.svm", *QUICK, *options)
-    assert result.exit_code == status
-    assert said in " ".join(result.stderr.split())
-    assert not Path("x.mpu").exists()
 
 
 def test_texts_of_another_vectoriser_are_refused(run, tmp_path, monkeypatch):

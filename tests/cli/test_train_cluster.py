@@ -46,26 +46,6 @@ def test_a_cluster_on_this_machine(files, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (("--cluster", "nowhere"), "'nowhere' is not a cluster"),
-        (("--cluster", "local", "--reviewed", "checked.tsv"), "--reviewed and --cluster exclude each other"),
-        (("--cluster", "local", "--fully-labelled", "b.svm"), "--fully-labelled and --cluster exclude each other"),
-        (("--cluster", "local", "--implied", "rules.tsv"), "--implied and --cluster exclude each other"),
-        (("--cluster", "local", "--groups", "groups"), "--groups and --cluster exclude each other"),
-        (("--cluster", "local", "--label-features", "l"), "--label-features and --cluster exclude each other"),
-        (("--cluster", "local", "--loss", "squared-hinge"), "--loss and --cluster exclude each other"),
-        (("--cluster", "local", "--oof", "oof"), "--oof and --cluster exclude each other"),
-    ],
-)
-def test_wrong_usage(run, files, tmp_path, given, said):
-    done = run("train", *files, "-o", tmp_path / "news.mpu", *given)
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert not (tmp_path / "news.mpu").exists()
-
-
-@pytest.mark.parametrize(
     ("address", "said"),
     [
         ("tcp://127.0.0.1:9", "no scheduler answers at tcp://127.0.0.1:9: "),

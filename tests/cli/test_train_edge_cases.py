@@ -76,13 +76,6 @@ def test_implicit_values(run, tmp_path):
     assert run("train", source, *QUICK, "--implicit-values").exit_code == 0
 
 
-def test_bad_data_name_file_and_line_and_leave_no_model(run, tmp_path):
-    source = tmp_path / "bad.svm"
-    source.write_text("1 1:1\n2 1:x\n")
-    assert f"{source}:2: " in message(run("train", source))
-    assert [entry.name for entry in tmp_path.iterdir()] == ["bad.svm"]
-
-
 def test_noise_is_warned_of_and_c_given_is_not(run, tmp_path):
     rng = np.random.default_rng(0)
     source = tmp_path / "noise.svm"

@@ -53,34 +53,6 @@ def test_the_model_is_the_same_with_and_without(run, tiny, tmp_path):
     assert files[0] == files[1]
 
 
-@pytest.mark.parametrize(
-    "options, status, said",
-    [
-        (("--oof", "-"), 2, "give --oof and --history a file"),
-        (("--history", "-"), 2, "give --oof and --history a file"),
-        (("--oof", "no-such-directory/o"), 1, "no-such-directory/o: cannot be written"),
-        (("--oof", "tiny.svm"), 2, "--oof and FILE are the same file"),
-        (("--oof", "."), 1, "cannot be written: Is a directory"),
-        (("--history", "no-such-directory/h"), 1, "cannot be written"),
-        (("--history", "."), 1, "is a directory"),
-        (("--history", "h.jsonl.gz"), 1, "h.jsonl.gz: a history is plain text"),
-    ],
-)
-def test_refused_before_training(run, tiny, tmp_path, monkeypatch, options, status, said):
-    monkeypatch.chdir(tmp_path)
-    result = run("train", tiny, *options)
-    assert result.exit_code == status
-    assert said in " ".join(result.stderr.split())
-    assert not tiny.with_suffix(".mpu").exists()
-
-
-def test_the_data_are_not_overwritten(run, tiny):
-    before = tiny.read_bytes()
-    for option in ("--oof", "--history"):
-        assert run("train", tiny, *QUICK, option, tiny).exit_code == 2
-    assert tiny.read_bytes() == before
-
-
 def test_each_training_adds_a_line(run, tiny, history):
     report = json.loads(run("train", tiny, *QUICK, "--history", history, "--json").stdout)
     run("train", tiny, *QUICK, "--c", 1, "--history", history, "-q")
@@ -143,25 +115,10 @@ def test_info_lists_and_draws(run, tiny, history, tmp_path, monkeypatch):
     assert len(json.loads(run("info", "--history", history, "--json").stdout)["trainings"]) == 3
 
 
-@pytest.mark.parametrize(
-    "text, said",
-    [
-        ("", "has no training"),
-        ("3\n", ":1: is not a line of mpu train --history"),
-        ("[" * 100_000, ":1: is not a line of mpu train --history"),
-        ('{"time": "2026-01-01T00:00:00", "c": "high"}\n', ":1: c is 'high', and no number"),
-    ],
-)
-def test_a_history_that_is_none(run, history, text, said):
-    history.write_text(text)
-    result = run("info", "--history", history)
-    assert result.exit_code == 1
-    assert said in result.stderr
-
-
-def test_info_takes_a_model_or_a_history(run, history):
-    assert run("info").exit_code == 2
-    assert run("info", "x.mpu", "--history", history).exit_code == 2
+@pytest.mark.parametrize("text", ["[" * 100_000, f'{{"time": "2026-01-01T00:00:00", "c": {"1" * 400}}}'])
+def test_a_history_that_is_none(run, history, text):
+    history.write_text(f"{text}\n")
+    message(run("info", "--history", history, "--json"))
 
 
 def test_the_report_is_the_last_json_message(run, tiny):
@@ -176,9 +133,3 @@ def test_a_loop_of_links_is_refused_before_the_training(run, tiny, tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     message(run("train", tiny, *QUICK, "--history", tmp_path / "loop"))
     assert not tiny.with_suffix(".mpu").exists()
-
-
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "1" * 400])
-def test_numbers_that_are_none_are_named(run, tmp_path, number):
-    (tmp_path / "h").write_text(f'{{"time": "2026-01-01T00:00:00", "c": {number}}}\n')
-    message(run("info", "--history", tmp_path / "h", "--json"))

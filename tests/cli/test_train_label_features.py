@@ -115,12 +115,6 @@ def test_features_of_names_alone_are_known_to_the_model(run, texts):
     assert "their features never occurred" in run("predict", texts / "notes.mpu", "--text", "railways").stderr
 
 
-def test_a_weight_without_features_of_labels_is_refused(run, tiny):
-    result = run("train", tiny, *QUICK, "--prior", 3)
-    assert message(result).startswith("error: --prior 3 is the weight of the features of labels, and there are none")
-    assert run("train", tiny, *QUICK, "--prior", "none").exit_code == 0
-
-
 @pytest.mark.parametrize(("prior", "line"), [("none", None), ("7.5", "weight 7.5")])
 def test_the_report_speaks_of_the_prior_where_there_is_one(run, texts, prior, line):
     for stdout in (

@@ -126,15 +126,6 @@ def test_secrets_are_neither_said_nor_kept(run, served, tmp_path):
     assert not any(SECRET.encode() in content for content in kept)
 
 
-@pytest.mark.parametrize("target", ["s3://bucket/news.mpu", "memory://news.mpu"])
-def test_output_goes_to_local_files(run, tiny, model, target):
-    said = f"error: --output, {target}, is a URL, and output goes to local files; write one, and copy it\n"
-    for result in (run("train", tiny, "-o", target), run("predict", model, tiny, "-o", target)):
-        assert (result.exit_code, result.stderr) == (2, said)
-    result = run("experiment", tiny, tiny, "--methods", "br", "--out", target)
-    assert (result.exit_code, result.stderr) == (2, said.replace("--output", "--out"))
-
-
 def test_ctrl_c_while_a_server_is_silent(tiny, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/x.svm"

@@ -126,63 +126,6 @@ def test_a_pipe_of_commands(run, news, tmp_path):
     assert not (tmp_path / "-.text").exists()
 
 
-WRONG = {
-    "no output": (),
-    "standard output": ("-o", "-"),
-    "a device": ("-o", "/dev/null"),
-    "an unknown format": ("-o", "a.svm", "--format", "xml"),
-    "an unknown encoding": ("-o", "a.svm", "--encoding", "cp0"),
-    "an encoding without ASCII": ("-o", "a.svm", "--encoding", "utf-16"),
-    "an encoding of domains": ("-o", "a.svm", "--encoding", "idna"),
-    "n-grams the wrong way": ("-o", "a.svm", "--ngrams", "3-1"),
-    "n-grams that are none": ("-o", "a.svm", "--ngrams", "2"),
-    "n-grams that are long": ("-o", "a.svm", "--ngrams", "1-1000"),
-    "an unknown language": ("-o", "a.svm", "--stem", "klingon"),
-    "few bits": ("-o", "a.svm", "--hashing", "2"),
-    "hashing and a vocabulary": ("-o", "a.svm", "--hashing", "12", "--min-df", "2"),
-    "names of labels twice": ("-o", "a.svm", "--like", "x.svm", "--labels", "names"),
-    "other features": ("-o", "a.svm", "--like", "x.svm", "--ngrams", "1-2"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_usage(run, news, tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    result = run("vectorize", news, *WRONG[name])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert {path.name for path in tmp_path.iterdir()} == {"news.jsonl"}
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
-        ("a.txt", "x", "--format"),
-        ("a.jsonl", "", "no records"),
-        ("a.csv", "id,title\n1,x\n", "a.csv:2: there is no field 'text' here; there are 'id', 'title'; --text "),
-        ("a.jsonl", '{"id": 1, "body": "x"}\n', "there are 'id', 'body'; --text names the one that has the text"),
-        ("a.tsv", "", "empty"),
-        ("a.jsonl", '{"text": "?"}\n', "no word"),
-        ("a.jsonl", '[{"text": "x"}]\n', "this is a JSON array"),
-    ],
-)
-def test_bad_input(run, tmp_path, name, text, words):
-    (tmp_path / name).write_text(text)
-    assert words in message(run("vectorize", tmp_path / name, "-o", tmp_path / "a.svm"))
-    assert {path.name for path in tmp_path.iterdir()} == {name}
-
-
-def test_where_no_record_is_good_the_first_problem_is_said(run, tmp_path):
-    path = tmp_path / "news.jsonl"
-    path.write_text('{"body": "a law"}\n{"body": "a match"}\n')
-    result = run("vectorize", path, "--skip-bad", "-o", tmp_path / "news.svm")
-    assert result.exit_code == 1
-    assert message(result) == (
-        f"error: {path}:1: there is no field 'text' here; there are 'body'; --text names the one that has the text; "
-        "no record is good"
-    )
-    assert [path] == list(tmp_path.iterdir())
-
-
 def test_every_option_of_the_vectoriser_is_one_of_the_command():
     assert set(TextOptions.__dataclass_fields__) < {parameter.name for parameter in mpu.commands["vectorize"].params}
 
@@ -231,25 +174,6 @@ def test_what_the_tags_look_like_is_said(run, tmp_path, text, words):
 def test_lists_of_tags_need_no_separator(run, tmp_path, tags):
     (tmp_path / "a.csv").write_text(f'text,tags\na b,"{tags}"\nb a,"{tags}"\n')
     assert "--separator" not in run("vectorize", tmp_path / "a.csv", "-o", tmp_path / "a.svm").stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "words"),
-    [
-        (b'{"text": "x"}', ("--tags", "topics"), "there is no field 'topics' here"),
-        ("text\nä\n".encode("cp1252"), (), "name its encoding, such as --encoding cp1252"),
-        ("text\nä\n".encode(), ("--encoding", "cp1252"), "this is UTF-8 text, and not cp1252"),
-        ("text\n\u00e4\ntext\n".encode(), ("--encoding", "utf8"), "a.csv:3: this line names the columns again"),
-        (b'{"text": "x", "tags": []}\n', ("--format", "csv"), "but is JSON: give --format jsonl"),
-        (b'{\n "text": "x",\n "tags": []\n}\n', (), "an object on several lines; make JSON lines of it: jq -c . "),
-        (b"text,tags\ra,b\r", (), "a.csv:1: lines end in CR alone, as on old Macs; make it LF: tr "),
-        (b"text\n\x81\n", ("--encoding", "cp1252"), "this is not cp1252 text"),
-    ],
-)
-def test_what_the_options_say_must_be_so(run, tmp_path, text, options, words):
-    path = tmp_path / ("a.csv" if text.startswith(b"text") else "a.jsonl")
-    path.write_bytes(text)
-    assert words in message(run("vectorize", path, *options, "-o", tmp_path / "a.svm"))
 
 
 @pytest.mark.parametrize(

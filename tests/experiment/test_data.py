@@ -1,6 +1,5 @@
 import pytest
 
-from mpu_cli.errors import MpuError
 from mpu_cli.experiment.design import Design
 from mpu_cli.experiment.running import dataset_name
 
@@ -35,12 +34,3 @@ def design(asked, folds: int) -> Design:
 )
 def test_numbers_of_instances(asked, expected):
     assert design(asked, 5).on(100).instances == expected
-
-
-@pytest.mark.parametrize(
-    ("asked", "folds", "problem"),
-    [((200,), 5, "have 100 instances, not 200"), ((200, 400, ...), 5, "not 400"), ((4,), 5, "too few for 5 folds")],
-)
-def test_numbers_of_instances_that_cannot_be(asked, folds, problem):
-    with pytest.raises(MpuError, match=problem):
-        design(asked, folds).on(100)
