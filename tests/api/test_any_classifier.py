@@ -203,19 +203,6 @@ def test_data_frames_reach_the_estimator(halved):
     np.testing.assert_allclose(model.predict_proba(frame), alone.predict_proba(X[:, :1]), rtol=1e-5)
 
 
-def test_cells_that_are_unknown_or_ignored_teach_nothing(halved):
-    X, S = halved[0], halved[2][:, :3]
-    ignored = np.random.default_rng(5).random(S.shape) < 0.3
-    models = [
-        IncompleteLabelClassifier(LogisticRegression()).fit(X, y, ignored=cells)
-        for y, cells in ((S, ignored), (np.where(ignored, 1 - S, S), ignored), (np.where(ignored, np.nan, S), None))
-    ]
-    for other in models[1:]:
-        np.testing.assert_array_equal(models[0].predict_proba(X), other.predict_proba(X))
-    listed = models[0].missing_labels()
-    assert not ignored[listed.rows, listed.columns].any()
-
-
 def test_people_tell_c(halved):
     X, Y, S = halved
     drawn_at_random = np.arange(len(Y)) % 5 == 0

@@ -112,13 +112,6 @@ def test_a_kernel_model_has_no_coefficients(halved):
     assert not hasattr(model, "coef_")
 
 
-@pytest.mark.parametrize("n_jobs", [None, 1, -1, -2])
-def test_threads_do_not_show(halved, n_jobs):
-    X, _, S = halved
-    expected = MPUClassifier(**QUICK).fit(X, S).predict_proba(X)
-    np.testing.assert_array_equal(MPUClassifier(**QUICK, n_jobs=n_jobs).fit(X, S).predict_proba(X), expected)
-
-
 def test_verbose_says_each_step(halved, capsys):
     X, _, S = halved
     MPUClassifier(**QUICK).fit(X, S)

@@ -32,35 +32,6 @@ def seeds(path: Path) -> dict[str, int]:
     return {found.name: bundle.load(found).options["seed"] for found in path.parent.iterdir()}
 
 
-def test_the_newest_is_the_first(three):
-    assert seeds(three) == {"news.mpu": 3, "news.mpu.1": 2, "news.mpu.2": 1}
-    for path in three.parent.iterdir():
-        assert_same(bundle.load(path), make_model(seeds(three)[path.name]))
-
-
-def test_the_oldest_goes(three):
-    replace(three, 4)
-    replace(three, 5)
-    assert seeds(three) == {"news.mpu": 5, "news.mpu.1": 4, "news.mpu.2": 3, "news.mpu.3": 2}
-    replace(three, 6, keep=1)
-    assert seeds(three) == {"news.mpu": 6, "news.mpu.1": 5}
-    replace(three, 7, keep=0)
-    assert seeds(three) == {"news.mpu": 7}
-
-
-def test_who_asks_for_none_leaves_them_as_they_are(three):
-    bundle.save(make_model(4), three)
-    assert seeds(three) == {"news.mpu": 4, "news.mpu.1": 2, "news.mpu.2": 1}
-
-
-def test_the_same_model_is_not_kept_twice(three):
-    replace(three, 3)
-    assert seeds(three) == {"news.mpu": 3, "news.mpu.1": 2, "news.mpu.2": 1}
-    bundle.save(make_model(1), three)  # as who has put it back does
-    replace(three, 4)
-    assert seeds(three) == {"news.mpu": 4, "news.mpu.1": 1, "news.mpu.2": 2}
-
-
 def test_a_free_name_is_filled(three):
     kept(three, 1).rename(three.with_name("away"))
     replace(three, 4)
@@ -144,24 +115,6 @@ def test_where_a_rename_fails_nothing_is_lost(three, monkeypatch, steps):
     newer = [5] if steps < 3 else [5, 4]
     assert list(dict(sorted(seeds(three).items())).values()) == [*newer, 3, 2, 1][:4]
     assert not (three / ".training").exists()
-
-
-@pytest.mark.parametrize("kind", ["file", "directory", "link"])
-def test_something_else_of_that_name_is_left_alone(three, kind):
-    other = kept(three, 3)
-    match kind:
-        case "file":
-            other.write_text("mine")
-        case "directory":
-            other.mkdir()
-            (other / "notes.txt").write_text("mine")
-        case "link":
-            other.symlink_to("nowhere")
-    before = sorted(three.parent.rglob("*"))
-    with refused(ModelError, "news.mpu.3: "):
-        replace(three, 4)
-    assert sorted(three.parent.rglob("*")) == before
-    assert bundle.load(three).options["seed"] == 3
 
 
 def test_the_lock_is_had_for_several_steps_also_where_the_model_was_moved(saved):

@@ -267,18 +267,6 @@ def test_a_cell_that_fails_is_recorded_and_the_others_run(run, tmp_path):
     ).stderr  # fmt: skip
 
 
-def test_a_failed_cell_is_run_again_where_its_line_is_removed(run, data, tmp_path):
-    out = tmp_path / "out"
-    compared = ("experiment", data, "--out", out, "--methods", f"br:{QUICK}", "--folds", 2, "--missing-rates", "0,0.99")
-    assert run(*compared).exit_code == 0
-    results = out / "results.csv"
-    failed = [line for line in results.read_text().splitlines(keepends=True) if "no label is left" in line]
-    assert len(failed) == 2
-    results.write_text(results.read_text().replace(failed[0], ""))
-    assert "3 of 4 cells done already" in run(*compared).stderr
-    assert failed[0] in results.read_text()
-
-
 def test_no_cell_that_can_be_run_is_an_error(run, data, tmp_path):
     out = tmp_path / "out"
     result = run("experiment", data, "--out", out, "--methods", f"br:{QUICK}", "--folds", 2, "--missing-rates", "0.999")

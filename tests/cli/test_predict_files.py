@@ -202,13 +202,6 @@ def test_entries_of_unknown_features_are_counted_and_do_not_matter(tmp_path):
     assert target.read_text() == lines
 
 
-def test_the_output_may_be_the_input(tmp_path, source):
-    elsewhere = tmp_path / "out.txt"
-    predict(make_model(), source, elsewhere)
-    predict(make_model(), source, source)
-    assert source.read_text() == elsewhere.read_text()
-
-
 def test_values_too_large_to_compute_with_are_an_error(tmp_path):
     source = tmp_path / "new.svm"
     source.write_text(" 0:3e38 1:3e38 2:-3e38 3:3e38 4:-3e38 5:3e38\n")
@@ -227,18 +220,3 @@ def test_memory_does_not_grow_with_what_compressed_data_expand_to(tmp_path):
         tracemalloc.stop()
     # How many threads are at their peak at the same time is chance; what is kept of the larger file would not be.
     assert peaks[1] - peaks[0] < 0.2 * len(line) * 80_000
-
-
-def test_a_piece_of_work_is_bounded_by_its_probabilities(tmp_path, monkeypatch):
-    """A block of empty lines has a hundred times as many instances as another."""
-    pieces = []
-
-    def map_and_keep(function, arguments, jobs):
-        pieces.extend(map(function, arguments))
-        return pieces
-
-    monkeypatch.setattr(command, "_PROBABILITIES", 400)
-    monkeypatch.setattr(command, "map_ahead", map_and_keep)
-    (tmp_path / "in").write_bytes(b"\n" * 5000)
-    predict(make_model(q=4), tmp_path / "in", tmp_path / "out", Output(form="scores"))
-    assert [text.count(b"\n") for text, _ in pieces] == [100] * 50

@@ -1,7 +1,6 @@
 """Texts with tags become a data file, and what is needed to do that again is beside it."""
 
 import gzip
-import hashlib
 import io
 import json
 import os
@@ -85,13 +84,6 @@ def test_the_names_of_labels_have_vectors(made):
     assert [set(row.indices.tolist()) for row in vectors.labels] == [{1}, {2}, {3}]
     assert [[names[j - 1] for j in row.indices] for row in vectors.features] == [["radio"], ["mathematics"], ["media"]]
     np.testing.assert_allclose(vectors.features.power(2).sum(axis=1), 1, rtol=1e-6)
-
-
-def test_the_manifest_tells_what_it_belongs_to(made):
-    content = json.loads((made.with_name("news.text") / "manifest.json").read_text())["content"]
-    data = made.read_bytes()
-    sha256 = hashlib.sha256(data).hexdigest()
-    assert content == {"instances": 4, "labels": 3, "bytes": len(data), "sha256": sha256}
 
 
 def test_it_is_the_same_bytes_again_compressed_or_not(source, made, tmp_path):
@@ -238,25 +230,6 @@ def test_a_bad_record_is_an_error_and_leaves_all_as_it_was(source, made, tmp_pat
     assert made.read_bytes() == before[made]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "\n\n",
-        '{"text": 1}\n',
-    ],
-)
-def test_no_records(tmp_path, made, text):
-    (tmp_path / "a.jsonl").write_text(text)
-    (tmp_path / "names").write_text("name\n")
-    for names in (None, tmp_path / "names"):
-        with refused(InputError):
-            vectorize(Source(tmp_path / "a.jsonl", skip_bad=True), tmp_path / "a.svm", labels=names)
-    assert not (tmp_path / "a.text").exists()
-    assert vectorize(Source(tmp_path / "a.jsonl", skip_bad=True), tmp_path / "a.svm", like=made).instances == 0
-    assert (tmp_path / "a.svm").read_bytes() == b""
-
-
 def test_standard_input_is_read_twice(source, made, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(source.read_bytes())))
     vectorize(Source("-", "jsonl"), tmp_path / "b.svm", options=NO_STEMS)
@@ -329,13 +302,6 @@ def test_a_byte_order_mark_is_part_of_a_name_and_of_an_id(tmp_path, mark):
     vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "b.svm", like=tmp_path / "a.svm")
     assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
     assert (tmp_path / "b.text" / "labels").read_bytes() == (tmp_path / "a.text" / "labels").read_bytes()
-
-
-def test_hashed_features_of_texts_without_tags(tmp_path):
-    write(tmp_path / "a.jsonl", [{"text": "radio"}, {"text": "theory"}])
-    vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "a.svm", options=TextOptions(hashing=10))
-    vectorize(Source(tmp_path / "a.jsonl"), tmp_path / "b.svm", like=tmp_path / "a.svm")
-    assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
 
 
 def test_hashed_features_have_no_names(source, tmp_path):

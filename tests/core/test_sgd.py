@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
-from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
@@ -16,7 +15,6 @@ from mpu_cli.core.sgd import (
     Settings,
     TrainingSet,
     default_epochs,
-    default_settings,
     default_step,
     train_linear,
 )
@@ -72,11 +70,6 @@ def test_rare_labels_converge_with_thinned_gradients_too():
         assert objective(X, Y[:, k], 1.0, 10.0, thin.weights[:, k], thin.bias[k]) <= least * 1.02
 
 
-@pytest.mark.parametrize(("many", "thin"), [(False, False), (True, True)])
-def test_gradients_are_thinned_where_labels_are_many(many, thin):
-    assert default_settings(3, many=many).thin == thin
-
-
 @pytest.mark.parametrize("c", [0.4, 0.8])
 def test_missing_labels_converge_to_the_minimum_of_the_pu_loss(c):
     X, Y = linear_problem(600, 4, 2)
@@ -110,14 +103,6 @@ def test_scale_of_the_features_does_not_matter():
         assert_allclose(scaled.bias, model.bias, rtol=1e-3, atol=1e-4)
 
 
-def test_model_is_the_same_bytes_whatever_jobs():
-    X, Y = linear_problem(150, 10, 2 * BLOCK_SIZE + 5)
-    c = LabelFrequency(np.linspace(0.3, 1, Y.shape[1]))
-    one, two = (train_linear(training_set(X, Y, jobs=jobs), c, QUICK) for jobs in (1, 2))
-    assert one.weights.shape == (10, 2 * BLOCK_SIZE + 5)
-    assert as_bytes(one) == as_bytes(two)
-
-
 @pytest.mark.parametrize("density", [0.1, 1.0], ids=["sparse", "dense"])
 def test_a_label_does_not_depend_on_the_labels_beside_it(density):
     X, Y = linear_problem(150, 10, BLOCK_SIZE + 5)
@@ -142,21 +127,6 @@ def test_instances_that_are_not_among_the_rows_are_not_learned():
     assert as_bytes(train_linear(TrainingSet(features, as_labels(changed), rows), c, QUICK)) == as_bytes(model)
 
 
-@pytest.mark.parametrize(
-    ("n", "epochs"), [(1, 50), (1_000, 50), (2_500, 20), (5_000, 10), (12_000, 5), (40_000, 2), (50_000, 1), (10**7, 1)]
-)
-def test_default_epochs(n, epochs):
-    assert default_epochs(n) == epochs
-
-
-@pytest.mark.parametrize(
-    ("coherence", "epochs", "step"), [(1, 1, 8), (1.5, 1, 8), (2.4, 2, 4), (5, 4, 2), (7, 5, 1), (32, 5, 0.25)]
-)
-def test_instances_that_are_alike_take_more_epochs_and_smaller_steps(coherence, epochs, step):
-    assert default_epochs(10**6, coherence) == epochs
-    assert default_step(epochs, coherence) == step
-
-
 @pytest.mark.parametrize("sign", [1, -1], ids=["positive", "centred"])
 def test_many_dense_instances_are_learned(sign):
     """The steps that suit sparse data would throw the weights about: 0.2 of micro-F1 on the first of the two."""
@@ -169,22 +139,3 @@ def test_many_dense_instances_are_learned(sign):
     model = train_linear(TrainingSet(features, as_labels(Y), np.arange(50_000)), LabelFrequency(np.ones(3)), settings)
     predicted = model.probabilities(features[50_000:]) >= 0.5
     assert f1_score(Y[50_000:], predicted, average="micro") > 0.9
-
-
-def test_many_instances_that_share_little_come_in_larger_batches():
-    few, many = np.arange(24_999), np.arange(25_000)
-    apart, alike = (
-        Features.of(csr_array((np.ones(25_000, np.float32), (many, column)), shape=(25_000, 25_000)))
-        for column in (many, np.zeros_like(many))
-    )
-    labels = as_labels(np.ones((25_000, 1)))
-    sizes = [TrainingSet(features, labels, rows).batch_size for features in (apart, alike) for rows in (few, many)]
-    assert sizes == [32, 64, 32, 32]
-
-
-def test_epochs_are_the_default_where_none_are_asked_for():
-    X, Y = linear_problem(2_400, 2, 1)
-    data, c = training_set(X, Y), LabelFrequency(np.ones(1))
-    default = train_linear(data, c, Settings(1.0))
-    assert as_bytes(default) == as_bytes(train_linear(data, c, Settings(1.0, epochs=20)))
-    assert as_bytes(default) != as_bytes(train_linear(data, c, Settings(1.0, epochs=19)))

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
-from mpu_cli.core import limits, selection, sgd
+from mpu_cli.core import limits, sgd
 from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
@@ -128,25 +128,6 @@ def test_trains_nothing_twice(problem, monkeypatch, given, sample):
     # folds than hold out as many instances as a sample has.
     out_of_fold = folds * (1 if for_cost and sample == 120 else 2) + (folds if sample == 120 else 2)
     assert len(kept) == len(calls) == for_c + for_cost + 3 + out_of_fold
-
-
-@pytest.mark.parametrize("sample", [120, 60], ids=["all in the sample", "a sample of half"])
-def test_settings_are_compared_on_no_more_folds_than_it_takes(problem, monkeypatch, sample):
-    trained = []
-    train_block = sgd.train_block
-    monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args[3]) or train_block(*args))
-    monkeypatch.setattr(selection, "SELECTION_SIZE", sample // 2)
-    steps = Steps()
-    _, report = train(Problem(*problem), quick(levels=1, c=0.7, sample=sample), Run(observe=steps))
-    folds_of_the_choice = 2 * steps.ticks["choose C"]
-    if sample == 120:  # the third fold is left for the winner
-        assert len(trained) == folds_of_the_choice + 1 + 1
-        assert trained.count(report.settings) == 2 + 1 + 1
-    else:
-        assert len(trained) == folds_of_the_choice + 1 + 2
-        assert any(
-            report.settings.step * 2**0.25 == pytest.approx(settings.step) for settings in trained
-        )  # of half of the instances
 
 
 def test_threshold_of_the_last_level_is_of_the_instances_held_out(problem):

@@ -262,8 +262,3 @@ def test_one_annotation_each_tells_nothing_of_what_is_missing():
     assert "exactly one" in found.caution
     assert not estimate(P, S).one_label_each
     assert not estimate(P[:, :1], S[:, :1]).one_label_each  # of a single label, no instance can have two
-
-
-def test_an_estimate_shows_what_it_rests_on():
-    P, S = separable(200, 2, 0.5)
-    assert "every true label is annotated with the same chance" in repr(estimate(P, S))

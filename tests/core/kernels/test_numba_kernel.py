@@ -1,7 +1,5 @@
 """The compiled kernel does what the NumPy kernel does, to rounding."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,6 @@ from scipy.sparse import csr_array, random_array
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import descent, kernel, numpy_kernel
-from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency
@@ -65,32 +62,6 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, k
     for of_numpy, of_numba in zip(*results, strict=True):
         assert of_numba.dtype == np.float32
         assert_allclose(of_numba, of_numpy, rtol=1e-4, atol=1e-5)
-
-
-def test_one_compiled_form_serves_with_and_without_verified_labels_and_all_types_of_indices():
-    features, annotated = problem(np.random.default_rng(0), 20, 6, 2, 3)
-    compiled = set()
-    offsets = csr_array(random_array((20, 3), density=0.4, rng=np.random.default_rng(0), dtype=np.float32))
-    known = VerifiedLabels.of((20, 3), true=([0], [1]), complete=[2])
-    for kind, (verified, added) in product((np.int32, np.int64), ((None, None), (known, offsets))):
-        frequency = LabelFrequency(np.full(3, 0.5, np.float32), verified)
-        positives = frequency.positives(annotated)
-        for matrix in (positives, offsets):
-            matrix.indptr, matrix.indices = matrix.indptr.astype(kind), matrix.indices.astype(kind)
-        numba_kernel.descend(
-            numba_kernel.prepare(features, np.arange(20, dtype=kind), 8),
-            positives,
-            frequency,
-            np.zeros(3, np.float32),
-            step=0.1,
-            bias_step=0.1,
-            decay=0.1,
-            epochs=1,
-            rng=np.random.default_rng(0),
-            offsets=added,
-        )
-        compiled.add(len(getattr(numba_kernel._epoch, "signatures", ())))
-    assert len(compiled) == 1
 
 
 @pytest.mark.parametrize("c", [1e-6, 0.4, 1.0])

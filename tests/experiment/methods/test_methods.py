@@ -5,9 +5,8 @@ import sys
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
-from sklearn.linear_model import LogisticRegression
 
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.stacking import Options, train
@@ -83,14 +82,6 @@ def test_br_is_mpu_without_missing_labels_and_levels(problem):
     br = fit(problem, "br:cost=10:epochs=3")
     assert_array_equal(br.predict(problem[2]), model.probabilities(problem[2]))
     assert_array_equal(br.threshold, 0.5)
-
-
-def test_br_is_logistic_regression(problem):
-    matrix, labels, others = problem
-    br = fit(problem, "br:cost=1:epochs=150")
-    for k, s in enumerate(labels.toarray().T):
-        exact = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000).fit(matrix, s)
-        assert_allclose(br.predict(others)[:, k], exact.predict_proba(others)[:, 1], atol=0.02)
 
 
 @pytest.mark.parametrize(
