@@ -1,4 +1,3 @@
-import subprocess
 import sys
 from pathlib import Path
 
@@ -8,7 +7,6 @@ from click.testing import CliRunner
 from benchmarks import run, tools
 from benchmarks.compare import compare
 from benchmarks.tools import Tool
-from tests.conftest import ROOT
 
 # "Trains" by copying the labels, "predicts" the labels of the training file, whatever the test file.
 COPY = "import sys; a = sys.argv; open(a[2], 'w').writelines(l.split(' ')[0].strip() + chr(10) for l in open(a[1]))"
@@ -46,17 +44,6 @@ def test_a_tool_that_fails_does_not_stop_the_others(data, tmp_path):
     ]
 
 
-def test_mpu_runs_with_each_kernel_where_it_can_be_chosen():
-    old, new = (
-        list(tools.mpu_tools((sys.executable, "-c", f"print({manual!r})"))) for manual in ("--levels", "--kernel TEXT")
-    )
-    assert [tool.name for tool in old] == [f"mpu, {setting}" for setting in tools.MPU_SETTINGS]
-    assert [tool.name for tool in new[: len(old)]] == [f"mpu numba, {setting}" for setting in tools.MPU_SETTINGS]
-    assert len(new) == 2 * len(old)
-    assert new[-1].train[-2:] == new[-1].predict[-2:] == ("--kernel", "numpy")
-    assert "--kernel" not in old[0].train
-
-
 def test_peer_scripts_are_there():
     for tool in tools.peer_tools("python"):
         assert tool.train[0] == tool.predict[0] == "python"
@@ -73,9 +60,3 @@ def test_the_command_writes_table_csv_and_peers_that_are_not_there(data, tmp_pat
     assert "| good {x} |" in table
     assert table.count("| failed: /no/such/python: No such file or directory |") == len(tools.PEER_METHODS)
     assert (tmp_path / "out" / "results.csv").read_text().count("\n") == 2 + len(tools.PEER_METHODS)
-
-
-def test_the_runner_stays_small():
-    # Its own memory would count as that of the tools.
-    code = "import sys, benchmarks.run; sys.exit('numpy' in sys.modules or 'matplotlib' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -23,13 +23,6 @@ def test_uniform_is_the_same_for_all():
     assert annotated("uniform", X, Y, 0.3, 0).nnz == pytest.approx(0.3 * Y.nnz, abs=3 * np.sqrt(0.21 * Y.nnz))
 
 
-def test_rates_of_labels_are_uniform_about_the_share():
-    rates = np.concatenate([kept_shares("label", 0.7, seed)[:2] for seed in range(100)])
-    assert rates.mean() == pytest.approx(0.7, abs=0.03)
-    assert rates.std() == pytest.approx(0.24 / np.sqrt(3), abs=0.02)
-    assert (rates.min(), rates.max()) == (pytest.approx(0.46, abs=0.05), pytest.approx(0.94, abs=0.05))
-
-
 def test_rare_labels_are_missed_more():
     size = np.log(Y.sum(axis=0))
     expected = 0.5 * (0.4 + 1.1 * (size - size.min()) / np.ptp(size))

@@ -204,15 +204,6 @@ def test_what_cannot_be_applied_is_refused_and_nothing_written(
     assert problem in result.stderr
 
 
-def test_two_people_of_different_opinion(run, collection, decided, tmp_path):
-    books, new = collection(), tmp_path / "new.jsonl"
-    first = decided("1 car yes", "4 car yes", name="a.tsv")
-    both = "--reviewed", first, "--reviewed", decided("1 car no", "4 car yes", name="b.tsv")
-    result = run("apply", books, *both, "-o", new)
-    assert "agree on 1 of the 2 labels" in result.stderr
-    assert [row["tags"] for row in objects(new)] == [["fruit", "food"], ["fruit"], ["car"], ["car"]]
-
-
 def test_an_id_twice_is_refused_where_it_matters(run, collection, decided, tmp_path):
     books, new = collection(), tmp_path / "new.jsonl"
     books.write_text(books.read_text().replace('"b1"', '"b0"'))

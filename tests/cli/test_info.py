@@ -125,12 +125,6 @@ def test_labels_by_number(run, news):
     assert told(run, news, "--label", 3)["of_labels"][0]["name"] == "sport"
 
 
-def test_a_label_that_is_annotated_once(run, tiny):
-    assert run("train", tiny, "--c", 1, "--cost", 30, "--epochs", 2, "--levels", 1, "-q").exit_code == 0
-    text = " ".join(run("info", tiny.with_suffix(".mpu"), "--label", 3).stdout.split())
-    assert " annotated 1 time true about 1 time " in text
-
-
 def test_a_readable_label(run, news):
     text = run("info", news, "--label", "elections").stdout
     assert "\nlabel           2 elections\n" in text
@@ -185,18 +179,6 @@ def test_features_by_name(run, tmp_path):
     numbered = told(run, tmp_path / "news.mpu", "--label", 1, "--numbers")["of_labels"][0]["features_for"]
     assert numbered and "name" not in numbered[0]
     assert "texts accepted: it has the vectoriser\n" in readable(run, tmp_path / "news.mpu")
-
-
-def test_many_labels_of_few_features(run, tmp_path):
-    """Their weights are sparse, and features that do not occur take no room: numbers are those of the file."""
-    q = 600
-    lines = [f"{k} {k + 1000}:1 5000000:1\n" for k in range(q)] * 3
-    (tmp_path / "many.svm").write_text("".join(lines))
-    options = ("--c", 0.5, "--cost", 30, "--epochs", 3, "-q")
-    assert run("train", tmp_path / "many.svm", *options).exit_code == 0
-    (label,) = told(run, tmp_path / "many.mpu", "--label", 17, "--top", 1)["of_labels"]
-    assert label["features_for"][0]["feature"] == 1017
-    assert (label["annotated"], label["true"]) == (3, 6)
 
 
 def test_a_model_from_python(run, tiny, tmp_path):

@@ -51,14 +51,6 @@ def test_labels(run, model, source):
     assert result.stdout == "1\n2\n1,2\n"
 
 
-def test_scores(run, model, source):
-    lines = scores(run("predict", model, source, "--format", "scores").stdout)
-    assert [{label for label, _ in line} for line in lines] == [{1, 2, 5}] * 3
-    assert [line[0][0] for line in lines[:2]] == [1, 2]
-    for line in lines:
-        assert [p for _, p in line] == sorted((p for _, p in line), reverse=True)
-
-
 def test_top_k(run, model, source):
     assert [len(line) for line in scores(run("predict", model, source, "--format", "scores", "--top-k", 2).stdout)] == [
         2
@@ -79,19 +71,6 @@ def test_a_file_and_standard_output_are_the_same(run, model, source, tmp_path):
     assert result.stdout == ""
     assert result.stderr == "3 instances, 4 labels written\n"
     assert (tmp_path / "out.txt").read_text() == run("predict", model, "-", stdin=DATA.encode()).stdout
-
-
-def test_labels_of_the_data_do_not_matter(run, model, tmp_path):
-    path = tmp_path / "labelled.svm"
-    path.write_text("".join(f"{i + 90}{line}\n" for i, line in enumerate(DATA.splitlines())))
-    assert run("predict", model, path).stdout == "1\n2\n1,2\n"
-
-
-def test_comments_and_empty_lines(run, model):
-    stdin = b"# comment\n 1:1 # one\n\n# comment\n 2:1\n"
-    with_comments = run("predict", model, "-", "--format", "scores", stdin=stdin).stdout
-    assert with_comments.count("\n") == 3
-    assert with_comments == run("predict", model, "-", "--format", "scores", stdin=b" 1:1\n \n 2:1\n").stdout
 
 
 def test_unknown_features_are_warned_of_also_when_quiet(run, model):

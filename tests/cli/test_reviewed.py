@@ -214,18 +214,6 @@ def test_nothing_is_annotated_to_plan_a_review_by(run, tmp_path):
     assert text.endswith("data.svm: nothing is annotated, so no review can be planned by it")
 
 
-def test_two_people_of_different_opinion(run, problem, tmp_path):
-    _, _, S, data = problem
-    i = int(np.flatnonzero(S[:, 0] == 0)[0])
-    paths = [tmp_path / "a.tsv", tmp_path / "b.tsv"]
-    for path, word in zip(paths, ("yes", "no"), strict=True):
-        path.write_text(f"instance\tlabel\tverdict\tsource\n{i + 1}\t1\t{word}\t\n{i + 1}\t2\tyes\t\n")
-    both = ("train", data, "--reviewed", paths[0], "--reviewed", paths[1], *FAST)
-    result = run(*both, "--json")
-    assert json.loads(result.stdout)["review"]["decisions"] == 1
-    assert "agree on 1 of the 2 labels of instances that both decide" in result.stderr
-
-
 def test_evaluate_compares_what_two_people_agree_on(run, tmp_path):
     """An instance that they contradict each other about is not completely reviewed."""
     (tmp_path / "truth.svm").write_text("1 1:1\n2 1:1\n" * 3)

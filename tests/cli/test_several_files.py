@@ -142,13 +142,6 @@ def test_a_file_that_is_missing_is_said_before_any_is_read(run, parts, tmp_path,
     assert message(run("train", *parts, *QUICK, "-o", "m.mpu")) == said
 
 
-def test_all_of_them_may_not_be_empty(run, tmp_path):
-    for name in "ab":
-        (tmp_path / name).write_bytes(b"# nothing\n")
-    result = run("train", tmp_path / "a", tmp_path / "b", *QUICK, "-o", tmp_path / "m.mpu")
-    assert "error: " in message(result)
-
-
 def test_names_beside_one_file_are_those_of_all(run, parts, tmp_path):
     (tmp_path / "part-2.labels").write_text("one\ntwo\nthree\n")
     assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0

@@ -147,10 +147,6 @@ def test_quiet_prints_nothing(run, tiny):
     assert run("train", tiny, *QUICK, "-q", "--json").stdout.startswith("{")
 
 
-def test_verbose_says_where_the_time_went(run, tiny):
-    assert "seconds: reading data " in run("train", tiny, *QUICK, "-v").stderr
-
-
 @pytest.mark.parametrize("options", [(), *slow((("--threshold", "per-label", "--levels", 3),))])
 def test_the_same_seed_is_the_same_bytes_on_any_number_of_threads(run, corrupted, tmp_path, options):
     names = {"one": (1, 0), "two": (2, 0), "other": (2, 1)}
@@ -251,13 +247,6 @@ def test_thresholds_a_label(run, corrupted, tmp_path):
     thresholds = json.loads(result.stdout)["thresholds"]
     assert thresholds.keys() == {str(label) for label in range(1, 19)}
     assert len(set(thresholds.values())) > 9
-
-
-@pytest.mark.parametrize("levels", [1, 2, 3])
-def test_levels(run, tiny, levels):
-    report = json.loads(run("train", tiny, *QUICK[:-1], levels, "--json").stdout)
-    assert len(report["expected_micro_f1_by_level"]) == levels
-    assert len(bundle.load(tiny.with_suffix(".mpu")).predictor.levels) == levels
 
 
 def test_more_threads_than_a_system_has(run, tiny):

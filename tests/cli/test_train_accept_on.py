@@ -11,12 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli import bundle
 from mpu_cli.cli.commands import KS, METRICS
 from mpu_cli.cli.evaluate import compared_metric_names
 from tests.cli.training import ALONE, message
 from tests.endurance.commands import PROCESSES, contents, model_files
-from tests.full_disk import fill
 from tests.slow import slow
 
 FEATURES = 20
@@ -335,11 +333,6 @@ def test_texts_of_another_vectoriser_are_refused(run, tmp_path, monkeypatch):
     assert run("train", "like.svm", *options, "test.svm", "--accept-margin", 1).exit_code == 0
 
 
-def test_the_second_ends(three):
-    with bundle.writer(three.model):
-        assert three.train(0).exit_code == 75
-
-
 def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(three, monkeypatch):
     """Where a file system has no locks, or somebody has copied files."""
     from mpu_cli.inputs.training_data import AnnotatedData
@@ -426,17 +419,3 @@ def test_a_training_that_is_killed_at_any_step(three, at):
     process.join()
     assert process.exitcode in (0, -signal.SIGKILL)
     check_whole(three)
-
-
-def test_a_disk_without_room(run, mounted):
-    nights = Nights(run, mounted)
-    assert nights.train(1, "-q").exit_code == 0
-    nights.data.write_text(instances(0, 10))
-    fill(mounted, 0)
-    result = run("train", nights.data, *TRAINING, "--accept-on", nights.test, "-q")
-    message(result)
-    assert (nights.wrong(), nights.kept()) == (1, {})
-    (mounted / "filling").unlink()
-    assert nights.train(0, "-q").exit_code == 0
-    assert nights.kept() == {1: 1}
-    assert nights.left_over() == []

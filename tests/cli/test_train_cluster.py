@@ -62,16 +62,6 @@ def test_no_cluster_answers(run, files, tmp_path, monkeypatch, address, said):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"address": 5}'])
-def test_a_file_that_no_scheduler_has_written(run, files, tmp_path, content):
-    (tmp_path / "a.json").write_text(content)
-    with config.set({"mpu.timeout": 1}):
-        done = run("train", *files, "-o", tmp_path / "news.mpu", "--cluster", tmp_path / "a.json", "--quiet")
-    assert done.exit_code == 1
-    assert done.stderr.startswith(f"error: {tmp_path / 'a.json'}: is not a file that a scheduler of Dask has written")
-    assert done.stderr.count("\n") == 1
-
-
 def test_names_and_vectoriser_of_texts_are_kept(run, cluster, tmp_path):
     texts = [{"text": f"{word} {i + 10} and more", "tags": [word]} for i in range(40) for word in ("law", "sport")]
     (tmp_path / "news.jsonl").write_text("".join(json.dumps(one) + "\n" for one in texts))

@@ -1,4 +1,3 @@
-import errno
 import json
 
 import numpy as np
@@ -6,40 +5,6 @@ import pytest
 
 from mpu_cli.inputs import training_data
 from tests.cli.training import QUICK, message
-
-EDGE_CASES = {
-    "one instance": "1 1:1\n",
-    "one instance without features": "1\n",
-    "one label": "1 1:1\n 2:1\n1 1:2\n 2:2\n",
-    "a label on every instance": "".join(f"1{',2' * (i % 2)} {i % 3}:1\n" for i in range(12)),
-    "every label on every instance": "1,2 1:1\n" * 12,
-    "instances without features": "1 1:1\n2\n\n1,2 2:1\n",
-    "no features at all": "1\n2\n1,2\n\n",
-    "all features zero": "1 1:0\n2 1:0 2:0\n1 2:0\n",
-    "fewer instances than folds": "1 1:1\n2 2:1\n",
-    "labels far apart": "0,2147483646 1:1\n77 2:1\n 1:1\n",
-    "header": "2 3 3\n1 1:1\n2 2:1\n",
-    "comments only at the end": "1 1:1\n2 2:1\n# end",
-}
-
-
-@pytest.mark.parametrize("options", [(), ("--levels", 3, "--threshold", "per-label", "--folds", 2)])
-@pytest.mark.parametrize("text", EDGE_CASES.values(), ids=EDGE_CASES.keys())
-def test_edge_cases_train_and_predict(run, tmp_path, text, options):
-    source = tmp_path / "edge.svm"
-    source.write_text(text)
-    result = run("train", source, "--json", "-q", *options)
-    assert result.exit_code == 0
-    report = json.loads(result.stdout)
-    assert 0 <= report["expected_micro_f1"] <= 1
-    c = report["c"] if isinstance(report["c"], list) else [report["c"]]  # that of a label that all have is 1
-    assert all(0 < one <= 1 for one in c)
-    lines = run("predict", tmp_path / "edge.mpu", source, "--format", "scores").stdout.splitlines()
-    assert len(lines) == report["instances"]
-    for line in lines:
-        values = [float(pair.partition(":")[2]) for pair in line.partition("#")[0].split()]
-        assert len(values) == report["labels"]
-        assert np.all((np.array(values) >= 0) & (np.array(values) <= 1))
 
 
 @pytest.mark.parametrize("text", [" 1:1\n 2:1\n", "\n\n", "1:1\n"])
@@ -109,24 +74,6 @@ def test_targets_that_are_no_models_are_refused_first(run, tiny, tmp_path):
     message(run("train", tiny, "-o", tmp_path / "folder" / "mine.txt"))
     message(run("train", tiny, "-o", tmp_path / "none" / "model"))
     assert (tmp_path / "folder" / "mine.txt").read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (MemoryError(), "error: out of memory"),
-        (MemoryError("7 GiB"), "error: out of memory: 7 GiB"),
-        (OSError(errno.EIO, "Input/output error", "disk"), "error: disk: Input/output error"),
-        (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device"),
-    ],
-)
-def test_failures_of_the_machine_are_one_line(run, tiny, monkeypatch, error, line):
-    def fit(*_, **__):
-        raise error
-
-    monkeypatch.setattr(training_data, "fit", fit)
-    assert message(run("train", tiny, "-q")) == line
-    assert [entry.name for entry in tiny.parent.iterdir()] == ["tiny.svm"]
 
 
 def test_labels_of_one_instance_are_refused(run, tmp_path):

@@ -181,13 +181,6 @@ def test_files_are_those_of_the_present_directory(sources, files, on, tmp_path, 
     assert learned(tmp_path / "a.mpu") == expected
 
 
-def test_a_bad_line_is_told_by_file_and_line(sources, files, on, tmp_path):
-    with Path(files[2]).open("a") as file:
-        file.write("1 1:x\n")
-    with pytest.raises(InputError, match=r"part-2\.svm:101: "):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=on)
-
-
 def command(files, model, processes, *more) -> list[str]:
     given = [
         "--cluster",

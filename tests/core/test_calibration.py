@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -171,15 +169,6 @@ def test_is_finite_where_all_predictions_are_alike(value, c):
     expected = min(0.25 / c, 1 - 0.5 / 12)
     if 1e-30 < value < 0.9:
         assert calibration(predictions) == pytest.approx(np.full((4, 3), expected), abs=1e-3)
-
-
-def test_a_pickle_holds_the_map_alone():
-    calibration = Calibration(np.array([-1.0, 2.0]), np.array([-2.0, 1.0]))
-    predictions = np.linspace(0, 1, 11).astype(np.float32)
-    expected = calibration(predictions)
-    pickled = pickle.dumps(calibration)
-    assert len(pickled) < 1000
-    np.testing.assert_array_equal(pickle.loads(pickled)(predictions), expected)
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])

@@ -26,19 +26,6 @@ def both_forms(X: np.ndarray) -> list[Features]:
     return [dense, sparse, Features(as_features(X[:, : D // 2]), X[:, D // 2 :])]
 
 
-@given(matrices)
-def test_holds_the_matrix(X):
-    features = Features.of(as_features(X))
-    assert_array_equal(to_array(features), X)
-    assert len(features) == X.shape[0]
-    assert features.width == X.shape[1]
-
-
-def test_full_matrices_become_dense_and_thin_ones_stay_sparse():
-    assert Features.of(as_features(np.ones((4, 4)))).sparse.shape == (4, 0)
-    assert Features.of(as_features(np.eye(40))).dense.shape == (40, 0)
-
-
 @given(matrices, st.integers(0, 12))
 def test_width_cuts_or_pads(X, width):
     expected = np.zeros((len(X), width), np.float32)
@@ -47,30 +34,6 @@ def test_width_cuts_or_pads(X, width):
     features = Features.of(as_features(X), width)
     assert features.width == width
     assert_array_equal(to_array(features), expected)
-
-
-@given(matrices, st.data())
-def test_selects_instances(X, data):
-    rows = data.draw(hnp.arrays(np.int64, st.integers(0, 10), elements=st.integers(0, len(X) - 1))) if len(X) else []
-    for features in both_forms(X):
-        assert_array_equal(to_array(features[np.array(rows, int)]), X[np.array(rows, int)])
-        assert_array_equal(to_array(features[1:4]), X[1:4])
-
-
-@given(matrices)
-def test_appends_on_the_right_and_leaves_the_original(X):
-    added = np.arange(2 * len(X), dtype=np.float32).reshape(-1, 2)
-    for features in both_forms(X):
-        assert_array_equal(to_array(features.append(added).append(added)), np.hstack([X, added, added]))
-        assert_array_equal(to_array(features), X)
-
-
-@given(matrices)
-def test_mean_squared_norm(X):
-    norms = np.square(X, dtype=np.float64).sum(axis=1)
-    expected = norms.mean() if norms.any() else 1.0
-    for features in both_forms(X):
-        assert features.mean_squared_norm() == pytest.approx(expected, rel=1e-12)
 
 
 def test_coherence():

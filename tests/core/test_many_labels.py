@@ -59,12 +59,6 @@ def learn_densely(monkeypatch) -> None:
         monkeypatch.setattr(module, "FEW_LABELS", Q)
 
 
-def as_arrays(model) -> list[np.ndarray]:
-    return [part for level in model.levels for part in (level.weights.data, level.weights.indices, level.bias)] + [
-        model.thresholds
-    ]
-
-
 @pytest.mark.slow
 def test_predictions_and_weights_are_sparse_and_as_good_as_dense_ones(trained, monkeypatch):
     (model, report), columns = trained
@@ -124,14 +118,6 @@ def test_kernels_agree_on_the_largest():
         one, other = (level.top(Features.of(matrix), top, Run(kernel=name)) for name in ("numpy", "numba"))
         np.testing.assert_array_equal(one.indptr, other.indptr)
         np.testing.assert_allclose(np.sort(one.data), np.sort(other.data), rtol=1e-4)
-
-
-def test_threads_do_not_show(trained):
-    (model, _), columns = trained
-    matrix, annotated, _ = problem()
-    again, _ = train(Problem(matrix, annotated[:, columns]), Options(**QUICK), Run(jobs=2))
-    for one, other in zip(as_arrays(model), as_arrays(again), strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_reviewed_cells_count(trained):

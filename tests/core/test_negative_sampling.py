@@ -19,7 +19,7 @@ from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import Chain, LearningTask, learn, predict_out_of_fold
 from mpu_cli.runtime.run import Run
-from tests.core.test_many_labels import Q, as_arrays, micro_f1, problem
+from tests.core.test_many_labels import Q, micro_f1, problem
 
 N = 3000
 SETTINGS = Settings(cost=100.0, step=2.0, epochs=2)
@@ -124,15 +124,6 @@ def test_the_kernels_find_the_same_list(drawn):
     np.testing.assert_array_equal(lists[0].group_of, lists[1].group_of)
     learned = [one.instances.toarray() for one in lists]
     assert (learned[0] != learned[1]).mean() < 1e-3  # where two groups are as near, they may differ
-
-
-@pytest.mark.usefixtures("of_few_instances")
-def test_threads_do_not_show():
-    matrix, annotated, _ = problem(n=N)
-    first, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=1))
-    second, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(jobs=2))
-    for one, same in zip(as_arrays(first), as_arrays(second), strict=True):
-        np.testing.assert_array_equal(one, same)
 
 
 def test_it_is_about_as_good_as_all_instances(monkeypatch):

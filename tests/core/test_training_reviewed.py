@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.metrics import f1_score
 
-from mpu_cli.core.frequency.review_frequency import from_complete, from_review
+from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
@@ -58,14 +58,6 @@ def test_c_that_is_given_is_used(problem):
     assert report.estimates.reviewed is report.estimates.estimate is None
 
 
-def test_reviewed_instances_not_drawn_at_random_do_not_tell_c(problem):
-    X, S, Y = problem
-    verified = review(Y, np.arange(100))["verified"]
-    _, report = train(Problem(X, as_labels(S), verified=verified), Options(**QUICK))
-    assert report.estimates.reviewed is None
-    assert_array_equal(report.c, np.full(8, report.estimates.estimate.c))
-
-
 def test_no_reviewed_instances_change_nothing(problem):
     X, S, _ = problem
     without, _ = train(Problem(X, as_labels(S)), Options(**QUICK))
@@ -88,18 +80,6 @@ def test_reviewed_instances_need_what_was_found(problem):
     verified = review(Y, np.arange(4))["verified"]
     with refused(DataError):
         train(Problem(X, as_labels(S), verified=verified, sampled=np.arange(5)), Options(**QUICK))
-
-
-def test_c_comes_from_the_rates_of_labels_in_two_files(problem):
-    X, S, Y = problem
-    second = np.arange(400, 600)
-    both = np.vstack([S[:400], Y[400:]])
-    verified = VerifiedLabels.of(Y.shape, complete=second)
-    _, report = train(Problem(X, as_labels(both), verified=verified, second=second), Options(**QUICK))
-    expected = from_complete(as_labels(S[:400]), as_labels(Y[400:]), report.estimates.estimate.c)
-    assert_array_equal(report.c, expected.rates)
-    assert report.estimates.reviewed.instances == 200
-    assert np.corrcoef(report.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.8
 
 
 def test_a_review_goes_before_a_second_file(problem):

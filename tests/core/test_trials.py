@@ -3,14 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.selection import COSTS, STEPS, Trial, choose_settings
+from mpu_cli.core.selection import STEPS, Trial, choose_settings
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.thresholds import estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import deal, out_of_fold, split
-from tests.core.simulated import as_features, as_labels, hide, linear_problem
+from tests.core.simulated import as_features, hide, linear_problem
 
 
 def problem(slope=4.0, n=240, D=8, q=3):
@@ -65,30 +64,6 @@ def test_chosen_step_is_a_top():
         neighbour = replace(choice.settings, step=step)
         if abs(STEPS.index(step) - STEPS.index(choice.settings.step)) == 1:
             assert estimate(folds, labels, c, neighbour) < choice.f1 + 1e-3
-
-
-@pytest.mark.parametrize("start", [Settings(1e-3, 0.25, 2), Settings(30.0, 1.0, 2), Settings(3e5, 4.0, 2)], ids=str)
-def test_tries_no_setting_twice(monkeypatch, start):
-    folds, labels, c = problem()
-    trained, ticks = [], []
-    train_block = sgd.train_block
-
-    def counted(data, block, c, settings, start, seen):
-        trained.append((id(data), settings))
-        return train_block(data, block, c, settings, start, seen)
-
-    monkeypatch.setattr(sgd, "train_block", counted)
-    choose_settings(Trial(folds, labels, c), start, tick=lambda: ticks.append(1))
-    assert len(trained) == len(set(trained)) == 3 * len(ticks)
-    assert len(ticks) <= len(COSTS) + len(STEPS)
-
-
-def test_nothing_to_gain_keeps_the_start():
-    """Without a feature every setting is as good."""
-    features, labels = Features.of(as_features(np.zeros((60, 2)))), as_labels(np.arange(60)[:, None] % 3 == [0, 1])
-    folds = [split(features, labels, rows) for rows in deal(60, 3, 0)]
-    start = Settings(30.0, 1.0, epochs=1)
-    assert choose_settings(Trial(folds, labels, LabelFrequency(np.ones(2))), start).settings == start
 
 
 def test_names_of_many_labels_are_learned_with_no_larger_steps():

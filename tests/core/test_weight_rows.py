@@ -1,7 +1,5 @@
 """The most probable labels of instances, by weights of which some rows are dense and others sparse."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -76,11 +74,3 @@ def test_rows_of_many_labels_are_dense_and_no_weight_is_lost():
     assert rows.place.tolist() == [-1, 0, -1, 1, -1, 2, -1, 3]
     assert_array_equal(rows.dense, weights.toarray()[1::2])
     assert_allclose(rows.product(matrix), (matrix @ weights).toarray(), rtol=1e-4, atol=1e-6)
-
-
-def test_a_level_that_has_predicted_is_pickled_without_what_it_made_for_that():
-    matrix, weights, bias = draw(0, 5, 8, 100, (0.5,))
-    model = LinearModel(weights, bias)
-    before = len(pickle.dumps(model))
-    model.top(Features.of(matrix), Top())
-    assert len(pickle.dumps(model)) == before

@@ -70,21 +70,6 @@ def test_scores_at_the_threshold_are_predicted():
     assert labels_from_scores(scores, 0.0).nnz == 3
 
 
-def test_label_lists_have_no_ranking(write):
-    comparison = compare(write("truth", "1,2 1:1\n 2:1\n3 1:2\n"), write("predictions", "2\n\n3,4\n"))
-    assert comparison.ranking is None
-    assert comparison.threshold is None
-    assert comparison.label_sets.labels.tolist() == [1, 2, 3, 4]
-    assert comparison.label_sets.true_positives.tolist() == [0, 1, 1, 0]
-
-
-def test_scores_have_label_sets_too(write):
-    comparison = compare(write("truth", "1,2 1:1\n3 1:2\n"), write("predictions", "2:0.9 4:0.3\n\n"))
-    assert comparison.label_sets.labels.tolist() == [1, 2, 3]
-    assert comparison.ranking.labels.tolist() == [1, 2, 3, 4]
-    assert comparison.results()["precision_at_1"] == 0.5
-
-
 def test_scores_that_begin_with_empty_lists_and_span_many_chunks(write):
     n = 200_000
     truth = write("truth", "7 1:1\n" * n)

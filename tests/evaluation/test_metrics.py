@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 from sklearn import metrics as reference
 
-from mpu_cli.evaluation.metrics import LabelSetMetrics, divide, entries_in
+from mpu_cli.evaluation.metrics import LabelSetMetrics
 
 shapes = st.tuples(st.integers(1, 12), st.integers(1, 8))
 truth_and_predicted = shapes.flatmap(lambda shape: st.tuples(hnp.arrays(bool, shape), hnp.arrays(bool, shape)))
@@ -78,12 +78,3 @@ def test_largest_labels_take_no_memory():
     assert counts.true_positives.tolist() == [0, 0, 1]
     assert counts.predicted.tolist() == [0, 1, 2]
     assert counts.support.tolist() == [1, 0, 2]
-
-
-def test_entries_in_takes_matrices_of_different_widths():
-    matrix, other = csr_array(np.array([[1, 0, 1], [0, 1, 1]])), csr_array(np.array([[1, 1], [0, 1]]))
-    assert entries_in(matrix, other).tolist() == [True, False, True, False]
-
-
-def test_divide_by_zero_is_zero():
-    assert divide([1, 2, 0], [2, 0, 0]).tolist() == [0.5, 0, 0]

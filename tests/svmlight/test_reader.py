@@ -170,12 +170,6 @@ def test_no_instances(tmp_path, content):
     assert list(iter_chunks(tmp_path / "x", may_be_empty=True)) == []
 
 
-def test_header_with_another_number_of_instances(tmp_path):
-    (tmp_path / "x").write_bytes(b"3 5 5\n1 1:1\n1 1:1\n")
-    with refused(InputError, "x:1: "):
-        read(tmp_path / "x")
-
-
 @pytest.mark.parametrize("implicit_values", [False, True])
 @pytest.mark.parametrize("comments", [b"", b"# from the repository\n#\n"])
 def test_a_header_is_one_in_any_mode(tmp_path, implicit_values, comments):
