@@ -172,6 +172,10 @@ class Cells:
         tells = share < NEARLY_ALL
         return np.flatnonzero(tells if (tells & (share > 0)).any() else np.ones(len(share)))
 
+    def rows(self, rows: np.ndarray) -> "Cells":
+        """Return the cells of some instances."""
+        return Cells(self.probabilities[rows], self.annotated[rows], self.counted[rows])
+
     def of_labels(self, columns: np.ndarray) -> "Cells":
         """Return the cells of some labels."""
         if len(columns) == self.annotated.shape[1]:
@@ -232,7 +236,7 @@ def estimate(
     if method == "bbe":
         if folds is None:
             folds = np.random.default_rng(seed).permutation(n) % _FOLDS
-        low, high = share_of_best_bins(cells.probabilities, cells.annotated, cells.counted, folds)
+        low, high = share_of_best_bins(cells, folds)
         # The share of bins that are chosen by their scores is too large where chance has chosen them.
         c = max(c, low) if statistic.by_partners else float(np.clip(c, low, high))
         highest = IMPURITY * max(c, high)
@@ -340,10 +344,10 @@ def _pooled(cells: Cells, bins: list[_Bin]) -> _Statistic:
 
 def _best_by_score(cells: Cells, k: int) -> _Bin:
     probabilities, annotated = cells.label(k)
-    order, ends = _ranked(probabilities, annotated)
-    positives = np.cumsum(annotated[order])[ends]
-    best = _best(positives, ends + 1)
-    return _Bin(k, positives[best], ends[best] + 1, threshold=probabilities[order[ends[best]]])
+    thresholds = _thresholds(probabilities[annotated])
+    positives, size = _reaching(thresholds, probabilities[annotated]), _reaching(thresholds, probabilities)
+    best = _best(positives, size)
+    return _Bin(k, positives[best], size[best], threshold=thresholds[best])
 
 
 def _best_by_partner(cells: Cells) -> dict[int, _Bin]:
@@ -365,14 +369,17 @@ def _bound(one: _Bin) -> float:
     return float(_wilson_lower(np.array([one.positives]), np.array([one.size]))[0])
 
 
-def _ranked(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rank the instances of a label; return their order, and the last place of each bin that may be the best.
+def _thresholds(scores: np.ndarray) -> np.ndarray:
+    """Return the thresholds of the bins of a label that may be the best, from the top down.
 
-    Such a bin ends with an annotated instance, and others of the same score.
+    Such a bin ends with an annotated instance, and others of the same score; `scores`: of the annotated ones.
     """
-    order = np.argsort(-probabilities, kind="stable")
-    ranked = probabilities[order]
-    return order, np.unique(np.searchsorted(-ranked, -ranked[annotated[order]], side="right")) - 1
+    return np.unique(scores)[::-1]
+
+
+def _reaching(thresholds: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Count the scores that reach each threshold."""
+    return len(scores) - np.searchsorted(np.sort(scores), thresholds)
 
 
 def _best(positives: np.ndarray, size: np.ndarray) -> int:
@@ -519,20 +526,16 @@ _OUTSIDE = 0.05
 IMPURITY = 1.4
 
 
-def share_of_best_bins(
-    probabilities: np.ndarray, annotated: np.ndarray, counted: np.ndarray, folds: np.ndarray
-) -> tuple[float, float]:
+def share_of_best_bins(cells: Cells, folds: np.ndarray) -> tuple[float, float]:
     """Return a 90 % interval of the share annotated in bins that other folds choose.
 
-    `probabilities`: float32, shape (n, q): out-of-fold Pr(s=1 | x).
-    `annotated`, `counted`: bool, shape (n, q): as of `Cells`.
     `folds`: int, shape (n,): the fold of each instance.
     """
     numbers, of_rows = np.unique(folds, return_inverse=True)
     m = len(numbers)
     # Of few annotations models differ in how high they score: then a bin has the same share of every fold.
-    scores = probabilities, _shares(probabilities, of_rows, m)
-    return max(_ends(*_held_out(by, annotated, counted, of_rows, m)) for by in scores)
+    scores = cells.probabilities, _shares(cells.probabilities, of_rows, m)
+    return max(_ends(*_held_out(replace(cells, probabilities=by), of_rows, m)) for by in scores)
 
 
 def _ends(positives: np.ndarray, size: np.ndarray) -> tuple[float, float]:
@@ -548,28 +551,26 @@ def _ends(positives: np.ndarray, size: np.ndarray) -> tuple[float, float]:
     return float(low), float(high) if k < n else 1.0
 
 
-def _held_out(
-    probabilities: np.ndarray, annotated: np.ndarray, counted: np.ndarray, folds: np.ndarray, m: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _held_out(cells: Cells, folds: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     """Count annotated cells and all cells of each instance in bins chosen on other folds: two arrays, shape (n,)."""
-    n, q = annotated.shape
+    n, q = cells.annotated.shape
+    rows = [np.flatnonzero(folds == f) for f in range(m)]
+    parts = [cells.rows(of_fold) for of_fold in rows]
     chosen, thresholds = np.zeros((2, m, q)), np.full((m, q), np.inf, np.float32)
-    for k in np.flatnonzero(annotated.any(axis=0)).tolist():
-        rows = np.flatnonzero(counted[:, k])
-        order, ends = _ranked(probabilities[rows, k], annotated[rows, k])
-        order = rows[order]
-        for f in range(m):
-            others = folds[order] != f
-            size, positives = np.cumsum(others)[ends], np.cumsum(others & annotated[order, k])[ends]
+    for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist():
+        of_folds = [part.label(k) for part in parts]
+        ends = _thresholds(np.concatenate([scores[annotated] for scores, annotated in of_folds]))
+        counts = np.array([(_reaching(ends, scores[one]), _reaching(ends, scores)) for scores, one in of_folds])
+        for f, (positives, size) in enumerate(counts.sum(axis=0) - counts):
             if positives[-1]:
                 best = _best(positives, size)
-                thresholds[f, k], chosen[:, f, k] = probabilities[order[ends[best]], k], (positives[best], size[best])
+                thresholds[f, k], chosen[:, f, k] = ends[best], (positives[best], size[best])
     positives, sizes = np.zeros((2, n))
-    for f in range(m):
-        columns, rows = _best_pool(*chosen[:, f]), np.flatnonzero(folds == f)
-        cells = np.ix_(rows, columns)
-        inside = (probabilities[cells] >= thresholds[f, columns]) & counted[cells]
-        positives[rows], sizes[rows] = (inside & annotated[cells]).sum(axis=1), inside.sum(axis=1)
+    for f, part in enumerate(parts):
+        columns = np.sort(_best_pool(*chosen[:, f]))
+        pool = part.of_labels(columns)
+        inside = (pool.probabilities >= thresholds[f, columns]) & pool.counted
+        positives[rows[f]], sizes[rows[f]] = (inside & pool.annotated).sum(axis=1), inside.sum(axis=1)
     return positives, sizes
 
 
@@ -578,9 +579,11 @@ def _shares(scores: np.ndarray, folds: np.ndarray, m: int) -> np.ndarray:
     shares = np.empty(scores.shape, np.float32)
     for f in range(m):
         rows = np.flatnonzero(folds == f)
-        for k, ordered in enumerate(np.sort(scores[rows], axis=0).T):
-            below, reached = (np.searchsorted(ordered, scores[rows, k], side) for side in ("left", "right"))
-            shares[rows, k] = (below + reached + 1) / (2 * len(rows))
+        of_fold = scores[rows]
+        for k, order in enumerate(np.argsort(of_fold, axis=0).T):
+            ordered = of_fold[order, k]
+            below, reached = (np.searchsorted(ordered, ordered, side) for side in ("left", "right"))
+            shares[rows[order], k] = (below + reached + 1) / (2 * len(rows))
     return shares
 
 

@@ -236,6 +236,14 @@ def test_order_of_instances_does_not_matter_even_with_ties(method):
         assert_array_equal(found.labels, expected.labels)
 
 
+def test_order_and_scale_of_labels_do_not_matter():
+    P, S = separable(2000, 3, 0.6)
+    expected = estimate(P, S)
+    for order in ([0, 1, 2], [1, 2, 0], [2, 1, 0]):
+        found = estimate(P[:, order] / np.array([1, 10, 100], np.float32), S[:, order])
+        assert (found.c, found.interval) == (expected.c, expected.interval)
+
+
 def test_equal_scores_are_one_bin():
     S = as_labels(np.arange(400)[:, None] < 100)
     assert estimate(np.full((400, 1), 0.3, np.float32), S).c == 0.25
