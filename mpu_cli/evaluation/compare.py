@@ -31,7 +31,7 @@ from mpu_cli.svmlight.reader import iter_chunks, iter_stream, no_instances, one_
 from mpu_cli.svmlight.streams import Files, Readable, Source, open_input
 from mpu_cli.svmlight.writer import score_lines
 
-_NUMBER = rb"(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf)"
+_NUMBER = rb"-?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf)"
 _ONE = re.compile(rb"# threshold (" + _NUMBER + rb")\s*")
 _EACH = re.compile(rb"# thresholds((?: [0-9]{1,10}:" + _NUMBER + rb")+)\s*")
 

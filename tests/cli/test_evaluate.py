@@ -66,6 +66,10 @@ def test_scores_that_are_no_probabilities(run, tmp_path, header):
     (tmp_path / "scores").write_text(f"{header}1:-0.5 2:-3\n1:-4 2:-1.5\n1:-1 2:-2\n")
     result = run("evaluate", tmp_path / "truth", tmp_path / "scores", "--threshold", "-1.5", "--json")
     assert json.loads(result.stdout)["micro_recall"] == 0.75
+    for comment in ("threshold -1.5", "thresholds 1:-1.5 2:-1.5e0"):
+        (tmp_path / "scores").write_text(f"{header}1:-0.5 2:-3 # {comment}\n1:-4 2:-1.5\n1:-1 2:-2\n")
+        result = run("evaluate", tmp_path / "truth", tmp_path / "scores", "--json")
+        assert json.loads(result.stdout)["micro_recall"] == 0.75
     (tmp_path / "scores").write_text(f"{header}1:0.5 2:0.1 # threshold 0.2\n1:0.3 2:0.9\n1:1\n")
     assert (
         json.loads(run("evaluate", tmp_path / "truth", tmp_path / "scores", "--json").stdout)["micro_precision"] == 0.75
@@ -227,7 +231,7 @@ def test_propensities_from_label_frequencies(run, files, tmp_path):
     assert f"{frequencies}: there is no line for label 3" in result.stderr
 
 
-@pytest.mark.parametrize("comment", ["1.2.3", ".", "......", "1e39", "1e999", "s 0:1.2.3", "s 0:. 1:.5", "s 0:1e39"])
+@pytest.mark.parametrize("comment", ["1.2.3", ".", "--1", "1e39", "1e999", "s 0:1.2.3", "s 0:. 1:.5", "s 0:1e39"])
 def test_thresholds_that_are_none_or_beyond_32_bits_are_not_taken(run, tmp_path, comment):
     (tmp_path / "truth").write_text("0\n1\n")
     (tmp_path / "scores").write_text(f" 0:0.9 # threshold{'' if comment[0] == 's' else ' '}{comment}\n 1:0.2\n")
