@@ -69,7 +69,8 @@ _MOST_LISTED = 20  # bad records
 _log = logging.getLogger(__name__)
 _MOST_NAMED = 3  # tags in a caution
 _MOST_FIELDS = 10  # in a caution
-_SEPARATORS = ",;|"
+_SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars"}
+_VECTOR = re.compile("[01](?:[ ,]+[01])*")
 _PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is no list
 _LINES_KEPT = 3  # of tags without a number
 
@@ -409,28 +410,31 @@ def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: L
 
 def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ...]], is_new: bool) -> Iterator[str]:
     """Yield warnings about what the tags look like; `tags`: the names of those that no file of labels has."""
-    fields = reader.fields
-    if is_new and not writer.annotations and not reader.has_tags:
+    fields, known = reader.fields, {of_label[0] for of_label in tags if of_label}
+    if is_new and not writer.annotations and fields.tags:
+        name = repr(fields.tags[0])
+        lacking = f"the field {name} is empty" if reader.has_tags else f"there is no field {name}"
         yield (
-            f"no record has tags, so there is nothing to learn: there is no field {fields.tags[0]!r}, and --tags "
-            f"names the one that has them; {field_list(reader.names)}"
+            f"no record has tags, so there is nothing to learn: {lacking}, and --tags names the one that has them; "
+            f"{field_list(reader.names)}"
         )
     if is_new and fields.are_tags:
         names = _first(fields.tags[:_MOST_FIELDS], len(fields.tags))
         yield f"{counted(len(fields.tags), 'field')} of 0 and 1, each read as a tag: {names}; --tags names others"
-    elif is_new and tags and writer.annotations and all(of_label[:1] in [("0",), ("1",)] for of_label in tags):
+    elif is_new and tags and writer.annotations and all(map(_VECTOR.fullmatch, known)):
         yield (
             "the only tags are 0 and 1: if they say which tags of a list are true, write the names of these, or a "
             "field of 0 and 1 for each"
         )
-    known = {of_label[0] for of_label in tags if of_label}
-    spaced = sorted(tag for tag in known if " " in tag)
-    joined = [tag for tag in spaced if known.issuperset(tag.split())]
-    if 2 * len(joined) > len(spaced):
-        yield (
-            f"{counted(len(joined), 'tag')} made of others, such as {joined[0]!r}: if blanks separate these, "
-            "--separator ' '"
-        )
+    for separator, name in {" ": "blanks", **_SEPARATORS}.items():
+        several = sorted(tag for tag in known if separator in tag)
+        joined = [tag for tag in several if known.issuperset(map(str.strip, tag.split(separator)))]
+        if 2 * len(joined) > len(several):
+            yield (
+                f"{counted(len(joined), 'tag')} made of others, such as {joined[0]!r}: if {name} separate these, "
+                f"--separator {quote(separator)}"
+            )
+            return
     other, count = max(((one, reader.cells[one]) for one in _SEPARATORS), key=itemgetter(1))
     if not reader.separates and 3 * count > reader.cells[""] > 1:
         yield (

@@ -161,6 +161,13 @@ def test_names_of_a_list_and_some_tags_with_blanks_are_not_taken_for_joined_ones
             "text,tags\na,x y\nb,x\nc,y\n",
             "1 tag made of others, such as 'x y': if blanks separate these, --separator ' '",
         ),
+        (
+            'text,tags\na,"x, y"\nb,x\nc,y\nd,y\n',
+            "1 tag made of others, such as 'x, y': if commas separate these, --separator ,",
+        ),
+        ("text,tags\na,x|y\nb,x\nc,y\nd,y\n", "such as 'x|y': if vertical bars separate these, --separator '|'"),
+        ("text,tags\na,0 1\nb,1 1\n", "the only tags are 0 and 1"),
+        ("text,tags\na,\nb,\n", "no record has tags, so there is nothing to learn: the field 'tags' is empty"),
         ("text,x,y\na,0,1\nb,1,1\n", "2 fields of 0 and 1, each read as a tag: x, y; --tags names others"),
         ('text,tags\na,"[0, 1]"\nb,"[1, 1]"\n', "the only tags are 0 and 1"),
     ],
