@@ -465,6 +465,8 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
         data = _with_complete(data, read(str(sources.fully_labelled), reading, run))
     if not len(data.ids):
         raise no_labels(sources.file)
+    if not file.features.nnz:
+        _log.warning(f"{shown(sources.file)}: no instance has a feature, such as 1:0.5; is this a table of numbers?")
     if sources.scores is None:
         return data
     if sources.fully_labelled is not None:

@@ -15,6 +15,17 @@ def test_data_without_a_label(run, tmp_path, text):
     assert [entry.name for entry in tmp_path.iterdir()] == ["unlabelled.svm"]
 
 
+@pytest.mark.parametrize("command", ["train", "estimate-c", "suggest"])
+def test_data_without_a_feature(run, tmp_path, command):
+    """Such as a table of whole numbers, whose lines are lists of labels."""
+    source = tmp_path / "table.csv"
+    source.write_text("8,5,3\n2,4,9\n5,8,1\n" * 8)
+    result = run(command, source)
+    assert result.exit_code == 0
+    assert "warning: " in result.stderr
+    assert "no instance has a feature" in result.stderr
+
+
 def test_eta0_is_the_one_that_is_given(run, tmp_path):
     """Also an eta0 that is never tried, with a C that is chosen, on a sample."""
     source = tmp_path / "x.svm"
