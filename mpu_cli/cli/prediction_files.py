@@ -188,8 +188,8 @@ class Texts:
             raise InputError(
                 str(source),
                 None,
-                "contains texts, but the model was trained on vectors without a vectoriser; convert the texts with "
-                "mpu vectorize --like",
+                "is taken for texts, and the model was trained on vectors; give these in a file such as new.svm, "
+                "which mpu vectorize --like makes of texts",
             )
         from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors need none
 

@@ -32,18 +32,24 @@ _OF_NO_COMMAND = (
     (rb"LZIP\x01", "lzip data; decompress it first: lzip -dc"),
     (rb"\x1f\x9d", "data of compress; decompress it first: gzip -dc"),
     (rb"\x5d\x00\x00", "lzma data; decompress it first: xz -dc"),
-    (rb"PK\x03\x04.{26}(?:\[Content_Types\]|_rels|docProps|xl/|mimetype)", "a spreadsheet; save it as CSV"),
+    (
+        rb"PK\x03\x04.{26}(?:\[Content_Types\]|_rels|docProps|xl/|mimetype)|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        "a spreadsheet; save it as CSV",
+    ),
     (rb"PK\x03\x04.{26}[^/]{1,100}\.npy", f"data of NumPy; {_DUMP}"),
     (rb"PK\x03\x04", "a zip archive; extract the files from it first: unzip"),
     (rb".{257}ustar[\0 ]", "a tar archive; extract the files from it first: tar -xf"),
     (rb"PAR1\x15", "Parquet data; pandas.read_parquet(FILE).to_csv('news.csv') in Python makes a table of it"),
-    (rb"\x93NUMPY|\x89HDF\r\n|MATLAB 5\.0 MAT-file", f"data of a program; {_DUMP}"),
+    (rb"\x93NUMPY|\x89HDF\r\n|ARROW1\0|MATLAB [57]\.[0-9] MAT-file", f"data of a program; {_DUMP}"),
     (
         rb"\x80[\x02-\x05]",
         f"a Python pickle; pandas.read_pickle(FILE).to_csv('news.csv') makes a table of one of pandas; {_DUMP}",
     ),
     (_UTF16.pattern, "UTF-16 text; save it as UTF-8: iconv -f UTF-16 -t UTF-8"),
-    (rb"\s*<(?i:!doctype\s+html|html|head|body)\b", "a web page (HTML); download the file that it links to"),
+    (
+        rb"\s*(?:<\?xml[^>]*>\s*)?<(?i:!doctype\s+html|html|head|body)\b|404: Not Found\s*\Z",
+        "a web page (HTML); download the file that it links to",
+    ),
     (rb"version https://git-lfs\.github\.com/", "a pointer of Git LFS; fetch the file itself: git lfs pull"),
     (rb"\s*@(?i:relation)\s", f"ARFF data; {_PAGE} it"),
 )
@@ -60,8 +66,8 @@ _NO_VECTORS = (
         "an id before the labels; leave it out: sed -E 's/^[^[:space:]]+[[:space:]]+//'",
     ),
     (
-        rb"[A-Za-z_]+\s*\Z",
-        f"a word alone; if it is a heading, remove the line: sed 1d; if labels are words, {_PAGE} them",
+        rb"[A-Za-z_]+(?:[ \t]+[A-Za-z_]+)*\s*\Z",
+        f"a line of words; if it is a heading, remove it: sed 1d; if labels are words, {_PAGE} them",
     ),
     (rb"\s*<\?xml", "XML; the data of Mulan are in the .arff file beside it"),
     (rb"__label__", f"fastText data; {_PAGE} it for mpu vectorize"),

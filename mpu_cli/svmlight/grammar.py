@@ -145,7 +145,7 @@ def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
         if not reading.implicit_values and header_of(text) is not None:
             raise LineError(
                 f"{_quote(text.split()[1])} has no colon; if this line is the header of another file, give several "
-                f"FILEs, or remove the line; if it is an instance, {words.colon_missing}"
+                f"FILEs, or remove all headers; if it is an instance, {words.colon_missing}"
             )
         return _parse(plain_labels(text, reading), reading.implicit_values, words)
     except LineError:
@@ -181,8 +181,8 @@ def _parse_labels(token: bytes) -> list[int]:
     labels = [_parse_label(part, token) for part in token.split(b",")]
     if len(set(labels)) < len(labels) and max(labels) <= 1:
         raise LineError(
-            f"{_quote(token)} is not a list of labels but a vector of 0 and 1; docs/guide/formats.md has a command "
-            "that converts it"
+            f"{_quote(token)} is a label twice, or a vector of 0 and 1; docs/guide/formats.md has a command that "
+            "converts vectors"
         )
     return list(dict.fromkeys(labels))
 

@@ -402,13 +402,21 @@ class RecordReader:
             raise _FieldError(
                 f"the field {name!r} is {_kind(values)}; it should be a list of tags, or a text with "
                 f"{self.fields.separator!r} between tags"
-                + _of_object(name, values, "[to_entries[] | select(.value > 0).key]")
+                + _of_object(name, values, "(.choices? // .)" if _is_choice(values) else _TRUE_KEYS)
             )
         if first := next((one for one in values if isinstance(one, dict) and subject(one) is one), None):
             key = next((name for name, value in first.items() if isinstance(value, str)), "name")
             problem = f"the field {name!r} is a list of objects; make texts of them"
             raise _FieldError(problem + _of_object(name, first, f"map(.{key})"))
         return [_whole_or_text(name, subject(one), "a list that has ") for one in values]
+
+
+_TRUE_KEYS = "[to_entries[] | select(.value > 0).key]"
+
+
+def _is_choice(value: object) -> bool:
+    """Whether it is what Label Studio writes for several choices (JSON-MIN)."""
+    return isinstance(value, dict) and isinstance(value.get("choices"), list)
 
 
 def _of_object(name: str, value: object, expression: str) -> str:
@@ -433,16 +441,28 @@ def _value(row: Row, name: str) -> object:
     if (place := holder(row.fields, name)) is None:
         if {"annotations", "data"} <= row.fields.keys():
             raise _FieldError(f"this is an export of Label Studio; make records of it: jq -c {quote(LABEL_STUDIO)}")
-        raise _FieldError(no_field(name, row.fields))
+        raise _FieldError(no_field(name, row.fields) + _records_within(row.fields))
     return place[0].get(place[1])
+
+
+_PANDAS = "; pandas makes JSON lines by to_json(FILE, orient='records', lines=True)"
+
+
+def _records_within(fields: Mapping[str, object]) -> str:
+    """Return what to do about an object that has records and is none, for the end of a message."""
+    if any(isinstance(value, str) for value in fields.values()):
+        return ""
+    for name, value in fields.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict) and name.isidentifier():
+            return f"; it has records: jq -c '.{name}[]'"
+    return _PANDAS if fields and all(isinstance(value, dict | list) for value in fields.values()) else ""
 
 
 def _text(name: str, value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, dict):
-        pandas = "; pandas makes JSON lines by to_json(FILE, orient='records', lines=True)"
-        raise _FieldError(f"the field {name!r} is an object; it should be a text{pandas}")
+        raise _FieldError(f"the field {name!r} is an object; it should be a text{_PANDAS}")
     if not isinstance(value, str):
         raise _FieldError(f"the field {name!r} is {_kind(value)}; it should be a text")
     return value

@@ -41,7 +41,19 @@ def test_utf_16_is_read(file, reader):
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("content", [b"\x04\x22\x4d\x18", b"PK\x03\x04 and more\n"], ids=["lz4", "zip"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x04\x22\x4d\x18",
+        b"PK\x03\x04 and more\n",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        b"ARROW1\0\0",
+        b"MATLAB 7.3 MAT-file",
+        b"404: Not Found",
+        b'<?xml version="1.0"?> <!DOCTYPE html>',
+    ],
+    ids=["lz4", "zip", "xls", "feather", "mat", "404", "xhtml"],
+)
 def test_compressed_data_are_named(file, reader, content):
     with refused(InputError, "small.txt:1: "):
         READERS[reader](file(content))

@@ -58,6 +58,17 @@ BAD = {
         "'tags' is an object; it should be a list of tags, or a text with ';' between tags: "
         "jq -c '.tags |= [to_entries[] | select(.value > 0).key]'",
     ),
+    "records within an object": (
+        {"id": 1, "data": [{"text": "a"}]},
+        "there are 'id', 'data'; it has records: jq -c '.data[]'",
+    ),
+    "rows of pandas": ({"columns": ["text"], "data": [["a"]]}, "orient='records', lines=True"),
+    "objects by index": ({"0": {"text": "a"}, "1": {"text": "b"}}, "orient='records', lines=True"),
+    "choices of Label Studio": (
+        {"id": "1", "text": "", "tags": {"choices": ["a"]}},
+        "'tags' is an object; it should be a list of tags, or a text with ';' between tags: "
+        "jq -c '.tags |= (.choices? // .)'",
+    ),
     "columns of pandas": ({"id": "1", "text": {"0": "a"}, "tags": []}, "orient='records', lines=True"),
     "tags as a number": ({"id": "1", "text": "", "tags": 1}, "'tags' is a number"),
     "a tag that is an object": (
