@@ -18,7 +18,6 @@ from mpu_cli.names.naming import folder_of, ids_file
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.review.tables import NOTHING_ELSE, checksum
-from mpu_cli.review.worklist import read_suggestions
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.svmlight.formats import COMPRESSED
 from mpu_cli.svmlight.grammar import Reading
@@ -115,7 +114,7 @@ def _changes(
                 "them, give these to mpu suggest --reviewed and here to --reviewed; or add --yes",
             )
         digits = checksum(dataset.features)
-        suggested = read_suggestions(suggestions, dataset, data, digits, names, ids)
+        suggested = decisions.read_suggestions(suggestions, dataset, data, digits, names, ids)
         for instance, labels in suggested.items():
             for one in labels:
                 is_probable = one.shown is not None and one.shown >= (least or 0.0)

@@ -16,9 +16,9 @@ from mpu_cli.names import LabelNames, Naming, RecordIds, Suggestible
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.name_files import read_names
 from mpu_cli.names.naming import find_broader, read_implications
-from mpu_cli.review import decisions, worklist
+from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
-from mpu_cli.review.page import page
+from mpu_cli.review.page import Review, choose, draw, page
 from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run, Step
@@ -34,8 +34,8 @@ _log = logging.getLogger(__name__)
 
 
 def _allowed(
-    suggestions: worklist.Suggestions, suggestible: Suggestible, names: LabelNames | None, occurring: np.ndarray
-) -> worklist.Suggestions:
+    suggestions: decisions.Suggestions, suggestible: Suggestible, names: LabelNames | None, occurring: np.ndarray
+) -> decisions.Suggestions:
     """Leave out suggestions of labels that may not be suggested."""
     suggested = [one.label for labels in suggestions.values() for one in labels]
     ids = np.unique([*suggested, *occurring.tolist(), *([] if names is None else names.by_number)])
@@ -161,42 +161,40 @@ def command(
         sidecars = Sidecars(source)
         data = read(source, reading, run, contents=sidecars.contents)
         of_features = checksum(data.features)
-    drawn = None if sample is None else worklist.draw(len(data), sample, run.seed)
+    drawn = None if sample is None else draw(len(data), sample, run.seed)
     names = sidecars.names_of(naming, data.occurring_labels()[1])
     ids = sidecars.ids(len(data))
     if link is not None and ids is None:
         raise InputError(str(source), None, "its records have no ids that --link could lead to")
     suggested = None
     if suggestions is not None:
-        suggested = worklist.read_suggestions(suggestions, data, source, of_features, names, ids)
+        suggested = decisions.read_suggestions(suggestions, data, source, of_features, names, ids)
         suggested = _allowed(suggested, suggestible.beside(source), names, data.occurring_labels()[1])
-    wanted = worklist.choose(len(data), drawn, suggested)
+    wanted = choose(len(data), drawn, suggested)
     if not wanted:
         raise InputError(str(suggestions), None, "nothing is left to review: all is decided, or annotated already")
     decided = None
     if reviewed:
         decided = decisions.read(reviewed, names, ids)
         match(decided, data, source, checksum_of=lambda: of_features)  # refuses those of other data
-    work = worklist.make(
-        data,
-        source,
+    work = Review(
+        data=data,
+        source=source,
         checksum=of_features,
         sample=drawn,
         suggestions=suggested,
-        shown=worklist.Shown(
-            ids,
-            texts_of(text, text_fields, sidecars, ids, set(wanted), len(data), reading.max_line_bytes),
-            link,
-            {} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
-            decided,
-        ),
+        ids=ids,
+        texts=texts_of(text, text_fields, sidecars, ids, set(wanted), len(data), reading.max_line_bytes),
+        link=link,
+        broader={} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
+        decided=decided,
         label_names=None if by_number else names,
         feature_names=None if features is None else read_names(features)[0],
     )
     with open_output(output) as out:
         out.write(page(work))
-    instances, labels = len(work.items), len(work.labels.numbers)
-    n_suggested = sum(len(item.suggested) for item in work.items)
+    instances, labels = len(work.instances), len(work.labels)
+    n_suggested = sum(map(len, map(work.suggested, work.instances)))
     info(
         f"{counted(instances, 'instance')} to review, with {counted(n_suggested, 'suggested label')}; "
         f"{counted(labels, 'label')} to choose from",

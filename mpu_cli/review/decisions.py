@@ -25,6 +25,7 @@ false. Lines may have any order. A decision may be repeated, in one file or in s
 """
 
 import logging
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
@@ -56,11 +57,14 @@ from mpu_cli.review.tables import (
     is_sample_word,
     label_number,
     label_text,
+    no_instance,
     probability,
     read_table,
+    refuse_other_data,
     size_comment,
     verdict_number,
 )
+from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import Source, Writable
 
 INSTANCE, ID, LABEL, NUMBER, VERDICT = "instance", "id", "label", "number", "verdict"
@@ -397,6 +401,73 @@ def _each_once(every: Decisions, ids: RecordIds | None) -> Decisions:
         origin=origin,
         probability=last_of(every.probability),
     )
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """A label that may be missing from an instance."""
+
+    label: int
+    probability: float | None = None  # None: nobody knows
+    drawn: float | None = None  # the probability with which it was drawn as a question; None: it is none
+    why: tuple[str, ...] = ()  # features of the instance that speak for it
+
+    @property
+    def shown(self) -> float | None:
+        """The probability that people see: none of a question, which they answer without it."""
+        return self.probability if self.drawn is None else None
+
+
+Suggestions = dict[int, list[Suggested]]  # by instance
+
+
+def read_suggestions(
+    path: str | Path,
+    data: Dataset,
+    source: str | Path,
+    checksum: str,
+    names: LabelNames | None = None,
+    ids: RecordIds | None = None,
+) -> Suggestions:
+    """Read suggestions, in the format of a review file with a column ``probability``, if there is one.
+
+    Lines that are decided, or suggest an annotated label, are skipped. So are all after the first of a cell.
+
+    `source`: the file of the data, as the user named it.
+    `checksum`: the checksum of the data.
+    `names`, `ids`: as for `read`.
+    Returns: suggested labels by instance; instances in the order of the file, labels with the most probable first.
+    Raises InputError (the file is not one of suggestions, or does not belong to the data).
+    """
+    optional = (PROBABILITY, DRAWN, WHY, SOURCE)
+    cells = read_cells(path, optional, names, ids)
+    refuse_other_data(cells.source, cells.checksum, checksum, source)
+    texts = map(cells.column, (VERDICT, *optional))
+    suggested: dict[int, dict[int, Suggested]] = {}
+    rows = zip(cells.lines, cells.instance.tolist(), cells.label.tolist(), *texts, strict=True)
+    for line, instance, label, verdict, probability_text, drawn_text, why, kind in rows:
+        try:
+            claimed, drawn = probability(probability_text), chance(drawn_text, kind)
+        except ValueError as error:
+            raise InputError(cells.source, line, str(error)) from None
+        if instance >= len(data):
+            raise InputError(cells.source, line, no_instance(instance, source, len(data)))
+        if label != NOTHING_ELSE and not verdict:
+            of_question = None if math.isnan(drawn) else drawn
+            words = tuple(filter(None, why.split("; "))) if of_question is None else ()
+            suggestion = Suggested(label, None if math.isnan(claimed) else claimed, of_question, words)
+            suggested.setdefault(instance, {}).setdefault(label, suggestion)
+    return {
+        instance: sorted(left, key=lambda suggestion: -(suggestion.shown or 0))
+        for instance, labels in suggested.items()
+        if (left := [suggestion for label, suggestion in labels.items() if label not in labels_of(data, instance)])
+    }
+
+
+def labels_of(data: Dataset, instance: int) -> list[int]:
+    """Return the labels that an instance is annotated with, ascending."""
+    indptr = data.labels.indptr
+    return data.labels.indices[indptr[instance] : indptr[instance + 1]].tolist()
 
 
 @dataclass(frozen=True)

@@ -9,27 +9,106 @@ import hashlib
 import io
 import json
 from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.resources import files
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
-from mpu_cli.errors import shown
-from mpu_cli.names import RecordIds
+import numpy as np
+
+from mpu_cli.errors import MpuError, shown
+from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.lines import cell
-from mpu_cli.review.decisions import Decisions, write
-from mpu_cli.review.worklist import Item, Labels, Suggested, Worklist
+from mpu_cli.names.name_files import Names, is_uri
+from mpu_cli.review.decisions import Decisions, Suggested, Suggestions, labels_of, write
+from mpu_cli.review.tables import NOTHING_ELSE, SAMPLE, SUGGESTION
 from mpu_cli.runtime.options import MOST_INSTANCES
+from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.languages import function_words, language_of
 
+_MOST_ON_A_PAGE = 100_000  # instances
+_HEAVIEST = 30
 _SCRIPTS = ("reviews.js", "search.js", "page.js")
 
 
-def page(work: Worklist) -> bytes:
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """What is to be reviewed, and what is shown of it."""
+
+    data: Dataset
+    source: str | Path  # the file of the data, as the user named it
+    checksum: str  # of their features (`tables.checksum`)
+    sample: list[int] | None = None  # instances drawn at random
+    # Shown for a sample too, which stays random: suggestions do not change its instances
+    suggestions: Suggestions | None = None
+    ids: RecordIds | None = None
+    # The values of the fields that have the text of an instance; of several, the first one is the title. An instance
+    # without is shown by its features
+    texts: Mapping[int, tuple[str, ...]] | None = None
+    link: str | None = None  # the address of a record, with ``{id}`` in place of its id
+    broader: Mapping[int, Sequence[int]] = field(default_factory=dict)  # the next broader labels of some
+    decided: Decisions | None = None  # before: the page opens with them
+    label_names: LabelNames | None = None
+    # From `names.name_files.read_names`. Features without a name are shown by number
+    feature_names: Names | None = None
+
+    @cached_property
+    def instances(self) -> list[int]:
+        """The instances in the order of reviewing: the sample, or else those with suggestions, or else all."""
+        return choose(len(self.data), self.sample, self.suggestions)
+
+    def suggested(self, instance: int) -> list[Suggested]:
+        """Return the suggestions of an instance, the most probable first."""
+        return (self.suggestions or {}).get(instance, [])
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How often each number of a label is annotated."""
+        return np.bincount(self.data.labels.indices)
+
+    @cached_property
+    def labels(self) -> list[int]:
+        """All labels that a person can choose from, ascending."""
+        suggested = [one.label for instance in self.instances for one in self.suggested(instance)]
+        named = [] if self.label_names is None else list(self.label_names.by_number)
+        decided = [] if self.decided is None else self.decided.label[self.decided.label != NOTHING_ELSE]
+        others = (np.asarray(those, np.int64) for those in (suggested, named, decided))
+        numbers: list[int] = np.unique(np.concatenate([np.flatnonzero(self.counts), *others])).tolist()
+        return numbers
+
+
+def draw(n: int, size: int, seed: int) -> list[int]:
+    """Draw instances at random. A larger sample of the same seed begins with the smaller one.
+
+    Examples
+    --------
+    >>> draw(10, 5, seed=0)[:3] == draw(10, 3, seed=0)
+    True
+    """
+    if size > n:
+        raise MpuError(f"{size} instances cannot be drawn from {n}; give a smaller sample")
+    return np.random.default_rng(seed).permutation(n)[:size].tolist()
+
+
+def choose(n: int, sample: list[int] | None, suggestions: Suggestions | None) -> list[int]:
+    """Return the instances to review, in order."""
+    order = sample if sample is not None else list(suggestions) if suggestions is not None else list(range(n))
+    if len(order) > _MOST_ON_A_PAGE:
+        raise MpuError(
+            f"{len(order):,} instances are too many to review at once (at most {_MOST_ON_A_PAGE:,}): draw a sample, or "
+            "give fewer suggestions"
+        )
+    return order
+
+
+def page(review: Review) -> bytes:
     """Return the page for reviewing.
 
-    The browser stores its progress, by the checksums of the data and of the worklist.
+    The browser stores its progress, by the checksums of the data and of what is listed.
     """
     style = asset("page.css")
     scripts = [asset(name) for name in _SCRIPTS]
@@ -48,7 +127,7 @@ def page(work: Worklist) -> bytes:
         ("{{policy}}", "; ".join(policy)),
         ("{{style}}", style),
         ("{{scripts}}", "</script>\n<script>".join(scripts)),
-        ("{{data}}", _json(_data(work))),  # last, since it may contain any text
+        ("{{data}}", _json(_data(review))),  # last, since it may contain any text
     ):
         text = text.replace(mark, content, 1)
     return text.encode(errors="replace")
@@ -69,26 +148,32 @@ def _json(data: dict[str, Any]) -> str:
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _data(work: Worklist) -> dict[str, Any]:
-    place = {number: i for i, number in enumerate(work.labels.numbers)}
-    items = [_item(item, place) for item in work.items]
-    decided = {} if work.decided is None else {"decided": _decided(work.decided, work.ids)}
+def _data(review: Review) -> dict[str, Any]:
+    names, numbers, counts = review.label_names, review.labels, review.counts
+    place = {number: i for i, number in enumerate(numbers)}
+    items = [_item(review, instance, place) for instance in review.instances]
+    decided = {} if review.decided is None else {"decided": _decided(review.decided, review.ids)}
     listed = [[item["n"], item["s"]] for item in items]
     chosen = hashlib.sha256(json.dumps([*listed, *decided.values()]).encode()).hexdigest()
+    source = SAMPLE if review.sample is not None else SUGGESTION if review.suggestions is not None else ""
+    broader = {
+        i: [place[wide] for wide in review.broader.get(number, ()) if wide in place] for number, i in place.items()
+    }
+    uris = [None if names is None else names.uri(number) for number in numbers]
     return {
-        "file": Path(shown(work.file)).name,
-        "checksum": work.checksum,
-        "key": f"mpu-review/{work.checksum[:16]}/{work.source or 'all'}-{chosen[:16]}",
-        "source": work.source,
-        "named": work.labels.named,
-        "numbers": work.labels.numbers,
-        "names": work.labels.names if work.labels.named else [],
-        "written": _cells(work.labels),
-        "further": {i: further for i, further in enumerate(work.labels.further) if further},
-        **({"broader": work.labels.broader} if work.labels.broader else {}),
-        **({"uris": _uris(work.labels)} if work.labels.uris else {}),
-        **({} if work.link is None else {"link": work.link}),
-        "counts": work.labels.counts,
+        "file": Path(shown(review.source)).name,
+        "checksum": review.checksum,
+        "key": f"mpu-review/{review.checksum[:16]}/{source or 'all'}-{chosen[:16]}",
+        "source": source,
+        "named": names is not None,
+        "numbers": numbers,
+        "names": [] if names is None else list(map(names.name, numbers)),
+        "written": {} if names is None else _cells(names, numbers),
+        "further": {} if names is None else _further(names, numbers),
+        **({"broader": some} if (some := {i: above for i, above in broader.items() if above}) else {}),
+        **({"uris": _uris(uris)} if any(uris) else {}),
+        **({} if review.link is None else {"link": review.link}),
+        "counts": [int(counts[number]) if number < len(counts) else 0 for number in numbers],
         "most": {"label": MAX_ID, "instance": MOST_INSTANCES},
         "items": items,
         **decided,
@@ -102,17 +187,22 @@ def _decided(decided: Decisions, ids: RecordIds | None) -> str:
     return out.getvalue().decode()
 
 
-def _cells(labels: Labels) -> dict[int, str]:
+def _cells(names: LabelNames, numbers: list[int]) -> dict[int, str]:
     """Return, by their places, the cells of labels in review files that are not just their names."""
-    cells = [cell(text) for text in labels.written] if labels.named else []
-    return {i: text for i, text in enumerate(cells) if text != labels.names[i]}
+    cells = ((i, number, cell(names.written(number))) for i, number in enumerate(numbers))
+    return {i: text for i, number, text in cells if text != names.name(number)}
 
 
-def _uris(labels: Labels) -> dict[str, Any]:
+def _further(names: LabelNames, numbers: list[int]) -> dict[int, list[str]]:
+    """Return, by their places, further names of labels, by which they can be searched for."""
+    texts = ((i, names.by_number.get(number, ())[1:]) for i, number in enumerate(numbers))
+    return {i: further for i, those in texts if (further := [name for name in those if not is_uri(name)])}
+
+
+def _uris(uris: list[str | None]) -> dict[str, Any]:
     """Return the beginning that all URIs share, up to a slash or a hash, and the rest of each, null without a URI."""
-    shared = commonprefix(list(labels.uris.values()))  # noqa: RUF071  # character by character, until the next line
+    shared = commonprefix(list(filter(None, uris)))  # noqa: RUF071  # character by character, until the next line
     shared = shared[: max(shared.rfind("/"), shared.rfind("#")) + 1]
-    uris = (labels.uris.get(i) for i in range(len(labels.numbers)))
     return {"shared": shared, "rest": [uri and uri[len(shared) :] for uri in uris]}
 
 
@@ -121,23 +211,35 @@ def _suggested(one: Suggested, place: dict[int, int]) -> list[Any]:
     return [place[one.label], one.probability, *([] if one.drawn is None else [one.drawn])]
 
 
-def _item(item: Item, place: dict[int, int]) -> dict[str, Any]:
+def _item(review: Review, instance: int, place: dict[int, int]) -> dict[str, Any]:
     """Return an instance by short names.
 
     n number, i id, a annotated, s suggested, w what speaks for these by their places, h title, t text, f features
     """
+    suggested, texts = review.suggested(instance), (review.texts or {}).get(instance)
     shown: dict[str, Any] = {
-        "n": item.instance + 1,
-        "a": [place[label] for label in item.annotated],
-        "s": [_suggested(one, place) for one in item.suggested],
+        "n": instance + 1,
+        "a": [place[label] for label in labels_of(review.data, instance)],
+        "s": [_suggested(one, place) for one in suggested],
     }
-    often = function_words(language_of(item.text or ""))  # which say nothing to people
-    telling = {one.label: [words for words in one.why if not often.issuperset(words.split())] for one in item.suggested}
+    often = function_words(language_of("\n\n".join(filter(None, texts or ()))))  # which say nothing to people
+    telling = {one.label: [words for words in one.why if not often.issuperset(words.split())] for one in suggested}
     if why := {place[label]: features for label, features in telling.items() if features}:
         shown["w"] = why
-    if item.id is not None:
-        shown["i"] = item.id
-    if item.texts is None:
-        return shown | {"f": item.features}
-    title, *others = item.texts if len(item.texts) > 1 else ("", *item.texts)
+    if review.ids is not None:
+        shown["i"] = review.ids.texts[instance]
+    if texts is None:
+        return shown | {"f": _heaviest(review.data, instance, review.feature_names)}
+    title, *others = texts if len(texts) > 1 else ("", *texts)
     return shown | ({"h": title} if title else {}) | {"t": "\n\n".join(filter(None, others))}
+
+
+def _heaviest(data: Dataset, instance: int, names: Names | None) -> tuple[tuple[str, float], ...]:
+    part = slice(data.features.indptr[instance], data.features.indptr[instance + 1])
+    indices, values = data.features.indices[part], data.features.data[part]
+    order = np.argsort(-np.abs(values), kind="stable")[:_HEAVIEST]
+    return tuple((_feature(int(indices[i]), names), float(f"{values[i]:.4g}")) for i in order)
+
+
+def _feature(number: int, names: Names | None) -> str:
+    return next(iter((names or {}).get(number, ())), str(number))

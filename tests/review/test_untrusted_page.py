@@ -3,10 +3,14 @@
 import json
 import re
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
+from mpu_cli.names import LabelNames
+from mpu_cli.review.page import Review
 from mpu_cli.review.page import page as make_page
-from mpu_cli.review.worklist import Item, Labels, Worklist
+from mpu_cli.svmlight.dataset import Dataset
 
 EVIL = [
     "</script><script>window.pwned = 1</script>",
@@ -105,12 +109,15 @@ def test_the_policy_stops_what_would_get_in(page):
 
 
 def test_the_page_is_one_file_whose_data_are_what_was_given():
-    labels = Labels(list(range(len(EVIL))), EVIL, [1] * len(EVIL), named=True, written=EVIL)
-    work = Worklist("x.svm", "0" * 64, "", [Item(i, [i], [], texts=(text,)) for i, text in enumerate(EVIL)], labels)
-    html = make_page(work).decode()
+    n, texts = len(EVIL), {i: (text,) for i, text in enumerate(EVIL)}
+    data = Dataset(csr_array(np.eye(n, dtype=bool)), csr_array((n, 1), dtype=np.float32))
+    names = [f"of {text}" for text in EVIL]
+    label_names = LabelNames.of({label: [name] for label, name in enumerate(names)})
+    review = Review(data=data, source="x.svm", checksum="0" * 64, texts=texts, label_names=label_names)
+    html = make_page(review).decode()
     (blocks,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
     data = json.loads(blocks)
     assert [item["t"] for item in data["items"]] == EVIL
-    assert data["names"] == EVIL
+    assert data["names"] == names
     assert html.count("<script") == 4
     assert not re.search(r"""(src|href|url\()\s*=?\s*["']?(https?:)?//""", html)
