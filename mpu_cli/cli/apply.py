@@ -13,7 +13,7 @@ from mpu_cli.cli.printing import print_json
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames, RecordIds
-from mpu_cli.names.name_files import is_uri
+from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.naming import folder_of, ids_file
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match

@@ -15,7 +15,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.cli.messages import warn
 from mpu_cli.cli.options import is_set, refuse_set
-from mpu_cli.cli.prediction_files import in_folder
+from mpu_cli.cli.predict import in_folder
 from mpu_cli.cli.printing import print_table, report_file, show
 from mpu_cli.cli.progress import counting
 from mpu_cli.core.predictions import FEW_LABELS, all_reaching

@@ -1,10 +1,14 @@
 """Predict files, one in constant memory or several by a cluster, and say whether the model fits them."""
 
+import json
+import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +20,252 @@ from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.cli.messages import detail, info, warn
-from mpu_cli.cli.prediction_files import RECORD_FORMS, Ids, Texts, header, in_folder, making, record_writer
 from mpu_cli.cli.progress import counting
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.predictions import FEW_LABELS
-from mpu_cli.errors import InputError, ModelError, MpuError, OverflowingError, counted, shown
+from mpu_cli.errors import (
+    STANDARD_STREAM,
+    InputError,
+    ModelError,
+    MpuError,
+    OverflowingError,
+    OverlapError,
+    counted,
+    shown,
+)
 from mpu_cli.evaluation.compare import with_thresholds
 from mpu_cli.inputs.training_data import Fitted
-from mpu_cli.names import EVERY_LABEL, Suggestible
+from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible, read_ids
+from mpu_cli.names.lines import NOT_UTF8, cell
+from mpu_cli.names.naming import ids_file
 from mpu_cli.people.suggestions import Cells
+from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import checksum, refuse_overlaps, refuse_repeated
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.urls import file_name
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_LINE_BYTES, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, open_output, refuse_unreadable
 from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
-from mpu_cli.text.records import format_of
-from mpu_cli.text.sidecars import refuse_other_vectorizer
+from mpu_cli.text.analyzer import batches
+from mpu_cli.text.languages import languages_of, strangers
+from mpu_cli.text.records import NAME_ENCODING, Bad, Record, RecordReader, form_and_fields, format_of, open_records
+from mpu_cli.text.sidecars import Sidecars, from_one, refuse_other_vectorizer, wrong_number_of_ids
 from mpu_cli.text.stored import unpacked
+
+
+def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
+    """Return where the predictions of each file are: in a directory, under its own name.
+
+    A name that ends in ``.gz``, ``.bz2`` or ``.xz`` makes compressed predictions too.
+    """
+    files: dict[str, str] = {}
+    for source in sources:
+        name = "" if source == STANDARD_STREAM else file_name(source).name
+        if not name:
+            raise OverlapError(f"{shown(source)} has no name that its predictions in {folder} could have")
+        if (other := files.setdefault(name, source)) != source:
+            raise OverlapError(
+                f"{shown(other)} and {shown(source)} have the same name, and so would their predictions in {folder}; "
+                "predict them into two directories"
+            )
+    return {source: Path(folder, name) for name, source in files.items()}
+
+
+@contextmanager
+def making(folder: Path, targets: Collection[Path]) -> Iterator[None]:
+    """Make a directory in which some files will be, unless it is there; remove it again if nothing came of them."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        if not folder.is_dir():
+            raise MpuError(
+                f"{folder}: is a file, and predictions of several go to a directory; give another -o"
+            ) from None
+        if taken := next((target for target in targets if target.is_dir()), None):
+            raise MpuError(f"{taken}: is a directory, and a file is to be written there") from None
+        yield
+        return
+    except OSError as error:
+        raise MpuError(f"{folder}: cannot be made: {error.strerror}") from error
+
+    def remove_if_empty() -> None:
+        with suppress(OSError):
+            folder.rmdir()
+
+    with signals.finally_call(remove_if_empty):
+        yield
+
+
+RECORD_FORMS = ("jsonl", "tsv")
+
+
+class Ids:
+    """The ids of a data file, to be taken in order: from the file beside it, or else the instances' numbers, from 1."""
+
+    def __init__(self, source: str | Path) -> None:
+        self.source = source
+        self.sidecars = Sidecars(source)
+        ids = read_ids(source)
+        self._has_file = ids is not None
+        self._ids: Iterator[str] = map(str, count(1)) if ids is None else ids
+
+    def take(self, n: int) -> list[str]:
+        """Return the next n ids; InputError where there are fewer."""
+        taken = [text for _, text in zip(range(n), self._ids, strict=False)]
+        if len(taken) < n:
+            raise self._error(are_more=False)
+        return taken
+
+    def finish(self) -> None:
+        """Raise InputError where there are more ids than instances, or they belong to other data."""
+        if self._has_file and next(self._ids, None) is not None:
+            raise self._error(are_more=True)
+        self.sidecars.refuse_ids()
+
+    def _error(self, are_more: bool) -> InputError:
+        return InputError(str(ids_file(self.source)), None, wrong_number_of_ids(are_more, self.source))
+
+
+def header(form: str, names: LabelNames | None) -> bytes:
+    """Return the first line of an output of this form; empty where it has none."""
+    uri = "\turi" * (names is not None and names.has_uris)
+    return f"id\tlabel\tprobability{uri}\n".encode() if form == "tsv" else b""
+
+
+def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by_number: bool) -> Callable[..., bytes]:
+    """Return a function that writes the records of a subset of the instances.
+
+    `form`: {"jsonl", "tsv"}: an object on each line, with ``id``, ``labels`` and ``probabilities``; or a line for each
+    label, with id, label and probability, between tabs, harmless to spreadsheets (see `names.lines`). Where labels have
+    URIs, both have these too: ``uris``, null for a label without one, and a last column.
+    `label_ids`: int, shape (q,): the label of each column. Labels are written by `LabelNames.shown`.
+    `by_number`: write whole numbers for labels, also where there are names. Otherwise labels are always text.
+    Returns: from ids; where the entries of each instance start and end; the columns of all entries; their
+    probabilities; and, for ``why`` of JSON lines, what speaks for each of them.
+    """
+    as_json = form == "jsonl"
+
+    @cache
+    def label(column: int) -> str:
+        number = int(label_ids[column])
+        if names is None or by_number:
+            return f'"{number}"' if as_json and not by_number else str(number)
+        return json.dumps(names.shown(number), ensure_ascii=False) if as_json else names.in_cell(number)
+
+    @cache
+    def uri(column: int) -> str:
+        text = None if names is None else names.uri(int(label_ids[column]))
+        return json.dumps(text, ensure_ascii=False) if as_json else cell(text or "")
+
+    has_uris = names is not None and names.has_uris
+
+    def write(
+        ids: Sequence[str],
+        indptr: np.ndarray,
+        columns: np.ndarray,
+        probabilities: np.ndarray,
+        why: Sequence[Sequence[str]] | None = None,
+    ) -> bytes:
+        labels = [label(column) for column in columns.tolist()]
+        uris = [uri(column) for column in columns.tolist()] if has_uris else []
+        values = np.asarray(probabilities, np.float32).astype("U").tolist()  # the fewest digits
+        lines = []
+        for text, (start, stop) in zip(ids, pairwise(indptr.tolist()), strict=True):
+            if as_json:
+                lines.append(
+                    f'{{"id": {json.dumps(text, ensure_ascii=False)}, "labels": [{", ".join(labels[start:stop])}], '
+                    f'"probabilities": [{", ".join(values[start:stop])}]'
+                    + f', "uris": [{", ".join(uris[start:stop])}]' * has_uris
+                    + ("" if why is None else f', "why": {json.dumps(why[start:stop], ensure_ascii=False)}')
+                    + "}\n"
+                )
+            else:
+                first = cell(text)
+                last = [f"\t{text}" for text in uris] or [""] * len(labels)
+                lines += [f"{first}\t{labels[i]}\t{values[i]}{last[i]}\n" for i in range(start, stop)]
+        return "".join(lines).encode()
+
+    return write
+
+
+_log = logging.getLogger(__name__)
+
+
+class Texts:
+    """Texts as chunks of instances, with their ids, by the vectoriser of a model.
+
+    `source`: the file, or the name of the texts in messages.
+    `texts`: texts in place of a file.
+    `form`: one of `text.records.FORMATS`; None: as the name of the file tells.
+    `encoding`: of the file, as `text.records.Fields` has it.
+    """
+
+    def __init__(
+        self,
+        packed_vectorizer: bytes | None,
+        source: str | Path,
+        texts: Iterable[str] = (),
+        form: str | None = None,
+        max_line_bytes: int = MAX_LINE_BYTES,
+        encoding: str = "",
+    ) -> None:
+        if packed_vectorizer is None:
+            raise InputError(
+                str(source),
+                None,
+                "is taken for texts, and the model was trained on vectors; give these in a file such as new.svm, "
+                "which mpu vectorize --like makes of texts",
+            )
+        from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors need none
+
+        kept = unpacked(packed_vectorizer, "the model")
+        self._vectorizer = Vectorizer.of(kept)
+        self._fields = replace(kept.fields, tags=(), encoding=encoding)  # which are not looked at
+        self.name = str(source)
+        self._texts = list(texts)
+        self._form = None if self._texts else form_and_fields(source, form, self._fields)[0]
+        self._max_line_bytes = max_line_bytes
+        self._ids: deque[str] = deque()
+        self._counts: Counter[str] = Counter()
+        self._n = 0
+
+    def chunks(self) -> Iterator[Dataset]:
+        """Yield instances, without labels; InputError at the first bad record."""
+        numbers = count(1)
+        for batch in batches(self._records(), Record.size):
+            self._ids.extend(
+                str(number) if record.id is None else record.id for record, number in zip(batch, numbers, strict=False)
+            )
+            self._counts += languages_of(record.text for record in batch)
+            self._n += len(batch)
+            vectors = from_one(self._vectorizer.transform([record.text for record in batch]))
+            yield Dataset(csr_array((len(batch), 0), dtype=bool), vectors)
+
+    def take(self, n: int) -> list[str]:
+        """Return the ids of the next n instances of the chunks."""
+        return [self._ids.popleft() for _ in range(n)]
+
+    def finish(self) -> None:
+        """Warn of texts in languages that the model has not seen."""
+        if others := strangers(self._counts, self._vectorizer.options_.languages, self._n):
+            _log.warning(f"{shown(self.name)}: {others}")
+
+    def _records(self) -> Iterator[Record]:
+        if self._form is None:
+            yield from (Record(line, text, (), None, False) for line, text in enumerate(self._texts, 1))
+            return
+        with open_records(self.name, self._max_line_bytes, self._fields.encoding) as stream:
+            for _, record in RecordReader(stream, self.name, self._form, self._fields, self._max_line_bytes):
+                if isinstance(record, Bad):
+                    hint = NAME_ENCODING if record.problem == NOT_UTF8 and not self._fields.encoding else ""
+                    raise InputError(self.name, record.line, record.problem + hint)
+                yield record
+
 
 # Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many
 # labels, a few of each instance are kept.
@@ -53,7 +281,7 @@ class Output:
 
     # "labels": in ascending order. "scores": ``label:probability``, the most probable first, with the thresholds at the
     # end of the first line (`evaluation.compare`). "both": the labels that reach the threshold and the probabilities of
-    # all. "jsonl", "tsv": records with ids and names (`prediction_files`), the most probable label first.
+    # all. "jsonl", "tsv": records with ids and names (`record_writer`), the most probable label first.
     form: str = "labels"
     # At most this many labels, the most probable ones. None: all; a model of many labels (`core.predictions`)
     # predicts only some of each instance.

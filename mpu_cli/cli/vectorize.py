@@ -24,8 +24,8 @@ from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.printing import print_json
 from mpu_cli.cli.progress import progress
 from mpu_cli.errors import DataError, InputError, counted, shown
+from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import NOT_UTF8, as_a_file
-from mpu_cli.names.name_files import is_uri
 from mpu_cli.names.naming import GROUPS, IDS
 from mpu_cli.runtime import report
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory

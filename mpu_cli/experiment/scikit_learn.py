@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 
-from mpu_cli.api.classifiers import SEEDS, learned, scores, suited
+from mpu_cli.api.any_classifier import SEEDS, learned, scores, suited
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import Run
 

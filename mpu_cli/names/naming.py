@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, counted, shown
-from mpu_cli.names.label_names import LabelNames, as_number, is_number, label_of, quoted
+from mpu_cli.names.label_names import LabelNames, as_number, is_number, label_of, quoted, read_names, without_brackets
 from mpu_cli.names.lines import read_each, text_lines
-from mpu_cli.names.name_files import read_names, without_brackets
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.streams import Files, Source, files_of, stem
 
@@ -156,7 +155,7 @@ def _has_words(path: Path) -> bool:
 class Naming:
     """Options for the names of labels."""
 
-    # A file of names (see `name_files`). Default: the one beside the data, if there is one (`find_names`).
+    # A file of names (see `label_names`). Default: the one beside the data, if there is one (`find_names`).
     file: str | Path | None = None
     # Whether line k names label k - 1, where lines have no numbers. Always so if the data have a label 0, which would
     # have no name otherwise.

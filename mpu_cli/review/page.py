@@ -21,8 +21,8 @@ import numpy as np
 
 from mpu_cli.errors import MpuError, shown
 from mpu_cli.names import LabelNames, RecordIds
+from mpu_cli.names.label_names import Names, is_uri
 from mpu_cli.names.lines import cell
-from mpu_cli.names.name_files import Names, is_uri
 from mpu_cli.review.decisions import Decisions, Suggested, Suggestions, labels_of, write
 from mpu_cli.review.tables import NOTHING_ELSE, SAMPLE, SUGGESTION
 from mpu_cli.runtime.options import MOST_INSTANCES
@@ -53,7 +53,7 @@ class Review:
     broader: Mapping[int, Sequence[int]] = field(default_factory=dict)  # the next broader labels of some
     decided: Decisions | None = None  # before: the page opens with them
     label_names: LabelNames | None = None
-    # From `names.name_files.read_names`. Features without a name are shown by number
+    # From `names.label_names.read_names`. Features without a name are shown by number
     feature_names: Names | None = None
 
     @cached_property

@@ -12,8 +12,8 @@ from urllib.parse import quote
 from xml.parsers import expat
 
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.names.label_names import read_names, uri_of, without_brackets
 from mpu_cli.names.lines import NOT_UTF8, open_side
-from mpu_cli.names.name_files import read_names, uri_of, without_brackets
 from mpu_cli.names.naming import is_kept
 from mpu_cli.svmlight.formats import problem_of
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
@@ -107,7 +107,7 @@ class Labels:
 
 
 def read_labels(source: str | Path) -> Labels:
-    """Read a file of names, as `names.name_files` has them; labels count from 1.
+    """Read a file of names, as `names.label_names` has them; labels count from 1.
 
     `source`: UTF-8 text, plain or compressed; ``-`` is standard input.
     Raises InputError (it cannot be read, or names label 0, or a label far beyond the number of names).

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mpu_cli.errors import InputError
+from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import delimiter_of
-from mpu_cli.names.name_files import is_uri
 from mpu_cli.svmlight.streams import ReadableLines, Watched
 from mpu_cli.text.fields import holder, value_of, with_value
 from mpu_cli.text.records import (

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mpu_cli.core.features import Columns
 from mpu_cli.errors import DataError, counted
-from mpu_cli.names.name_files import is_uri
+from mpu_cli.names.label_names import is_uri
 from mpu_cli.runtime.options import AUTO
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import MOST_TEXTS, NGRAMS, NO_STEMS, TextOptions, analyzer_of, batches, chosen_lead, lead_of

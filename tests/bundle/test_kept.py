@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle.kept import kept
+from mpu_cli.bundle.writing import kept
 from mpu_cli.errors import BusyError, ModelError
 from tests.bundle.models import assert_same, contents, make_model
 from tests.golden import refused

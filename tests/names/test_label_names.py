@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
-from mpu_cli.names.label_names import label_of
+from mpu_cli.names.label_names import label_of, parse_names
 from mpu_cli.names.lines import cell
-from mpu_cli.names.name_files import parse_names
 from tests.golden import refused
 
 odd = st.text("ab (123)*'\"=+-@\u00e4\r\u2028#,", max_size=6).map(str.strip)

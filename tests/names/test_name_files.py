@@ -8,7 +8,7 @@ import pytest
 
 from mpu_cli.errors import InputError
 from mpu_cli.names import Naming, read_ids
-from mpu_cli.names.name_files import read_names
+from mpu_cli.names.label_names import read_names
 
 LABELS = np.array([1, 2, 3])
 

@@ -7,8 +7,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.people.by_answers import ByAnswers
-from mpu_cli.people.claims import Claims
+from mpu_cli.people.claims import ByAnswers, Claims
 from mpu_cli.people.posterior import posterior_at
 from mpu_cli.people.suggestions import Choice, missing_labels, suggest
 from tests.slow import slow

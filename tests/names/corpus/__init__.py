@@ -6,9 +6,8 @@ import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import LabelNames, Naming
-from mpu_cli.names.label_names import is_number
+from mpu_cli.names.label_names import is_number, read_names
 from mpu_cli.names.lines import cell
-from mpu_cli.names.name_files import read_names
 from mpu_cli.names.naming import read_implications
 from mpu_cli.review import decisions
 from mpu_cli.svmlight.grammar import MAX_ID

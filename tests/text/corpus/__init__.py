@@ -12,8 +12,8 @@ import numpy as np
 from mpu_cli.cli.vectorize import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
+from mpu_cli.names.label_names import uris_last
 from mpu_cli.names.lines import as_a_file
-from mpu_cli.names.name_files import uris_last
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.reader import read
