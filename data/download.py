@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 
 import click
 
-from mpu_cli.cli.progress import counting
+from mpu_cli.cli.messages import counting
 from mpu_cli.errors import MpuError
 
 ATTEMPTS = 5

@@ -13,11 +13,10 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness
-from mpu_cli.cli.messages import warn
+from mpu_cli.cli.messages import counting, warn
 from mpu_cli.cli.options import is_set, refuse_set
 from mpu_cli.cli.predict import in_folder
 from mpu_cli.cli.printing import print_table, report_file, show
-from mpu_cli.cli.progress import counting
 from mpu_cli.core.predictions import FEW_LABELS, all_reaching
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (

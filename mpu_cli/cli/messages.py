@@ -1,8 +1,10 @@
-"""Messages on standard error, as text or as JSON lines; and both standard streams.
+"""Messages and progress on standard error, as text or as JSON lines; and both standard streams.
 
 A report that cannot be written is an error; a lost log line is not. So a training does not fail because the disk with
 its log is full, and a lost report does not look like success. Characters that the encoding of a stream lacks are
 escaped.
+
+Progress is a bar on a terminal, removed at the end; elsewhere, with -v, a line a step.
 """
 
 import io
@@ -10,9 +12,12 @@ import itertools
 import json
 import logging
 import os
+import re
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +27,9 @@ import click
 
 from mpu_cli.errors import MpuError, for_terminal, without_secrets
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import ReadFile
+from mpu_cli.runtime.files import ReadFile, reads_counted
+from mpu_cli.runtime.progress import Bytes
+from mpu_cli.runtime.run import Step
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 _MOST_WARNINGS = 1000  # in a report; a service may warn for years
@@ -140,7 +147,7 @@ def warnings() -> list[str]:
     return list(_manner.warnings)
 
 
-def finished(step: str, ticks: int, seconds: float) -> None:
+def _finished(step: str, ticks: int, seconds: float) -> None:
     """Print that a step is done: as text if ``--verbose`` is set, as JSON unless ``--quiet`` is."""
     if _manner.verbosity >= (_NORMAL if _manner.as_json else _VERBOSE):
         _say("info", f"{step}: {seconds:.1f} s", step=step, ticks=ticks, seconds=round(seconds, 3))
@@ -279,3 +286,96 @@ def _occupy() -> None:
 def _text(raw: io.FileIO, replaced: TextIO | None) -> io.TextIOWrapper:
     encoding = "utf-8" if replaced is None else replaced.encoding
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=raw.isatty())
+
+
+_STEPS = {str(step): step for step in Step}
+_LEVEL = re.compile(r"level (\d+)(, out of fold)?")
+_SECONDS_BEFORE_A_BAR = 0.5
+_SECONDS_BETWEEN_DRAWINGS = 0.25
+_WITH_TOTAL = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left"
+_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {elapsed}"
+_TIME_ALONE = "{desc}: {elapsed}"
+_drawing = threading.Lock()  # one bar at a time: the outer one of two
+
+
+# The steps of the command, in their order, as far as its options tell; others may come between them.
+planned: list[str] = []
+
+
+def name_of(step: str) -> str:
+    """Return the name of a step in messages."""
+    if level := _LEVEL.fullmatch(step):
+        return f"predicting level {level[1]} out of fold" if level[2] else f"learning level {level[1]}"
+    return _STEPS[step].doing if step in _STEPS else step
+
+
+@contextmanager
+def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
+    """Show the progress of a step of the library.
+
+    `ticks`: number of ticks; None: unknown.
+    Yields: call it once per tick.
+    """
+    start, done = time.monotonic(), 0
+
+    def tick() -> None:
+        nonlocal done
+        done += 1
+        count(1)
+
+    number = f"step {planned.index(step) + 1} of {len(planned)}, " if step in planned else ""
+    with counting(number + name_of(step), ticks, _STEPS[step].unit if step in _STEPS else "step") as count:
+        yield tick
+    if not on_terminal():
+        _finished(name_of(step), done, time.monotonic() - start)
+
+
+@contextmanager
+def counting(name: str, total: int | None = None, noun: str = "step") -> Iterator[Callable[[int], None]]:
+    """Show a count of finished work on a terminal.
+
+    `total`: amount of work; where it is `Bytes`, the work is to read so many from files; None: unknown.
+    `noun`: unit of the count without a total, in the singular.
+    Yields: call it with the amount of newly finished work.
+    """
+    if not on_terminal() or is_quiet() or not _drawing.acquire(blocking=False):
+        yield lambda _: None
+        return
+    from tqdm import tqdm
+
+    bar = tqdm(
+        desc=name,
+        total=total,
+        unit=f" {noun}s",
+        file=sys.stderr,
+        leave=False,
+        delay=_SECONDS_BEFORE_A_BAR,
+        dynamic_ncols=True,
+        miniters=0,
+        smoothing=0,  # the time left is by the mean speed
+        bar_format=_WITH_TOTAL if total else _TIME_ALONE,
+    )
+    end = threading.Event()
+
+    def count(by: int) -> None:
+        if not total:
+            bar.bar_format = _WITHOUT_TOTAL
+        elif bar.n + by > bar.total:  # it was an estimate
+            bar.total = bar.n + by
+        bar.update(by)
+
+    def draw() -> None:  # since the time changes without any count
+        end.wait(_SECONDS_BEFORE_A_BAR)
+        while not end.wait(_SECONDS_BETWEEN_DRAWINGS):
+            bar.update(0)
+
+    drawing = threading.Thread(target=draw, daemon=True)
+    drawing.start()
+    try:
+        with reads_counted(count) if isinstance(total, Bytes) else nullcontext():
+            yield (lambda _: None) if isinstance(total, Bytes) else count
+    finally:
+        end.set()
+        drawing.join()
+        bar.close()
+        _drawing.release()

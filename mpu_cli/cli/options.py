@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from mpu_cli.cli.progress import progress
+from mpu_cli.cli.messages import progress
 from mpu_cli.cluster.address import EXPECTED, Address
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.names import Naming, Suggestible

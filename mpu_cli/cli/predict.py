@@ -19,8 +19,7 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
-from mpu_cli.cli.messages import detail, info, warn
-from mpu_cli.cli.progress import counting
+from mpu_cli.cli.messages import counting, detail, info, warn
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.core.explanation import named_reasons

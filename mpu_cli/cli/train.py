@@ -16,11 +16,10 @@ from mpu_cli.bundle import TrainedModel, Writer, provenance
 from mpu_cli.bundle.manifest import manifest_of
 from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept
-from mpu_cli.cli import progress
 from mpu_cli.cli.commands import KS, Acceptance
 from mpu_cli.cli.evaluate import collect, conclusion_on
 from mpu_cli.cli.history import append, refuse_unappendable, with_failures
-from mpu_cli.cli.messages import detail, is_quiet
+from mpu_cli.cli.messages import detail, is_quiet, name_of, planned
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import output_report, print_report
@@ -38,12 +37,12 @@ from mpu_cli.errors import (
     without_secrets,
 )
 from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
-from mpu_cli.inputs.cluster_data import cluster_data
 from mpu_cli.inputs.training_data import (
     AnnotatedData,
     ReviewCounts,
     Sources,
     TrainingData,
+    cluster_data,
     frequency_file,
     training_set,
 )
@@ -396,9 +395,9 @@ def command(
         _refuse_on_cluster(sources, learning)
     chosen = [Step.ESTIMATE_C] * (learning.c is None) + [Step.CHOOSE_C] * (learning.cost is None)
     levels = [f"level {k}{what}" for k in range(learning.levels or 2) for what in ("", ", out of fold")]
-    progress.planned[:] = [Step.READ, *chosen, *levels, Step.THRESHOLDS, Step.WRITE]
+    planned[:] = [Step.READ, *chosen, *levels, Step.THRESHOLDS, Step.WRITE]
     done = train(sources, output, learning, on=on, oof=oof, history=history, acceptance=acceptance, run=run)
-    seconds = {progress.name_of(step): value for step, value in done.seconds.items()}
+    seconds = {name_of(step): value for step, value in done.seconds.items()}
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
     output_report(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)
     if done.acceptance is not None and not done.acceptance.accepted:

@@ -19,10 +19,9 @@ import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.cli.messages import info, warn
+from mpu_cli.cli.messages import info, progress, warn
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.printing import print_json
-from mpu_cli.cli.progress import progress
 from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import NOT_UTF8, as_a_file

@@ -27,10 +27,10 @@ SLOW = """if True:
 SLOW_TICKS = """if True:
     import time
     from mpu_cli.__main__ import main
-    from mpu_cli.cli import progress
+    from mpu_cli.cli import messages
 
-    def slowly(name, total=None, noun="step", counting=progress.counting):
-        @progress.contextmanager
+    def slowly(name, total=None, noun="step", counting=messages.counting):
+        @messages.contextmanager
         def counted():
             with counting(name, total, noun) as count:
                 def tick(by):
@@ -39,7 +39,7 @@ SLOW_TICKS = """if True:
                 yield tick
         return counted()
 
-    progress.counting = slowly
+    messages.counting = slowly
     main()"""
 
 

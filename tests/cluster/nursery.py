@@ -22,7 +22,7 @@ from distributed.cli.dask_worker import main as worker
 
 import mpu_cli.cli.predict
 import mpu_cli.cluster.training
-import mpu_cli.inputs.cluster_data
+import mpu_cli.inputs.training_data
 from mpu_cli.runtime.run import DEFAULT_RUN
 
 if DEFAULT_RUN.compiled:
