@@ -41,7 +41,6 @@ from mpu_cli.evaluation.bootstrap import (
 )
 from mpu_cli.evaluation.compare import (
     Comparison,
-    ComparisonCounts,
     Form,
     iter_predictions,
     labels_from_scores,
@@ -401,20 +400,19 @@ def evaluate(
     of_model = metrics.propensity_a, metrics.propensity_b, reading, run
     propensities = read_propensities(metrics.training, metrics.propensity_file, *of_model)
     frequencies = metrics.frequencies(truth)
-    how: dict[str, Any] = {"propensities": propensities, "calibration": calibration, "c": frequencies}
     candidate = Candidate.of(predictions, truth)
-    collected = replace(ComparisonCounts.none(predictions, metrics.threshold, metrics.ks, **how), form=candidate.form)
+    comparison = Comparison(candidate.form, metrics.threshold, metrics.ks, propensities, calibration, frequencies)
     intervals: dict[str, Sequence[float]] | None = None
     if metrics.reviewed:
         pair, all_names = _reviewed_pair(truth, candidate, metrics, reading, run)
-        collected.add(*pair)
+        comparison.add(*pair)
         true, listed = pair
         by_threshold = not listed.labels.nnz or (metrics.threshold is not None and listed.features.nnz)
         predicted = labels_from_scores(listed.features, metrics.threshold) if by_threshold else listed.labels
         intervals = dict(micro_intervals(true.labels, predicted, run.seed))
     else:
-        candidate.collect(collected.add, truth, reading, run, tick=count)
-    comparison = collected.comparison()
+        candidate.collect(comparison.add, truth, reading, run, tick=count)
+    comparison.finish()
     c = None if frequencies is None else frequencies.of_counts(comparison.label_sets)
     report = replace(build_report(comparison, metrics.names, c), intervals=intervals)
     if propensities is not None and comparison.propensity_scored is None:

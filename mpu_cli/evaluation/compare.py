@@ -128,28 +128,6 @@ class _FirstLine:
 THRESHOLD = 0.5
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The result of a comparison."""
-
-    label_sets: LabelSetMetrics  # counts for the metrics of label sets
-    # Sums for the metrics of rankings; None if the predictions are label lists and at least one is not empty
-    ranking: RankingMetrics | None = None
-    # Labels with at least this score count as predicted; None if the file has label lists or thresholds
-    threshold: float | None = None
-    # How well the scores agree with probabilities; None if not requested, or if there are no scores
-    reliability: Reliability | None = None
-    # Sums for the metrics that weigh labels; None if there are no propensities, or if `ranking` is None
-    propensity_scored: PropensityScoredMetrics | None = None
-    # Sums for the metrics of rankings on complete labels; None without c, or if `ranking` is None
-    corrected: CorrectedRanking | None = None
-
-    def results(self) -> dict[str, float]:
-        """Return all metrics by name."""
-        parts = (self.label_sets, self.ranking, self.propensity_scored)
-        return {name: value for part in parts if part is not None for name, value in part.results().items()}
-
-
 def pairs_of_files(
     truth: Source, predictions: Source, reading: Reading, run: Run, called: str = "PREDICTIONS"
 ) -> Iterator[tuple[Dataset, Dataset]]:
@@ -169,78 +147,80 @@ def pairs_of_files(
         raise no_instances(truth)
 
 
-@dataclass
-class ComparisonCounts:
-    """The counts and sums of a comparison, added up chunk by chunk."""
+class Comparison:
+    """A comparison of predictions with true labels, added up chunk by chunk.
 
-    form: "Form"
-    threshold: float | None
-    # `listed`, `cut`: counts of the label lists, and of the labels whose scores reach the threshold
-    listed: LabelSetMetrics
-    cut: LabelSetMetrics
-    # `ranking`, `scored`, `reliability`, `corrected`: as in `Comparison`
-    ranking: RankingMetrics
-    scored: PropensityScoredMetrics | None
-    reliability: Reliability | None
-    corrected: CorrectedRanking | None
-    c: Propensities | None  # label frequencies of the truth, where it is incomplete
+    `form`: that of the predictions, as far as it is known.
+    `threshold`: labels with at least this score count as predicted, even if there are label lists. Default: the label
+    lists, or the thresholds of the file of scores; without either, `THRESHOLD`.
+    `ks`: cut-offs of the metrics at k.
+    `propensities`: propensities of the true labels, for the metrics that weigh them.
+    `calibration`: whether to compare scores with probabilities.
+    `c`: label frequencies of the truth, where it is incomplete.
+    """
 
-    @classmethod
-    def none(
-        cls,
-        predictions: str,
+    label_sets: LabelSetMetrics  # counts for the metrics of label sets; set by `finish`
+
+    def __init__(
+        self,
+        form: "Form",
         threshold: float | None = None,
         ks: tuple[int, ...] = (1, 3, 5),
         propensities: Propensities | None = None,
         calibration: bool = False,
         c: Propensities | None = None,
-    ) -> "ComparisonCounts":
-        """Return a comparison without instances.
-
-        `predictions`: the file, as the user named it.
-        `threshold`: labels with at least this score count as predicted, even if there are label lists. Default: the
-        label lists, or the thresholds of the file of scores; without either, `THRESHOLD`.
-        `ks`: cut-offs of the metrics at k.
-        `propensities`: propensities of the true labels, for the metrics that weigh them.
-        `calibration`: whether to compare scores with probabilities.
-        """
-        scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)
-        reliability = Reliability() if calibration else None
-        counts = LabelSetMetrics(), LabelSetMetrics(), RankingMetrics(ks)
-        corrected = None if c is None else CorrectedRanking(ks)
-        return cls(Form(predictions), threshold, *counts, scored, reliability, corrected, c)
+    ) -> None:
+        self.form, self.threshold, self._c = form, threshold, c
+        # Counts of the label lists, and of the labels whose scores reach the threshold.
+        self._listed, self._cut = LabelSetMetrics(), LabelSetMetrics()
+        # Sums for the metrics of rankings, for those that weigh labels, for those on complete labels, and of how well
+        # scores agree with probabilities.
+        self.ranking: RankingMetrics | None = RankingMetrics(ks)
+        self.propensity_scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)
+        self.corrected = None if c is None else CorrectedRanking(ks)
+        self.reliability = Reliability() if calibration else None
 
     def add(self, true: Dataset, predicted: Dataset) -> None:
         """Add a chunk of instances."""
         form = self.form
         form.see(predicted)
-        self.listed.add(true.labels, predicted.labels)
+        self._listed.add(true.labels, predicted.labels)
         if form.labels and not form.scores:
             return
         if not form.labels or self.threshold is not None:
-            self.cut.add(true.labels, labels_from_scores(predicted.features, self.threshold))
-        weighted = true.labels if self.c is None else self.c.weighted(true.labels)
+            self._cut.add(true.labels, labels_from_scores(predicted.features, self.threshold))
+        weighted = true.labels if self._c is None else self._c.weighted(true.labels)
         for metrics, labels in (
             (self.ranking, true.labels),
-            (self.scored, true.labels),
+            (self.propensity_scored, true.labels),
             (self.reliability, weighted),
             (self.corrected, weighted),
         ):
             if metrics is not None:
                 metrics.add(labels, predicted.features)
 
-    def comparison(self) -> Comparison:
-        """Return the result."""
-        form, threshold = self.form, self.threshold
-        form.refuse(threshold)
+    def finish(self) -> None:
+        """Choose what counts, when all has been added; InputError where the threshold does not fit the scores.
+
+        `threshold` is then the one that made the label sets; None where they are label lists. What needs scores is None
+        where there are label lists alone.
+        """
+        form, by_lists = self.form, self.form.labels and (self.threshold is None or not self.form.scores)
+        form.refuse(self.threshold)
+        self.label_sets = self._listed if by_lists else self._cut
+        if by_lists or not form.scores:
+            self.threshold = None
+        elif self.threshold is None:
+            self.threshold = THRESHOLD
+        if not form.scores:
+            self.reliability = None
         if form.labels and not form.scores:
-            return Comparison(self.listed)
-        reliability = self.reliability if form.scores else None
-        if form.labels and threshold is None:
-            return Comparison(self.listed, self.ranking, None, reliability, self.scored, self.corrected)
-        used = THRESHOLD if threshold is None else threshold
-        chosen = used if form.scores else None
-        return Comparison(self.cut, self.ranking, chosen, reliability, self.scored, self.corrected)
+            self.ranking = self.propensity_scored = self.corrected = None
+
+    def results(self) -> dict[str, float]:
+        """Return all metrics by name."""
+        parts = (self.label_sets, self.ranking, self.propensity_scored)
+        return {name: value for part in parts if part is not None for name, value in part.results().items()}
 
 
 @dataclass
