@@ -25,7 +25,7 @@ from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
-from mpu_cli.inputs.training_data import ReviewCounts, Sources, frequency_file, training_set
+from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.naming import filled_file, implication_lines, implied_file
 from mpu_cli.people import suggestions
@@ -34,7 +34,7 @@ from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posterior import posterior_at
 from mpu_cli.people.suggestions import Cells, Choice, FillingIn
 from mpu_cli.review import decisions
-from mpu_cli.review.matching import stored
+from mpu_cli.review.matching import ReviewCounts, stored
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, Step

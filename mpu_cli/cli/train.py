@@ -39,13 +39,13 @@ from mpu_cli.errors import (
 from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
 from mpu_cli.inputs.training_data import (
     AnnotatedData,
-    ReviewCounts,
     Sources,
     TrainingData,
     cluster_data,
     frequency_file,
     training_set,
 )
+from mpu_cli.review.matching import ReviewCounts
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.machine import peak_bytes
 from mpu_cli.runtime.parallel import in_background

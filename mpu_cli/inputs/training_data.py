@@ -89,48 +89,6 @@ class Sources:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReviewCounts:
-    """Counts of the decisions in review files."""
-
-    decisions: int  # Decisions, one for each cell.
-    found: int  # Labels that are true and were not annotated.
-    refuted: int  # Annotated labels that are false.
-    unused: int  # Decisions on labels that are true nowhere.
-    new_labels: list[int]  # Labels that were verified as true, and are annotated nowhere.
-    closed: int  # Instances whose label set is complete.
-    sampled: int  # How many of them were drawn at random.
-
-    @classmethod
-    def of(cls, reviewed: matching.Reviewed) -> "ReviewCounts":
-        """Count the decisions of a review."""
-        return cls(
-            decisions=reviewed.decisions,
-            found=reviewed.confirmed,
-            refuted=reviewed.refuted,
-            unused=reviewed.unused,
-            new_labels=reviewed.new_labels.tolist(),
-            closed=int(np.count_nonzero(reviewed.verified.instances)),
-            sampled=len(reviewed.sampled),
-        )
-
-    def cautions(self, names: LabelNames | None = None) -> list[str]:
-        """Return warnings of possible mistakes in a review, with these names of labels."""
-        cautions = []
-        if self.new_labels:
-            texts = [str(label) if names is None else names.shown(label) for label in self.new_labels[:5]]
-            labels = ", ".join(texts) + ", ..." * (len(self.new_labels) > 5)
-            cautions.append(
-                f"the review has {counted(len(self.new_labels), 'new label')}, annotated nowhere: {labels}; learned "
-                "from the review"
-            )
-        if self.unused:
-            cautions.append(
-                f"{counted(self.unused, 'decision')} 'no' on a label that is true nowhere; are these numbers right?"
-            )
-        return cautions
-
-
 @dataclass(frozen=True)
 class Fitted:
     """A model with the results of its training."""
@@ -229,7 +187,7 @@ class AnnotatedData(LabelInformation, ABC):
     stored_vectorizer: Stored | None = None  # the vectoriser that made the data of texts
     feature_names: Sequence[str] | None = None  # of each column, from 0; None: features have numbers
     source: provenance.Source | None = None  # the data file; None: they come from arrays
-    review: ReviewCounts | None = None
+    review: matching.ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
 
     @abstractmethod
@@ -486,9 +444,9 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
     decided = decisions.read(sources.reviewed, data.names, data.record_ids)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
     reviewed = matching.match(decided, file, sources.file, named)
-    if reviewed.refuted and not all(decided.checksums):
+    if (refuted := reviewed.counts.refuted) and not all(decided.checksums):
         _log.warning(
-            f"{', '.join(decided.files)}: no to {counted(reviewed.refuted, 'label')} that {shown(sources.file)} has, "
+            f"{', '.join(decided.files)}: no to {counted(refuted, 'label')} that {shown(sources.file)} has, "
             "and the answer counts; is this a review of another file?"
         )
     every = np.union1d(data.ids, reviewed.ids)
@@ -498,7 +456,7 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
         answers=reviewed.answers if len(reviewed.answers) else None,
         origins=reviewed.origins,
     )
-    return replace(data.widened(every), review=ReviewCounts.of(reviewed), **vars(verified.placed(reviewed.ids, every)))
+    return replace(data.widened(every), review=reviewed.counts, **vars(verified.placed(reviewed.ids, every)))
 
 
 def refuse_filled(source: Source, reason: str) -> None:

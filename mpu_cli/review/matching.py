@@ -8,10 +8,41 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import Origin, VerifiedLabels, widened
+from mpu_cli.errors import counted
+from mpu_cli.names import LabelNames
 from mpu_cli.review.decisions import Decisions
 from mpu_cli.review.tables import NOTHING_ELSE, checksum, no_instance, refuse_other_data
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewCounts:
+    """Counts of the decisions in review files."""
+
+    decisions: int  # Decisions, one for each cell.
+    found: int  # Labels that are true and were not annotated.
+    refuted: int  # Annotated labels that are false.
+    unused: int  # Decisions on labels that are true nowhere.
+    new_labels: list[int]  # Labels that were verified as true, and are annotated nowhere.
+    closed: int  # Instances whose label set is complete.
+    sampled: int  # How many of them were drawn at random.
+
+    def cautions(self, names: LabelNames | None = None) -> list[str]:
+        """Return warnings of possible mistakes in a review, with these names of labels."""
+        cautions = []
+        if self.new_labels:
+            texts = [str(label) if names is None else names.shown(label) for label in self.new_labels[:5]]
+            labels = ", ".join(texts) + ", ..." * (len(self.new_labels) > 5)
+            cautions.append(
+                f"the review has {counted(len(self.new_labels), 'new label')}, annotated nowhere: {labels}; learned "
+                "from the review"
+            )
+        if self.unused:
+            cautions.append(
+                f"{counted(self.unused, 'decision')} 'no' on a label that is true nowhere; are these numbers right?"
+            )
+        return cautions
 
 
 @dataclass(frozen=True)
@@ -29,16 +60,7 @@ class Reviewed:
     sampled : ndarray of int
         The instances that were drawn at random and whose label set is complete, ascending. The label frequency can be
         estimated from them.
-    decisions : int
-        Number of decisions, one for each cell, with those on ``*``.
-    confirmed : int
-        Number of cells that are decided to be true, and are not annotated.
-    refuted : int
-        Number of annotated cells that are decided to be false.
-    new_labels : ndarray of int
-        The labels of `ids` that are never annotated.
-    unused : int
-        Number of decisions ``no`` on a label that is never true. They have no effect.
+    counts : ReviewCounts
     answers : Answers
         Those to questions, on cells that are not annotated.
     origins : csr_array of int8, shape (n, q)
@@ -49,11 +71,7 @@ class Reviewed:
     ids: np.ndarray
     verified: VerifiedLabels
     sampled: np.ndarray
-    decisions: int
-    confirmed: int
-    refuted: int
-    new_labels: np.ndarray
-    unused: int
+    counts: ReviewCounts
     answers: Answers
     origins: csr_array
 
@@ -91,7 +109,7 @@ def match(
     >>> cells = np.zeros(2, int), np.array([NOTHING_ELSE, 5]), np.array([False, True]), np.array([True, True])
     >>> decisions = Decisions(*cells, np.zeros(2, int), np.array([2, 3]), ("checked.tsv",), (None,))
     >>> reviewed = match(decisions, data, "news.svm")
-    >>> reviewed.ids.tolist(), reviewed.sampled.tolist(), reviewed.new_labels.tolist()
+    >>> reviewed.ids.tolist(), reviewed.sampled.tolist(), reviewed.counts.new_labels
     ([1, 3, 5], [0], [5])
     >>> reviewed.verified.verdicts()
     array([[2, 2, 1],
@@ -108,24 +126,24 @@ def match(
     column = np.searchsorted(ids, decisions.label)
     is_annotated = np.zeros(len(decisions), bool)
     is_annotated[has_column] = stored(labels, decisions.instance[has_column], column[has_column])
-    refuted = is_annotated & ~decisions.verdict
     cells = {
         name: (decisions.instance[kind], column[kind])
         for name, kind in (("true", decisions.verdict), ("false", has_column & ~decisions.verdict))
     }
     verified = VerifiedLabels.of((n, len(ids)), **cells, complete=decisions.instance[whole])
+    complete = decisions.instance[whole & decisions.is_sample]
+    counts = ReviewCounts(
+        decisions=len(decisions),
+        found=int(np.count_nonzero(decisions.verdict & ~is_annotated)),
+        refuted=int(np.count_nonzero(is_annotated & ~decisions.verdict)),
+        unused=int(np.count_nonzero(~has_column & ~whole)),
+        new_labels=np.setdiff1d(decisions.label[decisions.verdict], annotated_ids).tolist(),
+        closed=int(np.count_nonzero(verified.instances)),
+        sampled=len(complete),
+    )
+    answers = _answers(decisions, column, has_column & ~is_annotated)
     return Reviewed(
-        labels,
-        ids,
-        verified,
-        decisions.instance[whole & decisions.is_sample],
-        len(decisions),
-        int(np.count_nonzero(decisions.verdict & ~is_annotated)),
-        int(np.count_nonzero(refuted)),
-        np.setdiff1d(decisions.label[decisions.verdict], annotated_ids),
-        int(np.count_nonzero(~has_column & ~whole)),
-        _answers(decisions, column, has_column & ~is_annotated),
-        _origins(decisions, column, has_column, labels.shape),
+        labels, ids, verified, complete, counts, answers, _origins(decisions, column, has_column, labels.shape)
     )
 
 
