@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from mpu_cli.cli.messages import verbosity_options
 from mpu_cli.cli.options import (
     FILE,
     KNOWLEDGE,
@@ -79,7 +78,6 @@ from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
 @option("--added FIELD", str, "Field that lists the added tags; '' for none.", default="added")
 @reading_options
 @json_option
-@verbosity_options
 @runs_command
 def apply() -> None:
     """Write accepted tags back into RECORDS.
@@ -107,7 +105,6 @@ def apply() -> None:
 @option("--kept FILE", FILE, "Write the kept share of each label to FILE, for `--c`.")
 @run_options("seed", "kernel")
 @reading_options
-@verbosity_options
 @runs_command
 def corrupt() -> None:
     """Remove labels at random, to test methods on missing labels.
@@ -160,7 +157,6 @@ def _widths(text: str) -> tuple[float, ...]:
 @training_files
 @scores_option
 @report_options
-@verbosity_options
 @runs_command
 def estimate_c() -> None:
     """Estimate c, the share of the true labels that is annotated.
@@ -256,7 +252,6 @@ def _cutoffs(text: str) -> tuple[int, ...]:
 @reading_options
 @run_options("kernel")
 @report_options
-@verbosity_options
 @runs_command
 def evaluate() -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
@@ -421,7 +416,6 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 )
 @run_options("seed", "jobs", "kernel", jobs="Cells that run at the same time; -1: one per core.")
 @reading_options
-@verbosity_options
 @runs_command
 def experiment() -> None:
     """Compare methods by cross-validation. Labels are removed from the training folds only.
@@ -469,7 +463,6 @@ _FORMATS = (".png", ".svg", ".pdf")
 )
 @numbers_option
 @report_options
-@verbosity_options
 @runs_command
 def info() -> None:
     """Show what MODEL is and what it has learned about labels.
@@ -526,7 +519,6 @@ def info() -> None:
 @cluster_options
 @reading_options
 @run_options("jobs", "kernel")
-@verbosity_options
 @runs_command
 def predict() -> None:
     """Predict the labels of FILE with MODEL, one line per instance.
@@ -553,7 +545,6 @@ def predict() -> None:
 @training_files
 @scores_option
 @json_option
-@verbosity_options
 @runs_command
 def report() -> None:
     """Write an HTML page about the missing labels of FILE.
@@ -594,7 +585,6 @@ def report() -> None:
 @option("--features NAMES", FILE, "Feature names: a file whose line k names feature k.")
 @run_options("seed", "jobs", "kernel")
 @reading_options
-@verbosity_options
 @runs_command
 def review() -> None:
     """Create a web page where people decide about labels.
@@ -625,7 +615,6 @@ def review() -> None:
 @option("--fill-implied", bool, "Also return broader labels that the predicted ones imply.")
 @options_as_one(Limits)
 @run_options("jobs", "kernel")
-@verbosity_options
 @runs_command
 def serve() -> None:
     """Serve the predictions of MODEL over HTTP. Needs the extra `serve`.
@@ -689,7 +678,6 @@ def serve() -> None:
 @label_features_option
 @scores_option
 @report_options
-@verbosity_options
 @runs_command
 def suggest() -> None:
     """Find the labels that are missing from FILE.
@@ -791,7 +779,6 @@ model replaces an existing one only when it is complete.
 @training_files
 @label_features_option
 @json_option
-@verbosity_options
 @runs_command
 def train() -> None:
     """Train a model on FILE, some of whose labels may be missing.
@@ -841,7 +828,6 @@ def train() -> None:
 @option("--skip-bad", bool, "List bad records and leave them out, instead of ending with an error.")
 @max_line_bytes_option
 @json_option
-@verbosity_options
 @runs_command
 def vectorize() -> None:
     """Convert TEXTS with tags into a data file.

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from mpu_cli.cli.messages import progress
+from mpu_cli.cli.messages import progress, verbosity_options
 from mpu_cli.cluster.address import EXPECTED, Address
 from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.names import Naming, Suggestible
@@ -128,14 +128,14 @@ def click_option(declared: Option) -> Callable[[Callable[..., Any]], Callable[..
 def runs_command(help: Callable[[], None]) -> Callable[..., Any]:
     """Return a function that carries out the command whose help this is: `command` in the module of its name.
 
-    The module is imported then.
+    The module is imported then. The function has the options on messages, which all commands have.
     """
 
     @wraps(help)
     def command(**given: Any) -> Any:
         return import_module(f"mpu_cli.cli.{help.__name__}").command(**given)
 
-    return command
+    return verbosity_options(command)
 
 
 def is_set(name: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from mpu_cli.runtime import machine
+from mpu_cli.runtime.options import RunOptions
 
 # Called at the start of every step with its name and its number of ticks (None: unknown). It returns a context manager,
 # which is open during the step. That gives a function to call once per tick.
@@ -36,12 +37,9 @@ def timed(observe: Observer, seconds: dict[str, float]) -> Observer:
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(RunOptions):
     """What is given. Only the seed and the kernel affect the result."""
 
-    seed: int = 0
-    jobs: int = -1  # threads; -1: one per core
-    kernel: str | None = None  # inner loops: "numpy" or "numba"; None: numba where it is installed
     observe: Observer = no_observer  # called for every step
 
     @property

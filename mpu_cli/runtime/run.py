@@ -11,7 +11,6 @@ from types import ModuleType
 
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime import machine
-from mpu_cli.runtime.options import RunOptions
 from mpu_cli.runtime.progress import Work
 
 
@@ -57,7 +56,7 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True)
-class Run(RunOptions, Work):
+class Run(Work):
     """The context of a command or of a call from Python.
 
     Raises MpuError (numba was requested and is not installed).
