@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,14 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.bundle import TrainedModel
+from mpu_cli.bundle.predicting import reaching
 from mpu_cli.core import thresholds
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.options import Options, Validation
-from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top, all_reaching
+from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top
 from mpu_cli.core.sample import draw_questions
 from mpu_cli.core.selection import Estimates
 from mpu_cli.core.stacking import StackedModel
@@ -83,8 +83,8 @@ def label_sets(predictor: StackedModel, matrix: csr_array, run: Run) -> csr_arra
     """Predict label sets: csr_array of bool, shape (n, q)."""
 
     def of_part(part: slice) -> csr_array:
-        predict = partial(predictor.predictions, matrix[part], run)
-        return thresholds.reached(all_reaching(predict, predictor.thresholds), predictor.thresholds)
+        predictions = reaching(predictor, matrix[part], predictor.thresholds, run)
+        return thresholds.reached(predictions, predictor.thresholds)
 
     label_sets = parallel.run(of_part, zip(_parts(predictor, matrix)), run.jobs)
     return csr_array(vstack(list(label_sets), format="csr"))

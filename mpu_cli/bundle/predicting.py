@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.core.predictions import Predictions, Top, all_reaching
-from mpu_cli.core.stacking import STACK_SCALE
+from mpu_cli.core.stacking import STACK_SCALE, StackedModel
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.run import Run
@@ -164,11 +164,11 @@ def with_implied(cells: Cells, implies: csr_array, allowed: np.ndarray | None, r
 
 
 def reaching(
-    model: TrainedModel, features: csr_array, thresholds: np.ndarray, run: Run, most: int | None = None
+    predictor: StackedModel, features: csr_array, thresholds: np.ndarray, run: Run, most: int | None = None
 ) -> Predictions:
     """Predict all labels that reach their threshold, and at least `most` of the most probable ones."""
     return all_reaching(
-        lambda more: model.predictor.predictions(features, run, max(more or 0, most or 0) or None), thresholds
+        lambda more: predictor.predictions(features, run, max(more or 0, most or 0) or None), thresholds
     )
 
 

@@ -1,9 +1,8 @@
 """Evaluate the predictions of a file or model by true labels, or compare several."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,12 +11,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle.predicting import Fitness
+from mpu_cli.bundle.predicting import Fitness, reaching
 from mpu_cli.cli.messages import counting, warn
 from mpu_cli.cli.options import is_set, refuse_set
 from mpu_cli.cli.predict import in_folder
 from mpu_cli.cli.printing import print_table, report_file, show
-from mpu_cli.core.predictions import FEW_LABELS, all_reaching
+from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (
     STANDARD_STREAM,
@@ -61,9 +60,9 @@ from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 from mpu_cli.runtime.progress import Bytes
 from mpu_cli.runtime.report import HIDDEN, INLINE
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
+from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.reader import iter_chunks, read
+from mpu_cli.svmlight.reader import gathered, iter_chunks, read
 from mpu_cli.svmlight.streams import Files, Source, as_one, bytes_of, files_of, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars, refuse_other_vectorizer
 
@@ -137,8 +136,8 @@ class Candidate:
     def of_data(self, data: Dataset, truth: Source, reading: Reading, run: Run) -> Dataset:
         """Return the predictions of data that have been read."""
         if self.model is None:
-            return _joined(iter_predictions(self.source, reading, run))
-        return _joined(predicted for _, predicted in _predicted(self.model, data, truth, run))
+            return gathered(iter_predictions(self.source, reading, run), 1)
+        return gathered((predicted for _, predicted in _predicted(self.model, data, truth, run)), 1)
 
 
 def collect(
@@ -160,14 +159,6 @@ def collect(
     return fitness
 
 
-def _joined(parts: Iterable[Dataset]) -> Dataset:
-    labels, scores = GrowingCsr(bool), GrowingCsr(np.float32)
-    for part in parts:
-        labels.append(part.labels)
-        scores.append(part.features)
-    return Dataset(labels.finish(), scores.finish())
-
-
 def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
     """Predict some instances, a few at a time: label sets by the thresholds of the model, and all scores."""
     ids, width = model.label_ids, int(model.label_ids[-1]) + 1
@@ -175,8 +166,7 @@ def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Ru
     for start in range(0, len(data), rows):
         part = data[start : start + rows]
         try:
-            predict = partial(model.predictor.predictions, part.features, run)
-            predicted = all_reaching(predict, model.predictor.thresholds)
+            predicted = reaching(model.predictor, part.features, model.predictor.thresholds, run)
         except OverflowingError:
             raise InputError(str(truth), None, "feature values are too large; scale them as in training") from None
         n, q = predicted.shape

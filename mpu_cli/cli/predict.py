@@ -364,7 +364,7 @@ def predict(
         if top_alone:
             predictions = model.predictor.predictions(features, run, most)
         else:
-            predictions = reaching(model, features, thresholds, run)
+            predictions = reaching(model.predictor, features, thresholds, run)
         cells = select(predictions, thresholds, output.top_k, ranked)
         if implies is not None:
             cells = with_implied(cells, implies, allowed, ranked)

@@ -105,7 +105,7 @@ class Loaded:
         if not features.shape[0]:
             return Answer(self, 0, Fitness(), Cells.none(), Cells.none())
         thresholds = self.model.predictor.thresholds
-        predictions = reaching(self.model, features, thresholds, run, most=asked.top)
+        predictions = reaching(self.model.predictor, features, thresholds, run, most=asked.top)
         decided = select(predictions, thresholds, None, ranked=True)
         top = select(predictions, np.zeros(1, np.float32), asked.top, ranked=True)
         if implies is not None:
