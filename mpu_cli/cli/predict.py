@@ -1,4 +1,7 @@
-"""Predict files, one in constant memory or several by a cluster, and say whether the model fits them."""
+"""Predict files, one in constant memory or several by a cluster, and say whether the model fits them: ``mpu predict``.
+
+Files have vectors, with the ids beside them, or texts; predictions are lines of labels and scores, or records.
+"""
 
 import json
 import logging

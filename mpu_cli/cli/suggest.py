@@ -27,7 +27,7 @@ from mpu_cli.core.predictions import Predictions
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
-from mpu_cli.names.naming import filled_file, implication_lines, implied_file
+from mpu_cli.names.naming import FILLED, IMPLIED, beside, implication_lines
 from mpu_cli.people import suggestions
 from mpu_cli.people.claims import Claims, Decided
 from mpu_cli.people.other_labels import given_other_labels
@@ -172,10 +172,10 @@ def write_filled(
         rows, labels = np.concatenate([rows, more_rows]), np.concatenate([labels, more_labels])
     order = np.lexsort((labels, rows))
     rows, labels = rows[order], labels[order]
-    beside, copied, new = filled_beside(target), 0, 0
+    filled, copied, new = filled_beside(target), 0, 0
     with open_input(str(source)) as stream, ExitStack() as stack, open_output(target, stack) as out:
-        if beside is not None:
-            decisions.write(stack.enter_context(open_output(beside)), decisions.Lines(rows, labels), of=source)
+        if filled is not None:
+            decisions.write(stack.enter_context(open_output(filled)), decisions.Lines(rows, labels), of=source)
         again = Counted(stream)
         for header, lines in _lines(again, str(source), reading):
             lines = plain_labels(lines)
@@ -195,7 +195,7 @@ def write_filled(
 def filled_beside(target: str | Path) -> Path | None:
     """Return where the list of what was filled in is written; None where nothing has a place beside the target."""
     path = Path(target)
-    return filled_file(path) if str(target) != STANDARD_STREAM and (path.is_file() or not path.exists()) else None
+    return beside(path, FILLED) if str(target) != STANDARD_STREAM and (path.is_file() or not path.exists()) else None
 
 
 def refuse_stream(source: Source) -> None:
@@ -336,7 +336,7 @@ def suggest(
     """
     if fill_implied and sources.rules is None:
         raise MpuError("nothing says which labels imply others, so none can be filled in; give --implied RULES")
-    beside = _refuse_files(sources, outputs, options)
+    rules_file = _refuse_files(sources, outputs, options)
     suspects, warnings, fitted, filled = Cells.none(), [], None, None
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
@@ -362,9 +362,11 @@ def suggest(
             files = provenance.of_files(data.described(), sources.others())
             save(data.assembled(fitted, options, run, files))
         if outputs.fill and outputs.target is not None:
-            if beside is not None and data.implications is not None:  # without the data, the rules are not left either
+            if (
+                rules_file is not None and data.implications is not None
+            ):  # without the data, the rules are not left either
                 lines = implication_lines(data.implications.next_broader()).encode()
-                stack.enter_context(open_output(beside)).write(lines)
+                stack.enter_context(open_output(rules_file)).write(lines)
             most = found.filling_in.size if choice == Choice() else None
             rules = data.implications if fill_implied else None
             of_file = sources.reading, data.instances_of_file, data.file_content
@@ -426,7 +428,7 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path 
     Return where the rules on broader labels are written, beside data with labels filled in; None: nowhere.
     """
     listed = filled_beside(outputs.target) if outputs.fill and outputs.target is not None else None
-    rules = None if listed is None or sources.rules is None else implied_file(str(outputs.target))
+    rules = None if listed is None or sources.rules is None else beside(str(outputs.target), IMPLIED)
     inputs = {
         **sources.by_option(),
         "--c": frequency_file(options),
@@ -444,7 +446,7 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path 
     refuse_unwritable(outputs.target, outputs.suspects)
     if outputs.fill:
         refuse_stream(sources.file)
-    if listed is not None and listed.absolute() == filled_file(str(sources.file)).absolute():
+    if listed is not None and listed.absolute() == beside(str(sources.file), FILLED).absolute():
         raise MpuError(f"{listed} says what is filled in, and would stand beside FILE too; give --output another name")
     return rules
 

@@ -1,4 +1,4 @@
-"""Train a model on files, here or by a cluster, and report it: ``mpu train``."""
+"""Train a model on files, here or by a cluster, and report it: ``mpu train``. `Gate` accepts or rejects it."""
 
 import json
 import logging

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger(__name__)
-FOLDER, _IMPLIED, _FILLED = ".text", ".implied", ".filled"
+# Suffixes of what is beside a data file.
+FOLDER, IMPLIED, FILLED = ".text", ".implied", ".filled"
 LABELS, IDS, GROUPS, BROADER, DEPRECATED = "labels", "ids", "groups", "broader", "deprecated"
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
 _LOOKED_AT = 100  # lines
@@ -66,22 +67,12 @@ def find_broader(source: Source) -> Path | None:
                     )
                     raise InputError(str(one), line, problem)
         return there[0] if there else None
-    return _there(source, FOLDER, BROADER) or _there(source, _IMPLIED)
-
-
-def implied_file(source: str | Path) -> Path:
-    """Return the path of the rules on implied labels of a data file: ``data/news.implied`` for ``data/news.svm.gz``."""
-    return _beside(source, _IMPLIED)
-
-
-def filled_file(source: str | Path) -> Path:
-    """Return the path of the list of labels that were filled in: ``data/news.filled`` for ``data/news.svm.gz``."""
-    return _beside(source, _FILLED)
+    return _there(source, FOLDER, BROADER) or _there(source, IMPLIED)
 
 
 def find_filled(source: str | Path) -> Path | None:
     """Return the list of the labels that were filled in to a data file; None where there is none."""
-    return _there(source, _FILLED)
+    return _there(source, FILLED)
 
 
 def find_deprecated(source: Source) -> tuple[Path, ...]:
@@ -89,13 +80,14 @@ def find_deprecated(source: Source) -> tuple[Path, ...]:
     return tuple(path for file in files_of(source) if (path := _there(file, FOLDER, DEPRECATED)) is not None)
 
 
-def _beside(source: str | Path, suffix: str) -> Path:
+def beside(source: str | Path, suffix: str) -> Path:
+    """Return the path beside a data file with a suffix: ``data/news.filled`` for ``data/news.svm.gz``."""
     return Path(source).parent / f"{stem(source)}{suffix}"
 
 
 def _there(source: str | Path, suffix: str, *inside: str) -> Path | None:
     """Return the file beside a data file with a suffix, or the one inside the directory; None without it."""
-    path = _beside(source, suffix).joinpath(*inside)
+    path = beside(source, suffix).joinpath(*inside)
     return path if not _has_no_place(source) and path.is_file() else None
 
 
@@ -138,7 +130,7 @@ def ids_file(source: str | Path) -> Path:
 
 def folder_of(source: str | Path) -> Path:
     """Return the directory beside a data file: ``data/news.text`` for ``data/news.svm.gz``."""
-    return _beside(source, FOLDER)
+    return beside(source, FOLDER)
 
 
 def _has_no_place(source: str | Path) -> bool:
