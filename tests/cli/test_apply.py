@@ -225,14 +225,6 @@ def test_a_tag_with_the_separator_is_refused(run, tmp_path, decided):
     assert f"{books}:3: the tag 'car; fast' has ';' in it, which separates tags here" in result.stderr
 
 
-@pytest.mark.parametrize(
-    "options",
-    [(), ("--suggestions", "missing.tsv"), ("--reviewed", "checked.tsv", "--min-probability", "0.5")],
-)
-def test_wrong_usage(run, collection, tmp_path, options):
-    assert run("apply", collection(), *options, "-o", tmp_path / "new.jsonl").exit_code == 2
-
-
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16-le", "utf-16-be", "utf-8-sig"])
 def test_a_table_keeps_its_encoding(run, decided, tmp_path, encoding):
     mark = "\ufeff" * encoding.startswith("utf-16")

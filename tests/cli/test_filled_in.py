@@ -120,37 +120,6 @@ def test_nothing_is_left_of_data_that_cannot_be_written(run, tmp_path, monkeypat
     assert not list(tmp_path.glob("a.*"))
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (f"{COLUMNS}1\t2\t\n", ":2: instance 1 of {} does not have label 2, which is said to be filled in; remove"),
-        (f"{COLUMNS}3\t1\t\n", ":2: instance 3 of {} does not have label 1,"),
-        (f"{COLUMNS}2\t*\t\n", ":2: instance 2 of {} does not have label *,"),
-        (f"{COLUMNS}2\t1\t\nx\t1\t\n", ":3: instance 'x' is not an instance number"),
-        ("1\t1\n", ":1: this line should name the columns"),
-        ("", ": it is empty; its first line should name the columns"),
-    ],
-)
-def test_a_list_that_does_not_fit_is_an_error_with_its_line(run, tmp_path, text, said):
-    (tmp_path / "a.svm").write_text("1 1:1\n1,2 2:1\n")
-    (tmp_path / "a.filled").write_text(text)
-    result = run("train", tmp_path / "a.svm", "-q")
-    assert result.exit_code == 1
-    assert f"{tmp_path / 'a.filled'}{said}".format(tmp_path / "a.svm") in result.stderr
-    assert not (tmp_path / "a.mpu").exists()
-
-
-def test_what_a_list_cannot_serve_is_refused_before_reading(run, tmp_path):
-    for name in "ab":
-        (tmp_path / f"{name}.svm").write_text("no data\n")
-    (tmp_path / "b.filled").write_text(COLUMNS + "1\t1\n")
-    files = tmp_path / "a.svm", tmp_path / "b.svm"
-    for args in ((*files, "-o", tmp_path / "m.mpu"), (files[1], "--cluster", "tcp://nowhere:1")):
-        result = run("train", *args, "-q")
-        assert result.exit_code == 1
-        assert f"{tmp_path / 'b.filled'}: says which labels of {files[1]} were filled in" in result.stderr
-
-
 def test_the_list_goes_where_the_file_goes(run, tmp_path, news):
     """A list beside standard output or a device there is none of; that of FILE itself is not overwritten."""
     result = run("suggest", news, *QUICK, "--format", "svm", "--top", 5, "-o", "/dev/null")

@@ -68,30 +68,6 @@ def test_train_and_complete_use_it(run, collection, tmp_path):
     assert run("info", tmp_path / "m").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("lines", "options", "problem"),
-    [
-        (1499, (), "has 1,499 lines, and there are 1,500 instances: line k names the group of instance k"),
-        (1501, (), "has more lines, and there are 1,500 instances"),
-        (1500, ("--c", 0.5), "c of groups of instances is estimated from annotations alone"),
-        (1500, ("--fully-labelled", "more.svm"), "leave out --groups or --fully-labelled"),
-    ],
-)
-def test_what_does_not_fit_is_refused(run, collection, tmp_path, lines, options, problem):
-    (tmp_path / "groups").write_text("a\n" * lines)
-    (tmp_path / "more.svm").write_text("1 1:1\n")
-    options = [tmp_path / value if value == "more.svm" else value for value in options]
-    result = run("train", collection[0], "--groups", tmp_path / "groups", "-o", tmp_path / "m", *QUICK, *options)
-    assert (result.exit_code, (tmp_path / "m").exists()) == (1, False)
-    assert problem in result.stderr
-
-
-def test_not_on_a_cluster(run, collection):
-    result = run("train", collection[0], "--groups", collection[1], "--cluster", "local:1", "-o", "m")
-    assert result.exit_code == 2
-    assert "--groups" in result.stderr
-
-
 def test_fit_takes_them_as_the_command_does(run, collection, tmp_path):
     news, groups, *_ = collection
     expected = json.loads(run("train", news, "--groups", groups, "-o", tmp_path / "m", "--json", *QUICK).stdout)

@@ -79,12 +79,6 @@ def test_a_model_without_names_is_the_same_bytes_but_for_the_names(run, folder, 
     assert [name for name in plain if plain[name] != named[name]] == ["manifest.json"]
 
 
-def test_names_that_do_not_fit(run, folder):
-    (folder / "tags").write_text("a\nb\n")
-    assert "tags: has no name for label 4 of x.svm" in error(run("train", "x.svm", *QUICK, "--labels", "tags"))
-    assert not (folder / "x.mpu").exists()
-
-
 # Predictions
 
 

@@ -43,8 +43,3 @@ def test_a_bad_line_is_named_after_the_answers_before_it(run, model):
     result = run("predict", model, "-", "--line-buffered", stdin=b" 1:1\n 2:1\n 1:word\n")
     assert (result.exit_code, result.stdout) == (1, "1\n2\n")
     assert "standard input:3: " in result.stderr
-
-
-def test_a_file_as_output_is_refused(run, model, tmp_path):
-    assert run("predict", model, "-", "--line-buffered", "-o", tmp_path / "o").exit_code == 2
-    assert run("predict", model, "--text", "a text", "--line-buffered").exit_code == 2

@@ -160,25 +160,3 @@ def test_other_files_of_scores(run, problem, tmp_path, command, text, problem_):
     assert problem_ in result.stderr
     assert "Traceback" not in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["oof"]
-
-
-@pytest.mark.parametrize(
-    ("command", "options", "status", "message"),
-    [
-        ("suggest", ("--model", "m.mpu"), 2, "--scores stands in place of a training: leave out --model"),
-        ("suggest", ("--levels", "1"), 2, "leave out options of training"),
-        (
-            "suggest",
-            ("--fully-labelled", "news.svm"),
-            1,
-            "--scores has scores of FILE alone: leave out --fully-labelled",
-        ),
-        ("estimate-c", ("--fully-labelled", "news.svm"), 1, "leave out --fully-labelled"),
-        ("suggest", ("-o", "oof"), 2, "--output and --scores are the same file"),
-    ],
-)
-def test_what_does_not_go_with_scores(run, problem, monkeypatch, command, options, status, message):
-    monkeypatch.chdir(problem[3])
-    result = run(command, "news.svm", "--scores", "oof", *options)
-    assert result.exit_code == status
-    assert message in result.stderr

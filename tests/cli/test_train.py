@@ -221,13 +221,6 @@ def test_c_from_a_file(run, tiny, tmp_path):
     assert bundle.load(tiny.with_suffix(".mpu")).c.tolist() == [0.5, 1, 0.25]
 
 
-def test_a_file_of_c_without_a_label_of_the_data(run, tiny, tmp_path):
-    file = tmp_path / "c.txt"
-    file.write_text("1 0.5\n2 1\n")
-    assert f"{file}: " in message(run("train", tiny, "--c", file))
-    assert not tiny.with_suffix(".mpu").exists()
-
-
 @pytest.mark.parametrize("options", [("--cost", "3"), ("--cost", "auto", "--epochs", "3"), ("--epochs", "auto")])
 def test_settings_given_are_kept_and_others_chosen(run, tiny, options):
     report = json.loads(run("train", tiny, *options, "--levels", 1, "--json").stdout)

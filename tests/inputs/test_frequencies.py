@@ -51,57 +51,6 @@ def test_compressed(tmp_path):
     assert read(path) == [0.25, 1]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"3",
-        b"3 0.5 0.6",
-        b"0.5",
-        b"3:0.5",
-        b"3,0.5",
-        b"three 0.5",
-        b"-3 0.5",
-        b"+3 0.5",
-        b"3.0 0.5",
-        b"3 half",
-        b"3 0",
-        b"3 -0.5",
-        b"3 1.0001",
-        b"3 nan",
-        b"3 inf",
-        b"3 1e999",
-        b"3 0x1",
-        b"\xef\xbb\xbf3 0.5",
-        b"\xd9\xa3 0.5",
-        b"\x00\xff",
-        b"9" * 5000 + b" 0.5",
-    ],
-    ids=lambda line: repr(line[:12]),
-)
-def test_a_malformed_line_is_named(file, line):
-    path = file(b"# first\n12 1\n" + line + b"\n")
-    with refused(InputError) as caught:
-        read(path)
-    assert str(caught.value).startswith(f"{path}:3: ")
-
-
-def test_a_label_twice(file):
-    path = file(b"3 0.5\n12 1\n03 0.5\n")
-    with refused(InputError, ":3: "):
-        read(path)
-
-
-@pytest.mark.parametrize("text", [b"", b"# nothing\n", b"3 0.5\n"])
-def test_a_missing_label_is_named(file, text):
-    with refused(InputError, "c.txt: "):
-        read(file(text))
-
-
-def test_a_missing_file(tmp_path):
-    with refused(InputError):
-        read(tmp_path / "none")
-
-
 @given(st.dictionaries(st.integers(0, 2**31 - 2), st.floats(LEAST_FREQUENCY, 1), min_size=1, max_size=9))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_what_is_written_reads_back_to_six_digits(file, frequencies):

@@ -46,57 +46,6 @@ def test_control_characters_within_become_blanks():
     assert found == Record(1, "a\tb", ("x y", "u v  w", "z"), "1 2", True)
 
 
-BAD = {
-    "no text": ({"id": "1", "tags": []}, "no field 'text' here; there are 'id', 'tags'"),
-    "no field at all": ({}, "none at all"),
-    "a number": ({"id": "1", "text": 5, "tags": []}, "'text' is a number"),
-    "a list": ({"id": "1", "text": ["a"], "tags": []}, "'text' is a list"),
-    "a list without end": ({"id": "1", "text": "", "tags": "['a', 'b', ..."}, "'tags' begins as a list"),
-    "tags as an object in a text": ({"id": "1", "text": "", "tags": '{"a": 1}'}, "'tags' is an object"),
-    "tags as an object": (
-        {"id": "1", "text": "", "tags": {"a": 1}},
-        "'tags' is an object; it should be a list of tags, or a text with ';' between tags: "
-        "jq -c '.tags |= [to_entries[] | select(.value > 0).key]'",
-    ),
-    "records within an object": (
-        {"id": 1, "data": [{"text": "a"}]},
-        "there are 'id', 'data'; it has records: jq -c '.data[]'",
-    ),
-    "rows of pandas": ({"columns": ["text"], "data": [["a"]]}, "orient='records', lines=True"),
-    "objects by index": ({"0": {"text": "a"}, "1": {"text": "b"}}, "orient='records', lines=True"),
-    "choices of Label Studio": (
-        {"id": "1", "text": "", "tags": {"choices": ["a"]}},
-        "'tags' is an object; it should be a list of tags, or a text with ';' between tags: "
-        "jq -c '.tags |= (.choices? // .)'",
-    ),
-    "columns of pandas": ({"id": "1", "text": {"0": "a"}, "tags": []}, "orient='records', lines=True"),
-    "tags as a number": ({"id": "1", "text": "", "tags": 1}, "'tags' is a number"),
-    "a tag that is an object": (
-        {"id": "1", "text": "", "tags": [{"name": "a"}]},
-        "'tags' is a list of objects; make texts of them: jq -c '.tags |= map(.name)'",
-    ),
-    "a tag that is a list": ({"id": "1", "text": "", "tags": [["a"]]}, "'tags' is a list that has a list"),
-    "a tag that is true": ({"id": "1", "text": "", "tags": [True]}, "true or false"),
-    "a tag that is null": ({"id": "1", "text": "", "tags": [None]}, "null"),
-    "no id": ({"text": "", "tags": []}, "no field 'id'"),
-    "an id that is null": ({"id": None, "text": "", "tags": []}, "'id' is null"),
-    "an id that is 1.5": ({"id": 1.5, "text": "", "tags": []}, "'id' is a number"),
-    "an id of blanks": ({"id": " ", "text": "", "tags": []}, "'id' is empty"),
-    "half a surrogate pair": ({"id": "1", "text": "", "tags": ["\ud800"]}, "'tags' has half"),
-    "half a surrogate pair in a text": ({"id": "1", "text": "\udc00", "tags": []}, "'text' has half"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_a_bad_record_names_line_and_field(name):
-    record, words = BAD[name]
-    good = {"id": "0", "text": "", "tags": []}
-    first, bad, last = records(good, record, good)
-    assert isinstance(first, Record) and isinstance(last, Record)
-    assert bad.line == 2
-    assert words in bad.problem
-
-
 def test_an_id_that_comes_later_would_be_lost():
     _, bad = records({"text": ""}, {"text": "", "id": "x"})
     assert "'id'" in bad.problem and "--id" in bad.problem
