@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_cli.errors import InputError, one_line
+from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.formats import problem_of, utf16_of
 from mpu_cli.svmlight.streams import Readable, ReadableLines, Watched, is_plain, open_input
 
@@ -79,29 +80,6 @@ def _recoded(stream: Readable, source: str, encoding: str) -> Iterator[bytes]:
         if not data.isascii() and not encoding.startswith("utf-16") and is_utf8(data.decode(errors="surrogateescape")):
             raise InputError(source, line, f"at or before this line, this is UTF-8 text, and not {encoding}")
         yield text.encode()
-
-
-class Joined(io.BufferedReader):
-    """Pieces of bytes as a stream."""
-
-    def __init__(self, pieces: Iterator[bytes], encoding: str = "utf-8") -> None:
-        super().__init__(_Pieces(pieces))
-        self.encoding = encoding
-
-
-class _Pieces(io.RawIOBase):
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = filter(None, pieces)
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        self._rest = self._rest or memoryview(next(self._pieces, b""))
-        n = min(len(buffer), len(self._rest))
-        buffer[:n], self._rest = self._rest[:n], self._rest[n:]
-        return n
 
 
 def text_lines(source: str | Path, lenient: bool = False, is_ours: bool = False) -> Generator[str, None, None]:

@@ -33,6 +33,7 @@ Named = Mapping[str, str | Path | None]  # files by the name of their argument o
 _STDIN, _STDOUT = 0, 1
 _STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
 _TEMPORARY = ".mpu-"
+_BUFFER_BYTES = 1 << 19
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 
 
@@ -158,6 +159,32 @@ class ReadFile(io.FileIO):
             raise InputError(name, None, f"cannot be read: {error.strerror}") from error
         ReadFile.count(n_bytes or 0)
         return n_bytes
+
+
+class Joined(io.BufferedReader):
+    """Pieces of bytes as a stream.
+
+    `encoding`: of the text that they were made of.
+    """
+
+    def __init__(self, pieces: Iterator[bytes], encoding: str = "utf-8") -> None:
+        super().__init__(_Pieces(pieces), _BUFFER_BYTES)
+        self.encoding = encoding
+
+
+class _Pieces(io.RawIOBase):
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = filter(None, pieces)
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        self._rest = self._rest or memoryview(next(self._pieces, b""))
+        n = min(len(buffer), len(self._rest))
+        buffer[:n], self._rest = self._rest[:n], self._rest[n:]
+        return n
 
 
 @contextmanager

@@ -8,7 +8,6 @@ name means both files.
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from io import RawIOBase
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,23 +52,8 @@ def _header(path: Path, opened: Open) -> Header | None:
     return header if header is not None and header.features is None else None
 
 
-class Joined(RawIOBase):
-    """The two files as one stream: the header ``n d q``, and lines ``label,label index:value ...``."""
-
-    def __init__(self, pair: Pair, opened: Open) -> None:
-        self._lines, self._rest = _joined(pair, opened), b""
-
-    def readable(self) -> bool:  # noqa: D102
-        return True
-
-    def readinto(self, buffer: Any) -> int:  # noqa: D102
-        self._rest = self._rest or next(self._lines, b"")
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
-
-
-def _joined(pair: Pair, opened: Open) -> Iterator[bytes]:
+def joined(pair: Pair, opened: Open) -> Iterator[bytes]:
+    """Yield the lines of both files as those of one: the header ``n d q``, then ``label,label index:value ...``."""
     (n, _, d), (m, _, q) = (_header(path, opened) or (0, 0, 0) for path in pair)
     if n != m:
         problem = f"the header declares {m} instances, but {n} in {pair.features}; are both files of the same data?"

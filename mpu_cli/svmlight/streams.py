@@ -12,17 +12,17 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from importlib import import_module
-from io import BufferedReader, RawIOBase
+from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Protocol
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
-from mpu_cli.runtime.files import ReadFile, replacing
+from mpu_cli.runtime.files import Joined, ReadFile, replacing
 from mpu_cli.runtime.progress import Bytes
 from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
 from mpu_cli.svmlight.formats import COMPRESSED, SIGNATURE_BYTES, compression_of, problem_of
-from mpu_cli.svmlight.pairs import Joined, Pair, pair_of
+from mpu_cli.svmlight.pairs import Pair, joined, pair_of
 
 
 class Files(tuple[str, ...]):
@@ -135,7 +135,7 @@ def is_compressed(source: str | Path) -> bool:
 
 def is_plain(stream: ReadableLines) -> bool:
     """Whether a stream that `open_input` has opened gives the bytes of the file, which is not compressed."""
-    return isinstance(stream, BufferedReader) and not isinstance(stream.raw, _Decompressed | Joined)
+    return isinstance(stream, BufferedReader) and not isinstance(stream, Joined)
 
 
 def compression_named(source: str | Path) -> str | None:
@@ -171,8 +171,8 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
         with _opened(source) as stream:
             yield stream
     else:
-        with BufferedReader(Joined(pair, _opened), BLOCK_BYTES) as joined:
-            yield joined
+        with Joined(joined(pair, _opened)) as stream:
+            yield stream
 
 
 def labels_beside(source: str | Path) -> Path | None:
@@ -233,11 +233,11 @@ def _decompressed(raw: BufferedReader, source: str | Path) -> ReadableLines:
                 raise EOFError
             return gzip.GzipFile(fileobj=raw, mode="rb")
         case ".bz2":
-            return BufferedReader(_Decompressed(raw, bz2.BZ2Decompressor), BLOCK_BYTES)
+            return Joined(_contents(raw, bz2.BZ2Decompressor))
         case ".xz":
-            return BufferedReader(_Decompressed(raw, lzma.LZMADecompressor, padding=b"\0"), BLOCK_BYTES)
+            return Joined(_contents(raw, lzma.LZMADecompressor, padding=b"\0"))
         case ".zst":
-            return BufferedReader(_Decompressed(raw, _zstd(source).ZstdDecompressor), BLOCK_BYTES)
+            return Joined(_contents(raw, _zstd(source).ZstdDecompressor))
     return raw
 
 
@@ -249,43 +249,33 @@ def _zstd(file: str | Path) -> Any:
     raise InputError(str(file), None, f"{problem}; or decompress with: zstd -dc")
 
 
-class _Decompressed(RawIOBase):
-    """The content of one or more compressed streams, one after another.
+def _contents(raw: BufferedReader, decompressor: Callable[[], Any], padding: bytes = b"") -> Iterator[bytes]:
+    """Yield the content of one or more compressed streams, one after another.
 
     The standard library stops without an error at what follows the first stream and is not another one: it would lose
     what a damaged second stream holds.
     `padding`: a byte that may be between and after streams.
     """
-
-    def __init__(self, raw: BufferedReader, decompressor: Callable[[], Any], padding: bytes = b"") -> None:
-        self._raw, self._decompressor, self._padding = raw, decompressor, padding
-        self._stream = decompressor()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while True:
-            if self._stream.eof:
-                compressed = self._stream.unused_data.lstrip(self._padding)
-                while not compressed and (more := self._raw.read(BLOCK_BYTES)):
-                    compressed = more.lstrip(self._padding)
-                if not compressed:
-                    return 0
-                self._stream = self._decompressor()
-            else:
-                compressed = self._raw.read(BLOCK_BYTES) if self._stream.needs_input else b""
-                if self._stream.needs_input and not compressed:
-                    raise EOFError
-            try:
-                data = self._stream.decompress(compressed, len(buffer))
-            except MemoryError:
-                raise
-            except Exception as error:  # each library has its own
-                raise _BadDataError(str(error)) from error
-            if data:
-                buffer[: len(data)] = data
-                return len(data)
+    stream = decompressor()
+    while True:
+        if stream.eof:
+            compressed = stream.unused_data.lstrip(padding)
+            while not compressed and (more := raw.read(BLOCK_BYTES)):
+                compressed = more.lstrip(padding)
+            if not compressed:
+                return
+            stream = decompressor()
+        else:
+            compressed = raw.read(BLOCK_BYTES) if stream.needs_input else b""
+            if stream.needs_input and not compressed:
+                raise EOFError
+        try:
+            data = stream.decompress(compressed, BLOCK_BYTES)
+        except MemoryError:
+            raise
+        except Exception as error:  # each library has its own
+            raise _BadDataError(str(error)) from error
+        yield data
 
 
 class _BadDataError(Exception):

@@ -17,7 +17,8 @@ from pathlib import Path
 from shlex import quote
 
 from mpu_cli.errors import InputError
-from mpu_cli.names.lines import NOT_UTF8, Joined, as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8
+from mpu_cli.names.lines import NOT_UTF8, as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8
+from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.formats import LABEL_STUDIO, OLD_LINE_ENDS, problem_of_array
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
