@@ -28,7 +28,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.header import Top
 from mpu_cli.svmlight.reader import iter_chunks, iter_stream, no_instances, one_after_another
-from mpu_cli.svmlight.streams import Files, Readable, Source, open_input
+from mpu_cli.svmlight.streams import Files, Source, Watched, open_input
 from mpu_cli.svmlight.writer import score_lines
 
 _NUMBER = rb"-?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf)"
@@ -96,32 +96,23 @@ def iter_predictions(source: Source, reading: Reading, run: Run, may_be_empty: b
         of_files = (iter_predictions(file, reading, run, may_be_empty=True) for file in source)
         yield from one_after_another(source, of_files, may_be_empty)
         return
+    begun, first_line = b"", b""  # the file as far as it is read, and its first line below the header
+
+    def keep_first_line(data: bytes) -> None:
+        nonlocal begun, first_line
+        if not first_line:
+            begun += data
+            line, end, _ = begun[Top().end_in(begun, 1) :].partition(b"\n")
+            if end or not data:
+                begun, first_line = b"", line + end
+
     with open_input(source) as stream:
-        first_line = _FirstLine(stream)
-        thresholds = None
-        chunks = iter_stream(first_line, str(source), as_predictions(reading), run=run, may_be_empty=may_be_empty)
+        thresholds, read = None, Watched(stream, keep_first_line)
+        chunks = iter_stream(read, str(source), as_predictions(reading), run=run, may_be_empty=may_be_empty)
         for number, chunk in enumerate(chunks):
             if number == 0:
-                thresholds = _Thresholds.of(first_line.text)
+                thresholds = _Thresholds.of(first_line)
             yield chunk if thresholds is None else Dataset(thresholds.reached(chunk.features), chunk.features)
-
-
-class _FirstLine:
-    """A stream that keeps its first line below the header."""
-
-    def __init__(self, stream: Readable) -> None:
-        self._stream = stream
-        self._read = b""
-        self.text = b""
-
-    def read(self, n: int = -1, /) -> bytes:
-        data = self._stream.read(n)
-        if not self.text:
-            self._read += data
-            line, end, _ = self._read[Top().end_in(self._read, 1) :].partition(b"\n")
-            if end or not data:
-                self.text, self._read = line + end, b""
-        return data
 
 
 # The threshold of scores that come without label lists and thresholds.
