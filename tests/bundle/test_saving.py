@@ -1,9 +1,7 @@
 import errno
 import hashlib
-import multiprocessing
 import os
 import tracemalloc
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,7 @@ from mpu_cli.bundle.writing import check_target
 from mpu_cli.core.features import Columns
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.errors import BusyError, ModelError
+from mpu_cli.errors import ModelError
 from tests.bundle.models import TOP, assert_same, contents, make_model, make_model_in_strata, make_sparse_model
 from tests.golden import refused
 
@@ -150,32 +148,6 @@ def test_a_damaged_model_is_replaced(saved):
     (saved / "manifest.json").write_bytes(b"\xff\x00")
     bundle.save(make_model(1), saved)
     assert_same(bundle.load(saved), make_model(1))
-
-
-def save_often(path, seeds):
-    left = list(seeds)
-    while left:
-        with suppress(BusyError), bundle.writer(path) as save:
-            save(make_model(left[0]))
-            left.pop(0)
-
-
-@pytest.mark.slow
-def test_writers_and_readers_at_the_same_time_see_whole_models(saved):
-    processes = multiprocessing.get_context("spawn")
-    writers = [processes.Process(target=save_often, args=(saved, range(k, k + 10))) for k in (100, 200)]
-    for writer in writers:
-        writer.start()
-    loaded = 0
-    while any(writer.is_alive() for writer in writers):
-        model = bundle.load(saved)
-        assert_same(model, make_model(model.options["seed"]))
-        loaded += 1
-    for writer in writers:
-        writer.join()
-        assert writer.exitcode == 0
-    assert loaded
-    assert len(contents(saved)) == 3
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from mpu_cli.cli import corrupt as command
 from mpu_cli.cli.corrupt import corrupt
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 from tests.golden import refused
@@ -74,13 +74,6 @@ def test_keep_one_never_empties_and_is_exact(source, tmp_path):
         report = corrupt(source, tmp_path / "out", 0.4, keep_one=True, run=Run(seed=seed))
         assert (report.removed, report.emptied) == (5, 0)
         assert all(bool(b) == bool(a) for b, a in zip(label_sets(source), label_sets(tmp_path / "out"), strict=True))
-
-
-def test_keep_one_says_how_far_it_can_go(source, tmp_path):
-    with refused(MpuError):
-        corrupt(source, tmp_path / "out", 0.6, keep_one=True)
-    assert not (tmp_path / "out").exists()
-    assert corrupt(source, tmp_path / "out", 0.5, keep_one=True).removed == 6
 
 
 def test_the_file_may_be_replaced(source, tmp_path):

@@ -68,25 +68,3 @@ def test_names_of_labels(run, files, tmp_path):
     (tmp_path / "names").write_text("art\neconomy\nlaw\nsports\n")
     (tmp_path / "named").write_text("art 0.3\neconomy 0.5\nlaw 0.8\nsports 1\n")
     assert evaluated(run, "--c", "named", "--labels", "names") == evaluated(run, "--c", "c")
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("1 0.3\n2 0.5\n4 1\n", "c: there is no line for label 3; each label of TRUTH needs one"),
-        ("1 0\n", "c:1: expected a label and its frequency"),
-        ("art 0.5\n", "--labels gives names of labels"),
-    ],
-)
-def test_other_files(run, files, tmp_path, text, problem):
-    (tmp_path / "c").write_text(text)
-    for others in ((), ("other",)):
-        result = run("evaluate", "truth.svm", "scores", *others, "--c", "c")
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert problem in result.stderr
-
-
-def test_a_file_that_is_not_there(run, files):
-    result = run("evaluate", "truth.svm", "scores", "--c", "nowhere")
-    assert result.exit_code == 2
-    assert "or a file that exists" in result.stderr

@@ -7,7 +7,6 @@ import pytest
 
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
-from tests.cli.training import message
 from tests.conftest import DIGITS
 from tests.evaluation.comparing import compare_pairs
 from tests.printed import assert_close
@@ -111,17 +110,6 @@ def test_label_lists_that_are_not_the_labels_of_the_largest_scores(tmp_path, rep
     both, labels = (report(tmp_path / "truth.svm", tmp_path / name) for name in ("both.txt", "labels.txt"))
     assert {name: both[name] for name in labels} == labels
     assert both["precision_at_1"] == 0.5
-
-
-@pytest.mark.parametrize("line", [" 3:0.9", "3 1:0.9", "3", ""])
-def test_a_label_without_a_score_is_an_error_once_there_are_scores(run, tmp_path, line):
-    (tmp_path / "truth.svm").write_text("3 1:1\n" * 3)
-    (tmp_path / "both.txt").write_text(f"3 3:0.9\n{line}\n\n")
-    result = run("evaluate", tmp_path / "truth.svm", tmp_path / "both.txt")
-    if line.startswith("3"):
-        assert "both.txt: " in message(result)
-    else:
-        assert result.exit_code == 0
 
 
 def test_label_lists_that_come_late(tmp_path):

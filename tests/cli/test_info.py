@@ -270,13 +270,6 @@ def test_a_figure_shows_names_as_they_are(run, news, tmp_path):
     assert not {"\x1b", "\x01"} & set(drawn)
 
 
-@pytest.mark.parametrize("path", [MODELS[-1], *slow(*MODELS[:-1])], ids=lambda path: str(path.relative_to(FIXTURES)))
-def test_a_figure_of_any_model(run, tmp_path, path):
-    pytest.importorskip("matplotlib")
-    assert run("info", path / "model", "--plot", tmp_path / "x.svg").exit_code == 0
-    assert b"not recorded" in (tmp_path / "x.svg").read_bytes()
-
-
 def test_figures_that_cannot_be_drawn(run, news, tmp_path):
     pytest.importorskip("matplotlib")
     refused = run("info", news, "--plot", tmp_path / "x.gif")

@@ -147,33 +147,6 @@ def test_the_page_asks_them(run, problem, tmp_path):
     assert all(f",{float(chance)}]" in page for chance in drawn)
 
 
-@pytest.mark.parametrize("drawn", ["", "0", "-0.1", "1.5", "nan", "inf", "x"])
-def test_a_probability_that_is_none(run, problem, checked, drawn):
-    lines = checked.read_text().splitlines(keepends=True)
-    fields = lines[-1].split("\t")
-    fields[3] = drawn
-    checked.write_text("".join(lines[:-1]) + "\t".join(fields))
-    message(run("estimate-c", problem[2], "--reviewed", checked, "-q"))
-
-
-def test_without_the_column(run, problem, tmp_path):
-    (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\tsource\n1\t1\tyes\tquestion\n")
-    message(run("train", problem[2], "--reviewed", tmp_path / "checked.tsv", *FAST))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        ("\tquestion", "\tquery", "source 'query' is not one of sample, suggestion, question, added and empty"),
-        ("\tyes\t", "\tperhaps\t", "verdict 'perhaps' is not one of yes, no and empty"),
-        ("# checksum ", "# checksum 0", "the checksum is damaged"),
-    ],
-)
-def test_hostile_lists(run, problem, checked, old, new, expected):
-    checked.write_text(checked.read_text().replace(old, new, 1))
-    assert expected in message(run("estimate-c", problem[2], "--reviewed", checked, "-q"))
-
-
 def test_a_list_of_other_data(run, checked, tmp_path):
     X, Y = linear_problem(600, 6, 4, seed=5)
     other = write(tmp_path / "other.svm", Y, X)

@@ -100,13 +100,6 @@ def test_ids_that_do_not_fit_are_refused(run, books, tmp_path, row):
     assert REFUSED[row] in message(run("train", books.data, "--reviewed", checked, *QUICK, "-q"))
 
 
-def test_an_id_without_ids_of_the_data_is_refused(run, tmp_path):
-    (tmp_path / "n.svm").write_text("1 1:1\n2 2:1\n")
-    (tmp_path / "checked.tsv").write_text("id\tlabel\tverdict\nb0\t1\tyes\n")
-    result = run("train", tmp_path / "n.svm", "--reviewed", tmp_path / "checked.tsv", "-q")
-    message(result)
-
-
 def test_numbers_of_labels_are_read_where_names_are_not(run, tmp_path):
     (tmp_path / "n.svm").write_text("1 1:1\n2 2:1\n" * 10)
     checked = tmp_path / "checked.tsv"

@@ -11,7 +11,6 @@ from mpu_cli import MPUClassifier, bundle
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests import svm
-from tests.cli.training import message
 from tests.core.simulated import linear_problem
 from tests.endurance.commands import model_files
 
@@ -194,24 +193,6 @@ def test_evaluation_by_a_review(run, problem, checked, tmp_path):
     scores = json.loads(run("evaluate", data, tmp_path / "scores.txt", "--reviewed", path, "--json").stdout)
     assert scores["intervals"]["micro_f1"][0] < scores["micro_f1"] < scores["intervals"]["micro_f1"][1]
     assert "90 % interval" in run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path).stdout
-
-
-def test_evaluation_needs_a_random_sample(run, problem, tmp_path):
-    _, Y, _, data = problem
-    (tmp_path / "tags.txt").write_text("1\n" * 400)
-    path = review(tmp_path / "picked.tsv", range(50), Y, source="suggestion")
-    message(run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path))
-    assert run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path, "--c", 0.5).exit_code == 2
-    (tmp_path / "tags.txt").write_text("1\n" * 399)
-    message(run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path))
-
-
-def test_nothing_is_annotated_to_plan_a_review_by(run, tmp_path):
-    data = tmp_path / "data.svm"
-    data.write_text(" 1:1\n" * 5)
-    path = review(tmp_path / "checked.tsv", range(3), np.ones((5, 1), bool))
-    text = message(run("estimate-c", data, "--reviewed", path, "--plan", "-q"))
-    assert text.endswith("data.svm: nothing is annotated, so no review can be planned by it")
 
 
 def test_evaluate_compares_what_two_people_agree_on(run, tmp_path):

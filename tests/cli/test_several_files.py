@@ -134,14 +134,6 @@ def test_an_error_names_the_very_file(run, parts, tmp_path, damage):
     assert not (tmp_path / "m.mpu").exists()
 
 
-def test_a_file_that_is_missing_is_said_before_any_is_read(run, parts, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    parts[0].write_text("1 1:x\n")
-    parts[3].unlink()
-    said = f"error: {parts[3]}: cannot be read: No such file or directory"
-    assert message(run("train", *parts, *QUICK, "-o", "m.mpu")) == said
-
-
 def test_names_beside_one_file_are_those_of_all(run, parts, tmp_path):
     (tmp_path / "part-2.labels").write_text("one\ntwo\nthree\n")
     assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
@@ -196,8 +188,3 @@ def test_the_same_vectoriser_beside_each_is_kept(run, tmp_path):
     (tmp_path / "b.text" / "labels").write_bytes((tmp_path / "a.text" / "labels").read_bytes())
     result = run("train", tmp_path / "a.svm", tmp_path / "b.svm", *QUICK, "-o", tmp_path / "m.mpu")
     assert "is of another vectoriser than" in result.stderr
-
-
-def test_labels_are_filled_in_to_one_file(run, parts, tmp_path):
-    result = run("suggest", *parts, "--format", "svm", "-o", tmp_path / "filled.svm")
-    message(result)

@@ -102,12 +102,6 @@ def test_a_page(run, data, file):
     message(run(*args, "--exclude", file("news\nmusic\n"), "-q"))
 
 
-@pytest.mark.parametrize("text", ["opera\n", ""])
-def test_a_list_of_no_label_is_refused(run, data, file, text):
-    for command in (("predict", data.model, data.path), ("suggest", data.path, *QUICK)):
-        assert "labels.txt: " in message(run(*command, "--only", file(text), "-q"))
-
-
 def test_only_these_labels_are_asked_about(run, digits, tmp_path):
     (tmp_path / "only").write_text("2\n3\n")
     questions = tmp_path / "questions.tsv"

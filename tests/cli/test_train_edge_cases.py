@@ -7,14 +7,6 @@ from mpu_cli.inputs import training_data
 from tests.cli.training import QUICK, message
 
 
-@pytest.mark.parametrize("text", [" 1:1\n 2:1\n", "\n\n", "1:1\n"])
-def test_data_without_a_label(run, tmp_path, text):
-    source = tmp_path / "unlabelled.svm"
-    source.write_text(text)
-    assert f"{source}: " in message(run("train", source))
-    assert [entry.name for entry in tmp_path.iterdir()] == ["unlabelled.svm"]
-
-
 @pytest.mark.parametrize("command", ["train", "estimate-c", "suggest"])
 def test_data_without_a_feature(run, tmp_path, command):
     """Such as a table of whole numbers, whose lines are lists of labels."""

@@ -88,31 +88,6 @@ def test_predictions_all_empty(write):
     assert results["label_ranking_average_precision"] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ("3:nan", "score 'nan' of label 3 is not a finite number; write one, or leave the label out"),
-        ("3:", "label 3 has no score after its colon; write a number, or leave the label out"),
-        ("3:1e99", "score '1e99' of label 3 is too large; scale the scores"),
-        ("3:0.5 3:0.4", "label 3 has two values in this line"),
-        ("-3:0.5", "label '-3' is not a whole number from 0 up"),
-        ("1:0.5 3", "'3' has no colon; labels begin the line, with commas between them; if it is none, give each"),
-    ],
-)
-def test_bad_scores_are_called_scores(write, line, problem):
-    path = write("predictions", f"1:0.5\n{line}\n")
-    with pytest.raises(InputError) as caught:
-        compare(write("truth", "1 1:1\n2 1:2\n"), path)
-    assert str(caught.value).startswith(f"{path}:2: {problem}")
-    assert "feature" not in str(caught.value)
-
-
-@pytest.mark.parametrize("text", ["1 3:0.5\n\n", "1\n3:0.5\n", "3:0.5\n2\n"])
-def test_labels_and_scores_together_look_like_data(write, text):
-    with refused(InputError):
-        compare(write("truth", "1 1:1\n2 1:2\n"), write("predictions", text))
-
-
 def test_labels_and_scores_in_different_chunks(write):
     n = BLOCK_BYTES // 2  # label lines of two bytes fill a block
     with refused(InputError):

@@ -48,24 +48,6 @@ def test_a_line_without_features_is_a_label_of_which_nothing_is_known(data, tmp_
     assert_array_equal(np.diff(found.label_features.indptr), [0, 1, 0])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "5 3:1\n2,9 1:1\n",
-        "5 3:1\n# none\n 1:1\n",
-        "5 3:1\n\n",
-        "3 9 10\n5 3:1\n2 1:1\n5 1:1\n",
-        "1 3:1\n9 3:1\n",
-        "2 4:1\n5 9:1\n",
-        "2 x:1\n",
-        "",
-    ],
-)
-def test_what_does_not_fit_is_refused(data, tmp_path, text):
-    with refused(InputError):
-        widened(data, label_features=features_of(tmp_path, text))
-
-
 def test_names_that_are_given_are_labels_of_the_model(data, tmp_path):
     names = tmp_path / "names"
     names.write_text("one\ntwo\n\nfour\tquattro\nfive\n")

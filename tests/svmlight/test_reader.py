@@ -211,20 +211,3 @@ def test_the_header_of_scores_has_the_number_of_labels(tmp_path):
     (tmp_path / "x").write_bytes(b"2 5\n4:.5\n5:.5\n")
     with refused(InputError, "x:1: "):
         read(tmp_path / "x", Reading(scores=True))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"1 6 3\n3 4:1\n",
-        b"#\n1 6 3\n1 6:1\n",
-        b"2 3\n1:.5\n3:.5\n",
-        b"1 3\n3 1:1\n",
-        b"1 6 3\n1 4:1\n1 6 3\n1 4:1\n",
-        b"1 4:1\n1 6 3\n1 4:1\n",
-    ],
-)
-def test_a_header_that_the_data_contradict(tmp_path, text):
-    (tmp_path / "x").write_bytes(text)
-    with refused(InputError):
-        read(tmp_path / "x")
