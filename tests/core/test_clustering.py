@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.core.many_labels import cluster
+from mpu_cli.core import many_labels
+from mpu_cli.core.features import Features
+from mpu_cli.core.many_labels import centroids, cluster
 
 
 def blobs(groups: int, size: int, seed: int = 0) -> tuple[csr_array, np.ndarray]:
@@ -29,3 +31,25 @@ def test_vectors_that_are_alike_come_together():
 def test_vectors_of_zero_and_equal_ones_are_taken():
     vectors = csr_array(np.zeros((20, 3), np.float32))
     assert np.bincount(cluster(vectors, 5, np.random.default_rng(0))).tolist() == [5] * 4
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_centroids_are_means_of_directions(dense):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((30, 9)).astype(np.float32) * (rng.random((30, 9)) < (1 if dense else 0.2))
+    Y = rng.random((30, 6)) < 0.3
+    Y[:, 4] = False
+    X[3] = 0
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    means = Y.T.astype(float) @ np.divide(X, lengths, out=np.zeros_like(X), where=lengths > 0)
+    expected = means / np.where((norms := np.linalg.norm(means, axis=1, keepdims=True)) > 0, norms, 1)
+    found = centroids(Features.of(csr_array(X)), csr_array(Y))
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-6)
+
+
+def test_centroids_keep_the_largest_features_of_some_instances(monkeypatch):
+    monkeypatch.setattr(many_labels, "_INSTANCES", 4)
+    monkeypatch.setattr(many_labels, "_FEATURES", 2)
+    X = np.float32([[3, -4, 0, 1], [3, -4, 0, 1]] * 8)
+    found = centroids(Features.of(csr_array(X), 100), csr_array(np.ones((16, 1), bool)))
+    np.testing.assert_allclose(found.toarray()[0, :4], [0.6, -0.8, 0, 0], atol=1e-6)
