@@ -328,10 +328,10 @@ def conclusion_on(first: str, other: str, metric: str, difference: Difference) -
 
 def _propensities(path: str | Path, names: LabelNames | None = None) -> Propensities:
     """Read label frequencies, and repeat the warnings that were given when they were estimated."""
-    file = frequencies_of_file(path, names)
-    for warning in () if file.earlier is None else file.earlier.warnings:
+    by_label, earlier = frequencies_of_file(path, names)
+    for warning in () if earlier is None else earlier.warnings:
         _log.warning(f"{path}: {warning}")
-    return Propensities.of_frequencies(file.by_label, str(path))
+    return Propensities.of_frequencies(by_label, str(path))
 
 
 def read_propensities(

@@ -11,7 +11,7 @@ line i is still that of instance i, for every reader that skips comments.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,31 +36,25 @@ _ONE = re.compile(rb"# threshold (" + _NUMBER + rb")\s*")
 _EACH = re.compile(rb"# thresholds((?: [0-9]{1,10}:" + _NUMBER + rb")+)\s*")
 
 
-@dataclass(frozen=True)
-class _Thresholds:
-    """The thresholds from which on labels are predicted."""
+def _choosing(line: bytes) -> Callable[[csr_array], csr_array] | None:
+    """Return what chooses labels from scores by the thresholds in the first line of a file; None without any.
 
-    ids: np.ndarray | None  # int, shape (q,): the labels, ascending. None: all labels have the same threshold.
-    values: np.ndarray  # float32, shape (q,) or (1,)
+    It returns bool, shape (n, Q).
+    """
+    comment = b"#" + line.partition(b"#")[2]
+    if (one := _ONE.fullmatch(comment)) is not None:
+        of_all = _of_32_bits([float(one[1])])[0]
+        return lambda scores: over(scores, of_all)
+    if (each := _EACH.fullmatch(comment)) is None:
+        return None
+    pairs = sorted((int(label), float(value)) for label, value in (pair.split(b":") for pair in each[1].split()))
+    ids, values = np.array([label for label, _ in pairs]), _of_32_bits([value for _, value in pairs])
 
-    @classmethod
-    def of(cls, line: bytes) -> "_Thresholds | None":
-        """Parse the comment in the first line of a file; None without one."""
-        comment = b"#" + line.partition(b"#")[2]
-        if (one := _ONE.fullmatch(comment)) is not None:
-            return cls(None, _of_32_bits([float(one[1])]))
-        if (each := _EACH.fullmatch(comment)) is None:
-            return None
-        pairs = (pair.split(b":") for pair in each[1].split())
-        ids, values = zip(*sorted((int(label), float(value)) for label, value in pairs), strict=True)
-        return cls(np.array(ids), _of_32_bits(values))
+    def reached(scores: csr_array) -> csr_array:
+        place = np.searchsorted(ids, scores.indices).clip(max=len(ids) - 1)
+        return over(scores, np.where(ids[place] == scores.indices, values[place], np.float32(np.inf)))
 
-    def reached(self, scores: csr_array) -> csr_array:
-        """Return which labels are predicted, shape (n, Q), bool."""
-        if self.ids is None:
-            return over(scores, self.values[0])
-        place = np.searchsorted(self.ids, scores.indices).clip(max=len(self.ids) - 1)
-        return over(scores, np.where(self.ids[place] == scores.indices, self.values[place], np.float32(np.inf)))
+    return reached
 
 
 def _of_32_bits(values: Sequence[float]) -> np.ndarray:
@@ -107,12 +101,12 @@ def iter_predictions(source: Source, reading: Reading, run: Run, may_be_empty: b
                 begun, first_line = b"", line + end
 
     with open_input(source) as stream:
-        thresholds, read = None, Watched(stream, keep_first_line)
+        reached, read = None, Watched(stream, keep_first_line)
         chunks = iter_stream(read, str(source), as_predictions(reading), run=run, may_be_empty=may_be_empty)
         for number, chunk in enumerate(chunks):
             if number == 0:
-                thresholds = _Thresholds.of(first_line)
-            yield chunk if thresholds is None else Dataset(thresholds.reached(chunk.features), chunk.features)
+                reached = _choosing(first_line)
+            yield chunk if reached is None else Dataset(reached(chunk.features), chunk.features)
 
 
 # The threshold of scores that come without label lists and thresholds.

@@ -6,7 +6,6 @@ the group of instance k on line k. Scores are in the form of ``mpu predict --for
 """
 
 import re
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -41,14 +40,6 @@ _WARNING = "# warning: "
 _LONGEST_COMMENT = 10_000  # as of a warning
 
 
-@dataclass(frozen=True)
-class FrequencyFile:
-    """What is in a file of label frequencies."""
-
-    by_label: dict[int, float]
-    earlier: EarlierEstimate | None  # what was estimated when it was written; None: people have made it
-
-
 def read_frequencies(
     source: str | Path, label_ids: np.ndarray, names: LabelNames | None = None, may_be_absent: np.ndarray | None = None
 ) -> np.ndarray | EstimatedRates:
@@ -60,8 +51,8 @@ def read_frequencies(
     Returns: float64, shape (q,), from `LEAST_FREQUENCY` to 1; with what was estimated, if the file has it.
     Raises InputError (as for `frequencies_of_file`, or one of the labels is missing).
     """
-    file = frequencies_of_file(source, names)
-    c = np.array([file.by_label.get(label, np.nan) for label in label_ids.tolist()])
+    by_label, earlier = frequencies_of_file(source, names)
+    c = np.array([by_label.get(label, np.nan) for label in label_ids.tolist()])
     absent = np.isnan(c)
     if len(needed := np.setdiff1d(label_ids[absent], () if may_be_absent is None else may_be_absent)):
         raise InputError(
@@ -70,11 +61,13 @@ def read_frequencies(
             f"there is no line for label {needed[0]}; each label of the data, and of a review of them, needs one",
         )
     rates = np.where(absent, c[~absent].mean(), c)
-    return rates if file.earlier is None else EstimatedRates(rates, file.earlier)
+    return rates if earlier is None else EstimatedRates(rates, earlier)
 
 
-def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> FrequencyFile:
-    """Read the label frequency of each label of a file.
+def frequencies_of_file(
+    source: str | Path, names: LabelNames | None = None
+) -> tuple[dict[int, float], EarlierEstimate | None]:
+    """Read the label frequency of each label of a file, and what was estimated; None if people have made the file.
 
     Raises InputError (a line is not a label and a number from `LEAST_FREQUENCY` to 1, there is no label of this name,
     or a label occurs twice).
@@ -94,7 +87,7 @@ def frequencies_of_file(source: str | Path, names: LabelNames | None = None) -> 
         frequencies[label] = c
 
     read_each(text_lines(source, lenient=True), source, read_line)
-    return FrequencyFile(frequencies, _earlier(comments))
+    return frequencies, _earlier(comments)
 
 
 def _earlier(comments: list[str]) -> EarlierEstimate | None:
