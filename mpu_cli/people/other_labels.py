@@ -5,8 +5,7 @@ and where labels go together these say more than its features do. The log odds o
 prediction plus a sum over the other labels s_j (1 - p_j), weighted by v_jk >= 0: docs/method.md, "Missing labels".
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -33,21 +32,8 @@ _LARGEST_LOG_ODDS = 20.0
 _CELLS_AT_A_TIME = 1 << 16
 
 
-@dataclass(frozen=True)
-class _Parameters:
-    """Parameters of q labels."""
-
-    # `slopes`, `biases`: float32, shape (q,): a and b
-    slopes: np.ndarray
-    biases: np.ndarray
-    weights: np.ndarray  # float32, shape (q, q): v: what the label of the row says about the label of the column
-
-    def log_odds(self, predicted: np.ndarray, evidence: csr_array) -> np.ndarray:
-        """Return log odds of labels, shape (n, q), by those that are predicted and by s (1 - p)."""
-        z: np.ndarray = evidence @ self.weights
-        z += predicted * self.slopes
-        z += self.biases
-        return z
+# From log odds that are predicted, float32, shape (n, q), and s (1 - p) to log odds by the other labels too.
+_Given = Callable[[np.ndarray, csr_array], np.ndarray]
 
 
 def given_other_labels(
@@ -91,12 +77,10 @@ def given_other_labels(
         most = min(_MOST_INSTANCES, _MOST_CELLS // q)
         if len(others) > most:
             others = np.sort(np.random.default_rng(run.seed).choice(others, most, replace=False))
-        parameters = _learn(probabilities[others], positive[others], frequency.rows(others))
+        given = _learn(probabilities[others], positive[others], frequency.rows(others))
         for block in _blocks(len(rows), q):
             p = probabilities[rows[block]]
-            corrected[rows[block]] = expit(
-                parameters.log_odds(log_odds(p, _LARGEST_LOG_ODDS), _evidence(p, positive[rows[block]]))
-            )
+            corrected[rows[block]] = expit(given(log_odds(p, _LARGEST_LOG_ODDS), _evidence(p, positive[rows[block]])))
 
     for _ in parallel.run(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed, kin)), run.jobs):
         pass
@@ -107,8 +91,8 @@ def given_other_labels(
     return corrected if after < before else probabilities
 
 
-def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> _Parameters:
-    """Learn parameters from predictions, positive labels and their frequency."""
+def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> _Given:
+    """Learn from predictions, positive labels and their frequency."""
     from scipy.optimize import minimize  # is slow to import
 
     q = probabilities.shape[1]
@@ -124,21 +108,28 @@ def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequ
         z = log_odds(probabilities[rows], _LARGEST_LOG_ODDS)
         blocks.append((z, evidence, csr_array(evidence.T), positive[rows].toarray(), c))
 
-    def parameters(values: np.ndarray) -> _Parameters:
-        weights = np.zeros((q, q), np.float32)
+    def by(values: np.ndarray) -> _Given:
+        weights = np.zeros((q, q), np.float32)  # v: what the label of the row says about the label of the column
         weights[of, on] = values[:m]
-        slopes, biases = values[m:].astype(np.float32).reshape(2, q)
-        return _Parameters(slopes, biases, weights)
+        slopes, biases = values[m:].astype(np.float32).reshape(2, q)  # a and b
+
+        def given(predicted: np.ndarray, evidence: csr_array) -> np.ndarray:
+            z: np.ndarray = evidence @ weights
+            z += predicted * slopes
+            z += biases
+            return z
+
+        return given
 
     def objective(values: np.ndarray) -> tuple[float, np.ndarray]:
-        now = parameters(values)
+        now = by(values)
         weights, (slopes, biases) = values[:m], values[m:].reshape(2, q)
         loss = (_OF_WEIGHTS * weights @ weights + _OF_SLOPES * (slopes - 1) @ (slopes - 1)) / 2
         loss += _OF_BIASES * biases @ biases / 2
         by_weights = np.zeros((q, q), np.float32)
         by_slopes, by_biases = _OF_SLOPES * (slopes - 1), _OF_BIASES * biases
         for predicted, evidence, transposed, s, c in blocks:
-            z = now.log_odds(predicted, evidence)
+            z = now(predicted, evidence)
             loss += _loss_of(expit(z), s, c)
             gradient = pu_gradient(z, s, c)
             gradient *= learned
@@ -150,7 +141,7 @@ def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequ
     start = np.concatenate([np.zeros(m), np.ones(q), np.zeros(q)])
     bounds = [(0, None)] * m + [(None, None)] * (2 * q)
     limits = {"maxiter": _ITERATIONS, "ftol": 1e-6}  # relative; sums of 32-bit numbers are not known much better
-    return parameters(minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits).x)
+    return by(minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits).x)
 
 
 def _evidence(probabilities: np.ndarray, positive: csr_array) -> csr_array:
