@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit
 
-from mpu_cli.core.calibration import BinnedCells, Calibration, calibrate
+from mpu_cli.core.calibration import BinnedCells, calibrate
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.estimators import wilson
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -40,57 +40,50 @@ _OF_DEPTH = 0.25
 _LARGEST_OF_ANSWERS = 20.0
 
 
-@dataclass(frozen=True)
-class ByAnswers:
-    """The map from posteriors to probabilities by answers to questions."""
+# From posteriors to what is claimed of them by c and by both ends of its interval: shape (3, m).
+Claimed = Callable[[np.ndarray], np.ndarray]
 
-    calibration: Calibration  # from `scores_of` posteriors to Pr(s=1 | u)
-    # `log_kappas`, `depths`: float64, shape (3, 1): kappa and d where c is as expected, and at the lower and the upper
-    # end of its 90 % interval
-    log_kappas: np.ndarray
-    depths: np.ndarray
 
-    @classmethod
-    def of(
-        cls,
-        probabilities: Predictions,
-        labels: csr_array,
-        frequency: LabelFrequency,
-        answers: Answers,
-        reviewed: ReviewedFrequency,
-    ) -> "ByAnswers | None":
-        """Learn the map.
+def by_answers(
+    probabilities: Predictions,
+    labels: csr_array,
+    frequency: LabelFrequency,
+    answers: Answers,
+    reviewed: ReviewedFrequency,
+) -> Claimed | None:
+    """Learn probabilities of posteriors from answers to questions; 0 stays 0.
 
-        `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
-        `reviewed`: that comes from these answers.
-        Returns: None where no label is annotated by chance.
-        """
-        scores = _scores(probabilities, frequency)
-        annotated = LabelFrequency.of(1.0, labels.shape, frequency.verified and frequency.verified.left_to_chance())
-        calibration = calibrate(scores, labels, annotated)
-        if calibration is None:
-            return None
-        counts = BinnedCells.of(scores, labels, annotated)
-        there = np.flatnonzero(counts.cells[0])
-        unannotated, log_odds = (counts.cells - counts.true)[0, there], _odds_of_answers(calibration.at_edges(there))
-        answered = posterior_at(probabilities, frequency, answers.rows, answers.columns)
-        of_answers = _odds_of_answers(calibration(scores_of(answered)))
+    `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
+    `reviewed`: that comes from these answers.
+    Returns: None where no label is annotated by chance.
+    """
+    scores = _scores(probabilities, frequency)
+    annotated = LabelFrequency.of(1.0, labels.shape, frequency.verified and frequency.verified.left_to_chance())
+    calibration = calibrate(scores, labels, annotated)
+    if calibration is None:
+        return None
+    counts = BinnedCells.of(scores, labels, annotated)
+    there = np.flatnonzero(counts.cells[0])
+    unannotated, log_odds = (counts.cells - counts.true)[0, there], _odds_of_answers(calibration.at_edges(there))
+    answered = posterior_at(probabilities, frequency, answers.rows, answers.columns)
+    of_answers = _odds_of_answers(calibration(scores_of(answered)))
 
-        def fitted(c: float) -> tuple[float, float]:
-            total = counts.true.sum() * (1 / c - 1)
-            kappas = np.array([_of_total(total, depth, unannotated, log_odds) for depth in _DEPTHS])
-            r = below_ceiling(kappas[:, None] + (1 - _DEPTHS[:, None]) * of_answers)  # (D, m)
-            log_weight = np.log(np.where(answers.true, r, 1 - r)).sum(axis=1) - (_DEPTHS / _OF_DEPTH) ** 2 / 2
-            depth = float(np.average(_DEPTHS, weights=np.exp(log_weight - log_weight.max())))
-            return _of_total(total, depth, unannotated, log_odds), depth
+    def fitted(c: float) -> tuple[float, float]:
+        total = counts.true.sum() * (1 / c - 1)
+        kappas = np.array([_of_total(total, depth, unannotated, log_odds) for depth in _DEPTHS])
+        r = below_ceiling(kappas[:, None] + (1 - _DEPTHS[:, None]) * of_answers)  # (D, m)
+        log_weight = np.log(np.where(answers.true, r, 1 - r)).sum(axis=1) - (_DEPTHS / _OF_DEPTH) ** 2 / 2
+        depth = float(np.average(_DEPTHS, weights=np.exp(log_weight - log_weight.max())))
+        return _of_total(total, depth, unannotated, log_odds), depth
 
-        forms = np.array([fitted(c) for c in (reviewed.c, *reviewed.interval)])
-        return cls(calibration, forms[:, :1], forms[:, 1:])
+    forms = np.array([fitted(c) for c in (reviewed.c, *reviewed.interval)])
+    log_kappas, depths = forms[:, :1], forms[:, 1:]
 
-    def probabilities(self, posterior: np.ndarray) -> np.ndarray:
-        """Return probabilities for posteriors by c and by both ends of its interval, shape (3, m); 0 stays 0."""
-        log_odds = _odds_of_answers(self.calibration(scores_of(posterior)))
-        return np.where(posterior > 0, below_ceiling(self.log_kappas + (1 - self.depths) * log_odds), 0)
+    def claimed(posterior: np.ndarray) -> np.ndarray:
+        log_odds = _odds_of_answers(calibration(scores_of(posterior)))
+        return np.where(posterior > 0, below_ceiling(log_kappas + (1 - depths) * log_odds), 0)
+
+    return claimed
 
 
 def scores_of(posterior: np.ndarray) -> np.ndarray:
@@ -190,11 +183,11 @@ class Claims:
         `choice`, `left_out`: of `suggest`; the top is that of the list.
         """
         frequency, reviewed, answers = evidence.frequency, evidence.reviewed, problem.answers
-        by_answers = None
+        learned = None
         if answers is not None and reviewed is not None and reviewed.answers:
-            by_answers = ByAnswers.of(probabilities, problem.labels, frequency, answers, reviewed)
-        claimed = _of_c(evidence.estimates) if by_answers is None else by_answers.probabilities
-        rows, columns, true, is_listed = _decided(problem, answers if by_answers is not None else None)
+            learned = by_answers(probabilities, problem.labels, frequency, answers, reviewed)
+        claimed = learned or _of_c(evidence.estimates)
+        rows, columns, true, is_listed = _decided(problem, answers if learned else None)
         size = int(np.clip(_TOP * problem.labels.nnz, _FEWEST, _MOST))
         annotated = frequency.positives(problem.labels).astype(bool)
         top = suggest(probabilities, annotated, frequency, Choice(top=size, columns=choice.columns), left_out)
@@ -206,7 +199,7 @@ class Claims:
     @classmethod
     def learned(
         cls,
-        claimed: Callable[[np.ndarray], np.ndarray],
+        claimed: Claimed,
         top: np.ndarray,
         decided: np.ndarray,
         true: np.ndarray,
@@ -256,7 +249,7 @@ class Claims:
         return Count(r.sum(), max(r.sum() - fewer, 0.0), min(r.sum() + more, float(len(r))))
 
 
-def _of_c(estimates: Estimates) -> Callable[[np.ndarray], np.ndarray]:
+def _of_c(estimates: Estimates) -> Claimed:
     """Return what makes of posteriors what they are by c and by both ends of its interval: shape (3, m).
 
     Annotations are what they are, so that posteriors are in proportion to (1-c) / c.

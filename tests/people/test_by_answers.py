@@ -7,7 +7,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.people.claims import ByAnswers, Claims
+from mpu_cli.people.claims import Claims, by_answers
 from mpu_cli.people.posterior import posterior_at
 from mpu_cli.people.suggestions import Choice, missing_labels, suggest
 from tests.slow import slow
@@ -52,14 +52,14 @@ def learned(z, true, annotated, rng, m=300):
 
 def at_expected_c(by):
     """Return what makes probabilities at the expected c, as `suggest` takes it."""
-    return lambda p: by.probabilities(p.ravel())[0].reshape(p.shape).astype(p.dtype)
+    return lambda p: by(p.ravel())[0].reshape(p.shape).astype(p.dtype)
 
 
 def claims_by(by, p, labels, frequency, answers):
     """What is claimed by answers alone."""
     top = suggest(p, labels, frequency, Choice(top=200)).probabilities
     decided = posterior_at(p, frequency, answers.rows, answers.columns)
-    return Claims.learned(by.probabilities, top, decided, answers.true, np.zeros(len(answers), bool))
+    return Claims.learned(by, top, decided, answers.true, np.zeros(len(answers), bool))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -68,7 +68,7 @@ def test_probabilities_add_up_to_what_is_missing_and_are_right(sparse, depth):
     z, true, annotated, rng = lost(0, depth)
     p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)
     predictions = csr_array(p) if sparse else p
-    by = ByAnswers.of(predictions, labels, frequency, answers, reviewed)
+    by = by_answers(predictions, labels, frequency, answers, reviewed)
     listed = suggest(predictions, labels, frequency, Choice(), correction=at_expected_c(by))
     right = true[listed.rows, listed.columns]
     missing = missing_labels(labels, frequency, reviewed)[1]
@@ -89,7 +89,7 @@ def test_intervals_of_how_many_are_right_cover(simulations):
         of_line = np.random.default_rng([seed, 1])
         z, true, annotated, rng = lost(seed, 0.2, (of_line.normal(0, 0.4), of_line.normal(1, 0.2)))
         p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng, m=100)
-        claims = claims_by(ByAnswers.of(p, labels, frequency, answers, reviewed), p, labels, frequency, answers)
+        claims = claims_by(by_answers(p, labels, frequency, answers, reviewed), p, labels, frequency, answers)
         listed = suggest(p, labels, frequency, Choice(top=1_000), correction=claims.corrected)
         assert listed.probabilities.max() < 0.97
         for first in (listed[:100], listed):
@@ -103,7 +103,7 @@ def test_intervals_of_how_many_are_right_cover(simulations):
 
 def test_the_order_stays_and_0_stays_0():
     z, true, annotated, rng = lost(2, depth=0.5)
-    by = ByAnswers.of(*learned(z, true, annotated, rng))
+    by = by_answers(*learned(z, true, annotated, rng))
     posterior = np.sort(np.append(np.linspace(0, 1, 1000), 1 - np.logspace(-7, -2, 20))).astype(np.float32)
     corrected = at_expected_c(by)(posterior)
     assert corrected[0] == 0
@@ -115,5 +115,5 @@ def test_more_missing_than_there_are_cells():
     z, true, annotated, rng = lost(4, depth=0.0)
     p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)
     few = ReviewedFrequency(**vars(reviewed) | {"c": 0.01, "interval": (0.005, 0.02)})
-    by = ByAnswers.of(p, labels, frequency, answers, few)
-    assert (by.probabilities(np.array([0.5, 1.0], np.float32)) <= 0.97).all()
+    by = by_answers(p, labels, frequency, answers, few)
+    assert (by(np.array([0.5, 1.0], np.float32)) <= 0.97).all()
