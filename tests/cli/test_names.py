@@ -193,40 +193,39 @@ def test_what_complete_lists_by_name_is_reviewed_by_name(run, folder):
     assert "television" not in (folder / "missing.tsv").read_text()
 
 
-PEOPLE = {
-    "a name": ("Digital television", None),
-    "another name of it": ("the news", None),
-    "a number": ("2", None),
-    "the formula as it was written": ("'=1+1", None),
-    "the formula as people write it": ("=1+1", None),
-    "quoted by a spreadsheet": ('"Digital television"', None),
-    "an unknown name": ("Sports", ":2: there is no label called 'Sports'"),
-    "another case": ("digital television", ":2: there is no label called 'digital television'; do you mean 'Digital"),
-    "two labels": ("news", ":2: 'news' is the name of 2 labels, 1, 4; write the number of one"),
+SUGGEST = ("suggest", "x.svm", "--cost", "30", "--epochs", "2", "--folds", "2", "--labels", "tags", "-q", "-o", "out")
+# Of what people write: names, another one, a number, the formula as it was written, as people write it, and in quotes.
+KNOWN = ("Digital television", "the news", "2", "'=1+1", "=1+1", '"Digital television"')
+OF_EACH_LABEL = (("the news", "Digital television", "'=1+1", "4"), ("1", '"Digital television"', "=1+1", "4"))
+UNKNOWN = {
+    "Sports": "there is no label called 'Sports'",
+    "digital television": "there is no label called 'digital television'; do you mean 'Digital",
+    "news": "'news' is the name of 2 labels, 1, 4; write the number of one",
 }
 
 
-@pytest.mark.parametrize("kind", PEOPLE)
-@pytest.mark.parametrize("form", ["--reviewed", "--c", "--implied"])
-def test_people_write_names_or_numbers(run, folder, kind, form):
-    label, problem = PEOPLE[kind]
-    others = "".join(f"{k} 0.5\n" for k in (1, 2, 3, 4))
-    file = folder / "people"
+def people(form: str, *labels: str) -> str:
+    """Write a file as people do, with a line for each label."""
     if form == "--reviewed":
-        file.write_text(f"instance\tlabel\tverdict\n5\t{label}\tyes\n")
-    elif form == "--c":
-        own = {"the news": 1, "=1+1": 3, "'=1+1": 3}.get(label, 2)
-        file.write_text(
-            f"# c\n{label} 0.5  # why\n" + "".join(others.splitlines(True)[: own - 1] + others.splitlines(True)[own:])
-        )
-    else:
-        file.write_text(f"narrower\tbroader\n{label}\t4\t# why\n")
-    settings = ("--cost", "30", "--epochs", "2", "--folds", "2", "--labels", "tags", "-q", "-o", "out")
-    result = run("suggest", "x.svm", *settings, form, "people", *(() if form == "--c" else ("--c", "0.5")))
-    if problem is None:
+        return "instance\tlabel\tverdict\n" + "".join(f"{i}\t{label}\tyes\n" for i, label in enumerate(labels, 5))
+    if form == "--c":
+        return "# c\n" + "".join(f"{label} 0.5  # why\n" for label in labels)
+    return "narrower\tbroader\n" + "".join(f"{label}\t4\t# why\n" for label in labels)
+
+
+@pytest.mark.parametrize("form", ["--reviewed", "--c", "--implied"])
+def test_people_write_names_or_numbers(run, folder, form):
+    every_label = [
+        ("the news", label, formula, "4") for label, formula in (KNOWN[::3], KNOWN[2:5:2], KNOWN[:2:-1][::2])
+    ]
+    for labels in every_label if form == "--c" else [KNOWN]:
+        (folder / "people").write_text(people(form, *labels))
+        result = run(*SUGGEST, form, "people", *(() if form == "--c" else ("--c", "0.5")))
         assert result.exit_code == 0, result.stderr
-    else:
-        assert f"people{problem}" in error(result)
+        (folder / "out").unlink()
+    for label, problem in UNKNOWN.items():
+        (folder / "people").write_text(people(form, label))
+        assert f"people:2: {problem}" in error(run(*SUGGEST, form, "people"))
         assert not (folder / "out").exists()
 
 

@@ -38,8 +38,15 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-@pytest.mark.parametrize("text", DATA.values(), ids=DATA)
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        # Each of the data with some options; the other pairs are slow.
+        pytest.param(DATA[data], OPTIONS[name], id=f"{data}-{name}", marks=[pytest.mark.slow] if (i - j) % 3 else [])
+        for i, data in enumerate(DATA)
+        for j, name in enumerate(OPTIONS)
+    ],
+)
 def test_weights_and_probabilities_are_finite(run, tmp_path, text, options):
     source, model, scores = tmp_path / "x.svm", tmp_path / "x.mpu", tmp_path / "scores.txt"
     source.write_text(text)
