@@ -4,7 +4,6 @@ The manifest has the numbers; the arrays are in one file for each level, and one
 layout of these files follows from the numbers.
 """
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,6 +26,7 @@ Parts = dict[str, dict[str, np.ndarray]]
 _LOG_ODDS = ("predicted", "actual")
 _LARGEST_LOG_ODDS = 1e4
 _KERNEL = "kernel"
+_LEAST_DEVIATION, _LARGEST_FACTOR = 1e-60, 1e30
 _OF_KERNEL = ("mean", "deviation", "landmarks", "normalization")
 
 
@@ -138,8 +138,11 @@ def predictor(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresho
 
 
 def _kernel(gamma: float, arrays: dict[str, np.ndarray]) -> RbfFeatures:
-    expect(0 < gamma < math.inf, "gamma out of range")
-    expect(bool(np.all(arrays["deviation"] > 0)), "deviations out of range")
+    # Features are float32, so that no training comes to others. With these, nothing overflows.
+    expect(0 < gamma <= float(np.finfo(np.float32).max), "gamma out of range")
+    expect(bool(np.all(np.abs(arrays["mean"]) <= np.finfo(np.float32).max)), "means out of range")
+    expect(bool(np.all(arrays["deviation"] >= _LEAST_DEVIATION)), "deviations out of range")
+    expect(bool(np.all(np.abs(arrays["normalization"]) <= _LARGEST_FACTOR)), "factors of the kernel out of range")
     return RbfFeatures(gamma=gamma, **arrays)
 
 
