@@ -33,9 +33,15 @@ def holder(fields: Mapping[str, object], name: str) -> tuple[Mapping[str, object
         return fields, name
     outer, _, inner = name.partition(".")
     within = fields.get(outer)
-    if inner and isinstance(within, Mapping):
-        return holder(within, inner) or (within, inner)
-    return None
+    return _place(within, inner) if inner and isinstance(within, Mapping) else None
+
+
+def _place(fields: Mapping[str, object], name: str) -> tuple[Mapping[str, object], str] | None:
+    outer, _, inner = name.partition(".")
+    within = None if name in fields or not inner else fields.get(outer)
+    if within is None:
+        return fields, name
+    return _place(within, inner) if isinstance(within, Mapping) else None
 
 
 def value_of(fields: Mapping[str, object], name: str) -> object:

@@ -48,6 +48,7 @@ def test_where_a_value_is_set(line, name, expected):
 
 @pytest.mark.parametrize("line", ['{"a": 1}', '{"a": {"b": [2]}}'])
 def test_a_path_through_another_value_is_refused(line):
+    assert holder(json.loads(line), "a.b.c") is None
     with refused(ValueError):
         with_value(line, "a.b.c", "1")
 
