@@ -71,7 +71,7 @@ class FrequencyReport:
     by_annotations_alone: float | None = None  # What c would be without them.
     # How many instances to review, drawn at random, for a 90 % interval of c of each width.
     plan: list[dict[str, float]] | None = None
-    # How many questions to answer for these; widths that thousands of them do not reach are not there.
+    # How many more questions to answer for these; widths that thousands of them do not reach are not there.
     plan_of_questions: list[dict[str, float]] | None = None
     # How wide the interval is to be expected after as many answers more; None where there are none.
     next_width: float | None = None
@@ -154,8 +154,9 @@ def estimate(
     report = replace(report, plan=reviews or None)
     if scored is not None and alone is not None:
         with run.step(Step.PLAN_QUESTIONS):
-            of_questions = scored.plan(plan, expected) if plan else {}
-            next_width = scored.after(len(scored.answers), alone.c) if report.answers else None
+            forecast = scored.forecast(expected, alone.c, population.reviewed_counts())
+            of_questions = forecast.questions(plan) if plan else {}
+            next_width = forecast.width(len(scored.answers)) if report.answers else None
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report = replace(report, plan_of_questions=questions or None, next_width=next_width)
     if not per_label:
@@ -284,7 +285,11 @@ def _print_report(report: FrequencyReport) -> None:
         )
     if report.plan:
         click.echo()
-        header = ["interval of c, width", "instances to review", "or questions"]
+        header = [
+            "interval of c, width",
+            "instances to review",
+            "or more questions" if report.answers else "or questions",
+        ]
         # Beyond these, what is assumed of scores may be wrong by more.
         few = {row["width"]: row["questions"] for row in report.plan_of_questions or ()}
         widths = [[str(w := row["width"]), row["instances"], few.get(w, "none are enough")] for row in report.plan]

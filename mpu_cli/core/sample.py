@@ -15,7 +15,13 @@ from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstim
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions, ScoredCells, chances
 from mpu_cli.core.frequency.questions import draw as draw_cells
-from mpu_cli.core.frequency.review_frequency import Answered, ReviewedFrequency, from_people
+from mpu_cli.core.frequency.review_frequency import (
+    Answered,
+    ReviewedFrequency,
+    counts_of,
+    from_people,
+    of_review,
+)
 from mpu_cli.core.labels.problem import Answers, LabelInformation, Problem, joined, kin_of, share_repeated
 from mpu_cli.core.labels.side_information import Prior, SideInformation
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
@@ -123,6 +129,12 @@ class Instances(LabelInformation):
     def is_reviewed(self) -> bool:
         """Whether there are complete label sets to estimate c from."""
         return any(rows is not None and len(rows) for rows in (self.sampled, self.second))
+
+    def reviewed_counts(self) -> np.ndarray | None:
+        """Return `counts_of` the instances that were reviewed; None where none was."""
+        if self.verified is None or self.sampled is None:
+            return None
+        return counts_of(of_review(self.labels, self.verified, self.sampled))
 
     def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
         """Estimate c by what people know, as `from_people` does."""

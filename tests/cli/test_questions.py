@@ -195,6 +195,25 @@ def test_what_more_answers_buy(run, problem, checked):
 
 
 @slow_uncompiled
+@pytest.mark.parametrize("complete", [0, 30])
+def test_a_plan_says_what_more_answers_buy(run, problem, checked, complete):
+    """A plan began without the answers that were there."""
+    data = problem[2]
+    with checked.open("a") as file:
+        file.writelines(f"{i}\t*\t\t\tno\tsample\n" for i in range(1, complete + 1))
+    command = ("estimate-c", data, "--reviewed", checked, "-q")
+    report = json.loads(run(*command, "--json").stdout)
+    now, then = float(np.ptp(report["interval"])), report["next_width"]
+    assert then < now
+    result = run(*command, "--json", "--plan", f"{then},{1.01 * now}")
+    assert json.loads(result.stdout)["plan_of_questions"] == [
+        {"width": then, "questions": report["answers"]},
+        {"width": 1.01 * now, "questions": 0},
+    ]
+    assert "or more questions" in run(*command, "--plan", then).stdout
+
+
+@slow_uncompiled
 def test_a_plan_has_questions(run, problem):
     result = run("estimate-c", problem[2], "--plan", "0.3,0.15,0.001", "--json", "-q")
     report = json.loads(result.stdout)

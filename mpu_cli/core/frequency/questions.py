@@ -307,39 +307,55 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     return Questions(rows[cell], columns[cell], chance[drawn], r[cell])
 
 
-def expected_width(cells: ScoredCells, answers: Answers, n: int, truth: Truth, automatic: float | None = None) -> float:
-    """Return the expected width of the 90 % interval of c overall after n more answers: the mean of simulated ones.
+@dataclass(frozen=True)
+class Forecast:
+    """How wide the 90 % interval of c overall is to be expected after more answers, by simulated ones."""
 
-    `cells`, `answers`, `automatic`: as for `fit`.
-    `truth`: what the simulated answers go by.
-    """
-    widths = []
-    for seed in range(_SIMULATIONS):
-        asked = draw(cells, n, seed, truth)
-        simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
-        more = answers.joined(Answers(asked.rows, asked.columns, simulated, asked.chance))
-        widths.append(fit(cells, more, automatic).width)
-    return float(np.mean(widths))
+    cells: ScoredCells
+    answers: Answers  # so far
+    truth: Truth  # that simulated answers go by
+    # As for `fit`
+    automatic: float | None = None
+    reviewed: np.ndarray | None = None
 
+    @classmethod
+    def of(
+        cls, cells: ScoredCells, answers: Answers, c: float, automatic: float | None, reviewed: np.ndarray | None
+    ) -> "Forecast":
+        """Forecast by the answers so far; without any, by c as it is expected.
 
-def questions_for(cells: ScoredCells, widths: Sequence[float], c: float) -> dict[float, int]:
-    """Plan questions: how many make the 90 % interval of c as narrow as each of some widths, if c is as expected.
+        Without any, no use is made of an automatic estimate, with which fewer answers may do.
+        """
+        if not len(answers):
+            return cls(cells, answers, cells.at(c))
+        return cls(cells, answers, fit(cells, answers, automatic, reviewed).truth, automatic, reviewed)
 
-    No use is made of an automatic estimate, with which fewer may do. Widths that `MOST_PLANNED` questions, or all that
-    there can be, do not reach are left out.
-    """
-    truth, sizes, reached = cells.at(c), [_FEWEST_PLANNED], []
-    most = min(int(cells.open.sum()), MOST_PLANNED)
-    while True:
-        reached.append(expected_width(cells, Answers.none(), sizes[-1], truth))
-        if reached[-1] <= min(widths) or sizes[-1] >= most:
-            break
-        sizes.append(min(2 * sizes[-1], most))
-    falling = np.minimum.accumulate(reached)[::-1]
-    numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
-    return {
-        w: int(np.ceil(round(float(number), 6))) for w, number in zip(widths, numbers, strict=True) if w >= falling[0]
-    }
+    def width(self, n: int) -> float:
+        """Return the width to expect after n more answers: the mean of some simulations."""
+        widths = []
+        for seed in range(_SIMULATIONS):
+            asked = draw(self.cells, n, seed, self.truth)
+            simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
+            more = self.answers.joined(Answers(asked.rows, asked.columns, simulated, asked.chance))
+            widths.append(fit(self.cells, more, self.automatic, self.reviewed).width)
+        return float(np.mean(widths))
+
+    def questions(self, widths: Sequence[float]) -> dict[float, int]:
+        """Return how many more questions make the interval as narrow as each of some widths.
+
+        Widths that `MOST_PLANNED` questions, or all that there can be, do not reach are left out.
+        """
+        now = fit(self.cells, self.answers, self.automatic, self.reviewed).width if len(self.answers) else np.inf
+        most = min(int(self.cells.open.sum()), MOST_PLANNED)
+        sizes = [_FEWEST_PLANNED]
+        reached = [self.width(sizes[0])]
+        while reached[-1] > min(widths) and sizes[-1] < most:
+            sizes.append(min(2 * sizes[-1], most))
+            reached.append(self.width(sizes[-1]))
+        falling = np.minimum.accumulate(reached)[::-1]
+        numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
+        needed = {w: int(np.ceil(round(float(n), 6))) for w, n in zip(widths, numbers, strict=True) if w >= falling[0]}
+        return {w: 0 if w >= now else n for w, n in needed.items()}
 
 
 def chances(weight: np.ndarray, n: int) -> np.ndarray:

@@ -6,7 +6,6 @@ probable of c, and `questions` answers on single cells.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -102,7 +101,7 @@ def from_review(
     >>> round(estimate.c, 2), estimate.rates.round(2).tolist()
     (0.62, [0.99, 0.27])
     """
-    true, kept = _of_review(labels, verified, sampled)
+    true, kept = of_review(labels, verified, sampled)
     (n_of_instance, n), (a_of_instance, a) = ([_sums(part, axis) for axis in (1, 0)] for part in (true, kept))
     effect = _design_effect(a_of_instance, n_of_instance)
     overall = posterior.binomial(np.array([[a.sum(), n.sum()]]) / effect, posterior.FOR_ONE)
@@ -110,7 +109,12 @@ def from_review(
     return _summary(posterior.of_one(overall, automatic), by_label, true.shape[0], n)
 
 
-def _of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray) -> tuple[csr_array, csr_array]:
+def counts_of(reviewed: tuple[csr_array, csr_array]) -> np.ndarray:
+    """Return how many of these true labels were annotated, and how many there are: float64, shape (q, 2)."""
+    return np.column_stack([_sums(part, 0) for part in reviewed[::-1]])
+
+
+def of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray) -> tuple[csr_array, csr_array]:
     """Return the true labels of the instances drawn, without implied ones, and which of them were annotated."""
     rows = _complete_rows(verified, sampled)
     annotated, known = labels[rows].astype(bool), verified.rows(rows)
@@ -133,14 +137,10 @@ class Answered:
         of_these = None if reviewed is None else reviewed[self.columns]
         return questions.fit(self.cells, self.answers, automatic, of_these)
 
-    def after(self, n: int, automatic: float | None = None) -> float:
-        """Return the expected width of the 90 % interval of c after n more answers."""
-        truth = self.fit(automatic).truth
-        return questions.expected_width(self.cells, self.answers, n, truth, automatic)
-
-    def plan(self, widths: Sequence[float], c: float) -> dict[float, int]:
-        """Plan questions as `questions.questions_for`."""
-        return questions.questions_for(self.cells, widths, c)
+    def forecast(self, c: float, automatic: float | None, reviewed: np.ndarray | None) -> questions.Forecast:
+        """Return the forecast for more answers; `c`: as it is expected where there are none; others as for `fit`."""
+        of_these = None if reviewed is None else reviewed[self.columns]
+        return questions.Forecast.of(self.cells, self.answers, c, automatic, of_these)
 
     def of_all(self, drawn: questions.Questions) -> questions.Questions:
         """Turn questions on these cells into the same among all instances and labels."""
@@ -154,7 +154,7 @@ def from_answers(
 
     Labels without scores get what is probable of a label that nobody was asked about.
     """
-    counts = None if reviewed is None else np.column_stack([_sums(part, 0) for part in reviewed[::-1]])
+    counts = None if reviewed is None else counts_of(reviewed)
     fitted = answered.fit(automatic, counts)
     place = np.full(q, len(fitted.by_label.probability) - 1)
     place[answered.columns] = fitted.by_label.place
@@ -220,7 +220,7 @@ def from_people(
     `answered`: these count together with `sampled`, and `second` does not then.
     """
     if answered is not None and len(answered.answers):
-        reviewed = None if verified is None or sampled is None else _of_review(labels, verified, sampled)
+        reviewed = None if verified is None or sampled is None else of_review(labels, verified, sampled)
         return from_answers(answered, labels.shape[1], automatic, reviewed)
     for rows, estimate in ((sampled, from_review), (second, from_second_file)):
         if rows is None or not len(rows):
