@@ -120,19 +120,6 @@ def test_uris_as_tags_get_uris(run, decided, tmp_path):
     assert objects(new)[0]["tags"] == [uris["fruit"], uris["food"], uris["car"]]
 
 
-@pytest.mark.parametrize("form", ["csv", "tsv"])
-def test_a_table_keeps_its_values(run, collection, decided, tmp_path, form):
-    books, new = collection(form), tmp_path / f"new.{form}"
-    assert run("apply", books, "--reviewed", decided("1 car yes", "4 food yes"), "-o", new).exit_code == 0
-    delimiter = "," if form == "csv" else "\t"
-    before, after = (list(csv.DictReader(StringIO(path.read_text()), delimiter=delimiter)) for path in (books, new))
-    tags = ["fruit; food; car", "fruit", "car", "food"]
-    added = ["car", "", "", "food"]
-    expected = [row | {"tags": tag, "added": one} for row, tag, one in zip(before, tags, added, strict=True)]
-    assert after == expected
-    assert run("vectorize", new, "--like", tmp_path / "books.svm", "-o", tmp_path / "again.svm").exit_code == 0
-
-
 def test_suggestions_count_from_a_probability_unless_decided(run, collection, decided, tmp_path):
     books, new = collection(), tmp_path / "new.jsonl"
     suggestions = tmp_path / "missing.tsv"

@@ -55,11 +55,6 @@ def test_lines_name_the_command_and_what_it_works_on(run, tiny, model):
     assert {(line["command"], line["file"]) for line in lines} == {("train", str(tiny))}
 
 
-def test_lines_have_seconds(run, tiny):
-    lines = [line for line in objects(run("train", tiny, *QUICK, "--log-format", "json").stderr) if "step" in line]
-    assert all(line["seconds"] >= 0 for line in lines)
-
-
 def test_counts_are_fields(run, tiny, model):
     (line,) = objects(run("corrupt", tiny, "--missing-rate", 0.5, "--log-format", "json").stderr)
     assert {"instances": 5, "labels": 5, "removed": 2} | line == line
@@ -69,10 +64,6 @@ def test_counts_are_fields(run, tiny, model):
     assert [(line["level"], line.get("unknown"), line.get("instances")) for line in lines] == [
         ("warning", 1, None), ("debug", None, 1),
     ]  # fmt: skip
-
-
-def test_quiet_is_quiet(run, tiny):
-    assert run("train", tiny, *QUICK, "-q", "--log-format", "json").stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import mpu_cli
-from mpu_cli.runtime.run import Step
 from tests.cli.terminal import on_terminal
 from tests.cli.training import ALONE, QUICK
 
@@ -143,12 +141,3 @@ def test_elsewhere_a_step_is_a_line_with_v(run, small):
         "estimating c",
     ]
     assert "report" in lines[-1]
-
-
-def test_every_step_has_a_name_for_people():
-    """Steps are of `Step`, but for those of levels, which are numbered."""
-    sources = [path.read_text() for path in Path(mpu_cli.__file__).parent.rglob("*.py")]
-    steps = {step for source in sources for step in re.findall(r"\.step\(\s*([^,)\n]+)", source)}
-    named = {text for step in steps for text in re.findall(r'"(\w[^"{]*)"', step)}
-    assert {"estimate c", "thresholds"} <= named
-    assert {step for step in named if not step.startswith("level ")} - {"cost"} <= {*Step}

@@ -86,6 +86,7 @@ def test_a_bad_line_is_told_by_file_and_line(files, tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow  # a cluster of its own
 def test_ctrl_c_leaves_no_process_and_says_one_line(tmp_path):
     files = write_parts(tmp_path, 40)
     command = [sys.executable, "-m", "mpu_cli", "train", *files, "-o", str(tmp_path / "news.mpu"), "--quiet"]

@@ -24,26 +24,6 @@ def test_a_cluster_is_named_in_four_ways(text, meant):
     assert meant.is_local == text.startswith("local")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "here",
-        "local:",
-        "local:0",
-        "local:2:0",
-        "local:-1",
-        "scheduler:8786",
-        "tcp://",
-        "tcp://here",
-        "http://here:1",
-    ],
-)
-def test_anything_else_is_refused(text):
-    with pytest.raises(ValueError, match="is not a cluster: give local, local:WORKERS"):
-        Address.parse(text)
-
-
 def test_versions_that_differ_are_named():
     here = versions()
     assert difference(here, versions()) is None

@@ -60,6 +60,7 @@ def test_an_error_is_told_whatever_it_comes_from(processes):
         executor.gather([executor.submit(fail)])
 
 
+@pytest.mark.slow  # a cluster of its own
 def test_what_exceeds_the_memory_of_a_worker_is_told(tmp_path):
     processes = Processes(tmp_path, workers=1, memory="300MB")
     try:
@@ -73,6 +74,7 @@ def test_what_exceeds_the_memory_of_a_worker_is_told(tmp_path):
         processes.close()
 
 
+@pytest.mark.slow  # a cluster of its own
 def test_one_worker_with_memory_left_is_enough_among_many():
     with (
         # Without a limit of memory, nobody sets them running again.

@@ -2,7 +2,6 @@ import bz2
 import gzip
 import lzma
 import os
-import stat
 import sys
 import threading
 from contextlib import suppress
@@ -120,13 +119,6 @@ def test_zeros_between_and_after_streams_are_padding(tmp_path, suffix, padding):
     assert read(path) == TEXT * 2
 
 
-def test_input_that_cannot_be_opened(tmp_path):
-    with refused(InputError, "none: "):
-        read(tmp_path / "none")
-    with refused(InputError):
-        read(tmp_path)
-
-
 def test_an_error_of_the_reader_passes_unchanged(tmp_path):
     write(tmp_path / "x.bz2")
     with pytest.raises(ZeroDivisionError), open_input(tmp_path / "x.bz2"):
@@ -161,19 +153,6 @@ def test_nothing_appears_before_the_end(tmp_path):
     assert (tmp_path / "x").read_bytes() == TEXT
 
 
-def test_permissions(tmp_path):
-    umask = os.umask(0o027)
-    try:
-        write(tmp_path / "new")
-        (tmp_path / "old").touch()
-        (tmp_path / "old").chmod(0o604)
-        write(tmp_path / "old")
-    finally:
-        os.umask(umask)
-    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
-    assert stat.S_IMODE((tmp_path / "old").stat().st_mode) == 0o604
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
 def test_a_write_protected_file_is_left_alone(tmp_path):
     (tmp_path / "x").touch(mode=0o444)
@@ -194,13 +173,6 @@ def test_a_symbolic_link_stays(tmp_path, exists):
     assert len(list(tmp_path.rglob("*"))) == 3
 
 
-def test_output_that_cannot_be_opened(tmp_path):
-    with refused(MpuError, "none/x: "):
-        write(tmp_path / "none" / "x")
-    with refused(MpuError):
-        write(tmp_path)
-
-
 @pytest.mark.parametrize("name", ["x.lz4", "x.zip", "x.GZ", "x.txt.Z"])
 def test_a_format_that_is_not_written_is_refused(tmp_path, name):
     """It was plain text under that name."""
@@ -208,12 +180,6 @@ def test_a_format_that_is_not_written_is_refused(tmp_path, name):
         with refused(MpuError, f"{name}: "):
             attempt(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_device():
-    with refused(MpuError, "/dev/full: "):
-        write("/dev/full")
 
 
 def test_special_files_are_written_directly(tmp_path):

@@ -16,7 +16,6 @@ from sklearn.preprocessing import normalize
 
 from mpu_cli.errors import DataError
 from mpu_cli.text import vectorizer as module
-from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.counting import TermCounts
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.golden import refused
@@ -164,11 +163,6 @@ def test_the_most_frequent_features_are_kept():
     assert features(vectorizer) == {"bb", "cc"}
 
 
-def test_stems():
-    vectorizer = Vectorizer(stem="english", ngrams=(1, 2)).fit(["Digital televisions", "digital television"])
-    assert features(vectorizer) == {"digit", "televis", "digit televis"}
-
-
 GREETINGS = {
     "english": "This paper describes the design of a new method for the analysis of data, and it is tested.",
     "german": "Diese Arbeit beschreibt den Entwurf einer neuen Methode für die Analyse von Daten, und sie ist mit der",
@@ -214,11 +208,6 @@ def test_a_parameter_out_of_its_range_is_an_error(parameter, value):
         Vectorizer(**{parameter: value}).fit(["a text"])
 
 
-def test_hashing_takes_no_choice_of_a_vocabulary():
-    with refused(DataError):
-        Vectorizer(hashing=10, min_df=2).fit(["a text"])
-
-
 def test_nothing_left_is_an_error():
     with refused(DataError):
         Vectorizer(min_df=5).fit(["a text"])
@@ -252,10 +241,6 @@ def test_texts_are_taken_one_by_one(monkeypatch):
 
     Vectorizer(stem="none").fit(Text("some text") for _ in range(100))
     assert most <= 6
-
-
-def test_options_are_documented_as_parameters():
-    assert set(TextOptions.__dataclass_fields__) == set(Vectorizer().get_params())
 
 
 @pytest.mark.parametrize("options", [{}, {"hashing": 10}])
