@@ -144,8 +144,9 @@ def test_where_all_is_done_the_summary_is_made_again(compare, tmp_path):
 def test_other_options_in_the_same_folder_are_an_error(compare, tmp_path, options, named):
     compare("--missing-rates", "0.5")
     before = rows(tmp_path / "out")
-    text = message(compare("--missing-rates", "0.5", *options))
-    assert named in text
+    result = compare("--missing-rates", "0.5", *options, "-v")
+    assert named in message(result)
+    assert "estimating c" not in result.stderr  # before anything is learned
     assert rows(tmp_path / "out") == before
 
 

@@ -215,10 +215,7 @@ def people(form: str, *labels: str) -> str:
 
 @pytest.mark.parametrize("form", ["--reviewed", "--c", "--implied"])
 def test_people_write_names_or_numbers(run, folder, form):
-    every_label = [
-        ("the news", label, formula, "4") for label, formula in (KNOWN[::3], KNOWN[2:5:2], KNOWN[:2:-1][::2])
-    ]
-    for labels in every_label if form == "--c" else [KNOWN]:
+    for labels in OF_EACH_LABEL if form == "--c" else [KNOWN]:
         (folder / "people").write_text(people(form, *labels))
         result = run(*SUGGEST, form, "people", *(() if form == "--c" else ("--c", "0.5")))
         assert result.exit_code == 0, result.stderr

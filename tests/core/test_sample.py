@@ -16,14 +16,6 @@ def numbered(n: int) -> tuple[Features, np.ndarray]:
     return Features.of(as_features(np.arange(n)[:, None])), (np.arange(n)[:, None] >> np.arange(7)) % 2 == 1
 
 
-def test_takes_everything_that_fits_in_order():
-    features, labels = numbered(100)
-    sample = Sample(Instances(features, as_labels(labels)), 100, 5)
-    assert sample.share == 1
-    assert sample.features is features
-    assert_array_equal(sample.labels.toarray(), labels)
-
-
 def test_draws_instances_with_their_labels():
     features, labels = numbered(100)
     sample = Sample(Instances(features, as_labels(labels)), 30, 4)

@@ -8,7 +8,6 @@ from sklearn.metrics import f1_score
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.loss import LOSSES
 from mpu_cli.core.options import Options
-from mpu_cli.core.sgd import dual_settings
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
@@ -56,12 +55,6 @@ def test_c_of_the_squared_hinge_can_be_given_and_does_not_depend_on_threads():
     assert models[0][1].settings.cost == 0.5
     for one, other in zip(models[0][0].levels, models[1][0].levels, strict=True):
         assert_array_equal(one.weights, other.weights)
-
-
-def test_a_start_for_the_squared_hinge_depends_on_the_length_of_instances():
-    assert dual_settings(1.0, SQUARED_HINGE).cost == 0.3
-    assert dual_settings(100.0, SQUARED_HINGE).cost == 0.003
-    assert 0 < dual_settings(0.0, SQUARED_HINGE).cost < np.inf
 
 
 def test_many_labels_are_refused_before_anything_is_learned():

@@ -8,7 +8,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.validation import deal, leading, out_of_fold, split
+from mpu_cli.core.validation import deal, out_of_fold, split
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem
 
@@ -68,11 +68,6 @@ def test_a_single_instance_is_learned_from_itself():
     fold = split(features, labels, np.array([0]))
     assert (fold.rows, fold.training.rows) == ([0], [0])
     assert np.isfinite(out_of_fold([fold], (1, 1), LabelFrequency(np.ones(1)), QUICK)).all()
-
-
-@pytest.mark.parametrize(("size", "m"), [(1, 1), (3, 1), (4, 2), (6, 2), (7, 3), (8, 3), (100, 3)])
-def test_leading_folds_hold_out_at_least_so_many(size, m):
-    assert leading(deal(8, 3, 0), size) == m
 
 
 def test_few_sets_make_folds_of_about_one_size():

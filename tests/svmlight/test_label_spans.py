@@ -98,8 +98,3 @@ def test_more_labels(line, expected):
     found = with_labels(block, find_labels(block), rows, labels)
     assert found == b"1 2:1\n# comment, with one\n" + expected
     assert parse_block(found, 1, "").labels[[1], :].indices.tolist()[-2:] == [7, 8]
-
-
-def test_no_more_labels():
-    block, none = b"3 1:1\n 2:1\n", np.empty(0, int)
-    assert with_labels(block, find_labels(block), none, none) == block

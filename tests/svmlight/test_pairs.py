@@ -57,26 +57,6 @@ def test_files_that_are_no_pair(tmp_path, features, labels):
         assert stream.read() == features
 
 
-@pytest.mark.parametrize(
-    ("features", "labels", "where"),
-    [
-        (b"2 2\n0:1\n1:1\n", b"3 2\n0:1\n1:1\n1:1\n", "Y.txt:1"),
-        (b"2 2\n0:1\n1:1\n", b"2 2\n0:1\n", "Y.txt:3"),
-        (b"2 2\n0:1\n", b"2 2\n0:1\n1:1\n", "X.txt:3"),
-        (b"2 2\n0:1\n1:1\n", b"2 2\n0:1\n1:0.5\n", "Y.txt:3"),
-        (b"2 2\n0:1\n1:1\n", b"2 2\n0:1\n0,1\n", "Y.txt:3"),
-        (b"2 2\n0:1\n1 1:1\n", b"2 2\n0:1\n1:1\n", "X.txt:3"),
-        (b"2 2\n0:1\n1:x\n", b"2 2\n0:1\n1:1\n", "X.txt:3"),
-        (b"2 2\n0:1\n1:1\n", b"2 2\n0:1\n7:1\n", "X.txt:1"),
-    ],
-)
-def test_a_pair_that_does_not_fit(tmp_path, features, labels, where):
-    (tmp_path / "X.txt").write_bytes(features)
-    (tmp_path / "Y.txt").write_bytes(labels)
-    with refused(InputError, f"{where}: "):
-        read(tmp_path / "X.txt")
-
-
 def test_the_damaged_file_is_named(pair):
     for path in pair:
         if path.suffix == ".gz":

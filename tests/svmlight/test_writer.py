@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.reader import parse_block
-from mpu_cli.svmlight.writer import label_lines, score_lines, write_instances
+from mpu_cli.svmlight.writer import score_lines, write_instances
 from tests.hypotheses import examples
 from tests.svmlight.same import assert_same
 
@@ -55,17 +55,6 @@ def test_more_instances_than_are_formatted_at_once():
     written = BytesIO()
     write_instances(written, dataset(rows))
     assert_same(parse_block(written.getvalue(), 1, "file"), dataset(rows))
-
-
-def test_label_lines():
-    assert label_lines(np.array([0, 2, 2, 3]), np.array([7, 3, 12])) == b"7,3\n\n12\n"
-    assert label_lines(np.array([0]), np.array([], int)) == b""
-
-
-def test_score_lines():
-    probabilities = np.array([0.9, 0.1, 1, 1e-8], np.float32)
-    lines = score_lines(np.array([0, 2, 2, 4]), np.array([7, 3, 12, 0]), probabilities)
-    assert lines == b"7:0.9 3:0.1\n\n12:1 0:1e-08\n"
 
 
 def test_scores_bring_back_the_same_float32():
