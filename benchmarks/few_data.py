@@ -5,7 +5,7 @@
 
 Training instances are drawn from complete training files, and part of their labels is removed; a draw of more instances
 contains that of fewer. The test is that of all instances of the test files. Methods learn from the same draws. Binary
-relevance has the threshold that `mpu experiment --thresholds tuned` gives it, mpu its own. What results.tsv has is not
+relevance has a tuned threshold (`mpu_cli.experiment.tuned`), mpu its own. What results.tsv has is not
 computed again, so the run may be stopped at any time. `docs/choices/training.md` has the table.
 """
 
@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 from benchmarks import losing
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
-from mpu_cli.experiment.cell import fit_and_predict, tune
+from mpu_cli.experiment.cell import fit_and_predict
 from mpu_cli.experiment.removal import remove_labels
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -33,29 +33,24 @@ SETS = ("bibtex", "reuters-topics", "yeast", "rcv1-small", "digits")
 SIZES = ("200", "500", "1000", "2000", "all")
 RATES = (0.0, 0.6, 0.8)
 DRAWS = 5
-# Method, and whether its threshold is tuned.
-RIVALS = {"mpu": ("mpu", False), "mpu, one level": ("mpu:levels=1", False), "br": ("br", True)}
+RIVALS = {"mpu": "mpu", "mpu, one level": "mpu:levels=1", "br": "br:tuned=True"}
 _KEY = ("set", "instances", "missing", "draw", "method")
 _FOUND = ("micro_f1", "macro_f1", "c", "seconds")
 
 
 def measure(of: losing.Collection, instances: int, missing: float, draw: int, rival: str) -> tuple[float, ...]:
     """Learn and test: micro-F1, macro-F1, the c that was used, processor seconds."""
-    method, tuned = RIVALS[rival]
     rows = np.sort(np.random.default_rng(draw).permutation(of.Y.shape[0])[:instances])
     training = Dataset(remove_labels(of.Y[rows], missing, (draw,)), of.X[rows])
     test = Dataset(of.Y_test, of.X_test)
     run = Run(seed=draw, jobs=1)
     start = time.process_time()
-    predicted = fit_and_predict(method, training, test, run)
-    thresholds, c = predicted.thresholds, predicted.c
-    if tuned:
-        thresholds, c = tune(method, training, run)
+    predicted = fit_and_predict(RIVALS[rival], training, test, run)
     seconds = time.process_time() - start
     counts = LabelSetMetrics()
-    counts.add(of.Y_test, csr_array(predicted.scores >= np.float32(thresholds)))
+    counts.add(of.Y_test, csr_array(predicted.scores >= predicted.thresholds))
     found = counts.results()
-    return found["micro_f1"], found["macro_f1"], c, seconds
+    return found["micro_f1"], found["macro_f1"], predicted.c, seconds
 
 
 def measure_all(data: Path, results: Path, sets: list[str], sizes: list[str], draws: int, rivals: list[str]) -> None:

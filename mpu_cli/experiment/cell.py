@@ -1,11 +1,4 @@
-"""One cell of an experiment: train, predict the test fold, count.
-
-The tuned threshold is one criterion for all methods, which compares them apart from their own rules. A fifth of the
-training instances is held out and predicted by a model of the others. The threshold, one for all labels, maximises the
-micro-F1 that is estimated for complete labels from the incomplete ones (`mpu_cli.core.thresholds`). The label
-frequency c that the estimate needs comes from all training instances as in `mpu train`, whatever the method. The
-threshold is then used for the model of all training instances.
-"""
+"""One cell of an experiment: train, predict the test fold, count."""
 
 import time
 from contextlib import suppress
@@ -16,25 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import kin_of
-from mpu_cli.core.sample import estimate_out_of_fold
-from mpu_cli.core.thresholds import pooled_threshold
-from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.incomplete import corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
 from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.reliability import Reliability
-from mpu_cli.experiment.design import OWN, TUNED, Cell, Design
+from mpu_cli.experiment.design import Cell, Design
 from mpu_cli.experiment.methods import make
 from mpu_cli.experiment.results import AVERAGES, LOSSES, Row
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.version import __version__
-
-_PARTS = 5
 
 
 class Predictions(NamedTuple):
@@ -67,21 +53,6 @@ def fit_and_predict(label: str, training: Dataset, instances: Dataset, run: Run)
     thresholds[annotated] = getattr(method, "threshold", 0.5)
     c = float(np.broadcast_to(getattr(method, "c", 1.0), len(annotated)).mean())
     return Predictions(scores, thresholds, c, fitted - start, end - fitted)
-
-
-def tune(label: str, training: Dataset, run: Run) -> tuple[float, float]:
-    """Choose the threshold of a method on instances with incomplete labels; return it, and c.
-
-    MpuError as from `fit_and_predict`.
-    """
-    labels, _ = training.occurring_labels()
-    c = estimate_out_of_fold(training.features, labels, run).c
-    held_out = deal(len(training), _PARTS, run.seed, kin_of(training.features))[0]
-    rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)
-    predictions = fit_and_predict(label, training[rest], training[held_out], run)
-    annotated = training.labels[held_out]
-    threshold, _ = pooled_threshold(predictions.scores, annotated, LabelFrequency.of(c, annotated.shape))
-    return threshold, c
 
 
 def measure(
@@ -119,31 +90,23 @@ def _warm(label: str, kernel: str | None) -> None:
         fit_and_predict(label, toy, toy, Run(jobs=1, kernel=kernel))
 
 
-def run(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: str | None, c: float | None) -> list[Row]:
-    """Run a cell on one thread, and return a row for each decision rule. If it fails, the rows say why.
+def run(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: str | None, c: float | None) -> Row:
+    """Run a cell on one thread, and return its row. If it fails, the row says why.
 
     `dataset`: name of the data in results.
     `c`: label frequency of the data, if their labels are incomplete before any are removed.
     """
     how = Run(seed=design.seed, jobs=1, kernel=kernel)
-    of_all: Row = {"dataset": dataset, **asdict(cell), "seed": design.seed, "version": __version__, "error": ""}
+    row: Row = {"dataset": dataset, **asdict(cell), "seed": design.seed, "version": __version__, "error": ""}
     try:
         with blas_on_one_thread():
             _warm(cell.method, kernel)
             training, test, of_training = design.split(data, cell)
-            found = {OWN: fit_and_predict(cell.method, training, test, how)}
-            if TUNED in design.rules:
-                start = time.perf_counter()
-                threshold, tuned_c = tune(cell.method, training, how)
-                seconds = found[OWN].fit_seconds + time.perf_counter() - start
-                found[TUNED] = found[OWN]._replace(thresholds=np.float32(threshold), c=tuned_c, fit_seconds=seconds)
-            rows = []
-            for rule, of in found.items():
-                metrics = measure(test.labels, of.scores, of.scores >= of.thresholds, data.labels[of_training], c)
-                times = {"fit_seconds": of.fit_seconds, "predict_seconds": of.predict_seconds}
-                rows.append({**of_all, "rule": rule, "c": of.c, **times, **metrics})
-            return rows
+            found = fit_and_predict(cell.method, training, test, how)
+            predicted = found.scores >= found.thresholds
+            metrics = measure(test.labels, found.scores, predicted, data.labels[of_training], c)
+            times = {"fit_seconds": found.fit_seconds, "predict_seconds": found.predict_seconds}
+            return {**row, "c": found.c, **times, **metrics}
     except Exception as error:  # of a method, which may be anyone's
         name = "" if isinstance(error, MpuError) else f"{type(error).__name__}: "
-        why = (name + " ".join(str(error).split())).rstrip(": ")
-        return [{**of_all, "rule": rule, "error": why} for rule in design.rules]
+        return {**row, "error": (name + " ".join(str(error).split())).rstrip(": ")}

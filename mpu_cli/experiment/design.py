@@ -12,8 +12,6 @@ from mpu_cli.errors import MpuError
 from mpu_cli.experiment.removal import remove_labels
 from mpu_cli.svmlight.dataset import Dataset
 
-OWN, TUNED = "own", "tuned"
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -38,13 +36,7 @@ class Design:
     run_folds: int | None = None  # how many of them are test folds, each with the others for training; None: all
     removals: int = 1  # how often labels are removed, at each rate and in each fold
     scheme: str = "uniform"  # how labels are removed, as by `mpu corrupt`
-    tuned: bool = False  # whether each method is also measured with the threshold of `mpu_cli.experiment.cell`
     seed: int = 0
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        """The decision rules: each method's own, and the tuned threshold."""
-        return (OWN, TUNED) if self.tuned else (OWN,)
 
     def on(self, available: int) -> "Design":
         """Return the experiment on a number of instances.

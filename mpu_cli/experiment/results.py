@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import os
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -26,11 +25,11 @@ LOSSES = ("brier", "log_loss", "ece")  # of scores from 0 to 1
 METRICS = (*metric_names((1, 3, 5)), *LOSSES, *(f"corrected_{name}" for name in AVERAGES))
 _CELL = tuple(field.name for field in fields(Cell))
 _NUMBERS = ("fit_seconds", "predict_seconds", "c")
-_TEXTS = ("dataset", "method", "rule", "version", "error")
+_TEXTS = ("dataset", "method", "version", "error")
 _COUNTS = ("fold", "removal", "instances", "seed")
-HEADER = ("dataset", "method", "rule", *_CELL[1:], *METRICS, *_NUMBERS, "seed", "version", "error")
+HEADER = ("dataset", "method", *_CELL[1:], *METRICS, *_NUMBERS, "seed", "version", "error")
 
-# The result of a cell under one decision rule: values of `HEADER`, without empty ones. If it failed, `error` says why,
+# The result of a cell: values of `HEADER`, without empty ones. If it failed, `error` says why,
 # and there are no metrics. Macro averages are over the labels that are true or predicted in the test fold.
 Row = dict[str, Any]
 
@@ -40,29 +39,28 @@ def cell_of(row: Row) -> Cell:
     return Cell(*(row[name] for name in _CELL))
 
 
-def finished(path: Path, cells: Collection[Cell], rules: Collection[str]) -> list[Row]:
-    """Read the rows of finished cells, which have a row for each of the rules; none where there is no file.
+def finished(path: Path, cells: Collection[Cell]) -> list[Row]:
+    """Read the rows of finished cells; none where there is no file.
 
     InputError where a line, other than an unfinished last one, is not a row of these cells.
     """
     text = _content(path) or b""
     reader = csv.reader(io.StringIO(text[: text.rfind(b"\n") + 1].decode(errors="replace"), newline=""), strict=True)
-    rules_of, rows = defaultdict(set), []
+    rows: list[Row] = []
     try:
         if next(reader, list(HEADER)) != list(HEADER):
             raise ValueError
         for values in reader:
             rows.append(row := _parsed(values))
-            if (cell := cell_of(row)) not in cells:
+            if cell_of(row) not in cells:
                 raise ValueError
-            rules_of[cell].add(row["rule"])
     except (ValueError, KeyError, csv.Error) as error:
         raise InputError(
             str(path),
             max(reader.line_num, 1),
             "not a line that this experiment wrote; remove it, and its cell is run again",
         ) from error
-    return [row for row in rows if rules_of[cell_of(row)] == set(rules)]
+    return rows
 
 
 def _parsed(values: Sequence[str]) -> Row:

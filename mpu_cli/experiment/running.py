@@ -112,13 +112,13 @@ def experiment(
         settings |= {"kernel": "numba" if run.compiled else "numpy"}
         results.keep_settings(folder / SETTINGS, settings)
         cells = design.cells()
-        rows = results.finished(folder / RESULTS, cells, design.rules)
+        rows = results.finished(folder / RESULTS, cells)
         done = {cell_of(row) for row in rows}
         left = [cell for cell in cells if cell not in done]
         c = incompleteness(data, run)
         with run.step(Step.CELLS, len(left)) as tick:
             for new in _run_cells(left, design, data, dataset, run, c):
-                rows += new
+                rows.append(new)
                 results.write_rows(folder / RESULTS, rows)
                 tick()
         place = {cell: i for i, cell in enumerate(cells)}
@@ -130,7 +130,7 @@ def experiment(
             from mpu_cli.experiment import plots
 
             figures = plots.draw(rows, folder, formats)
-    failed = len({cell_of(row) for row in rows if row["error"]})
+    failed = sum(bool(row["error"]) for row in rows)
     return ExperimentReport(rows, len(cells), len(done), failed, summary, figures, c)
 
 
@@ -166,8 +166,8 @@ def alone(folder: Path) -> Iterator[None]:
 
 def _run_cells(
     cells: Sequence[Cell], design: Design, data: Dataset, dataset: str, how: Run, c: float | None
-) -> Iterator[list[Row]]:
-    """Run cells, as many at a time as the run has threads, and yield the rows of each.
+) -> Iterator[Row]:
+    """Run cells, as many at a time as the run has threads, and yield the row of each.
 
     With several at a time, each has a process, to which joblib maps the data into memory.
     """
@@ -186,7 +186,7 @@ def _run_cells(
         ) from None
 
 
-def _run_cell(main: int, *arguments: object) -> list[Row]:
+def _run_cell(main: int, *arguments: object) -> Row:
     if os.getpid() != main:
         _end_with(main)
     return cell.run(*arguments)  # type: ignore[arg-type]

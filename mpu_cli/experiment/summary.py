@@ -11,12 +11,10 @@ import numpy as np
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from mpu_cli.experiment.design import OWN
-from mpu_cli.experiment.results import Row, cell_of
+from mpu_cli.experiment.results import Row
 
 METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
 METRICS |= {f"corrected_{metric}": f"{name} corrected for c" for metric, name in METRICS.items()}
-_TUNED = " (tuned threshold)"
 
 
 def fit_power_law(sizes: Sequence[float], seconds: Sequence[float]) -> Any:
@@ -29,7 +27,7 @@ class Panel:
     """The content of one table or figure: all methods and missing rates, at one number of instances."""
 
     instances: int
-    methods: list[str]  # in the order of the rows, with their decision rule where it is the tuned threshold
+    methods: list[str]  # in the order of the rows
     rates: list[float]  # ascending
     folds: int  # number of folds with results
     metrics: dict[str, str]  # those that are shown and their names, with corrected ones if the data are incomplete
@@ -41,10 +39,10 @@ class Panel:
         values: dict[Any, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         for row in rows:
             for metric in METRICS.keys() & row.keys():
-                values[metric, _shown(row), row["missing_rate"]][row["fold"]].append(row[metric])
+                values[metric, row["method"], row["missing_rate"]][row["fold"]].append(row[metric])
         return cls(
             rows[0]["instances"],
-            list(dict.fromkeys(map(_shown, rows))),
+            list(dict.fromkeys(row["method"] for row in rows)),
             sorted({row["missing_rate"] for row in rows}),
             len({row["fold"] for row in rows}),
             {metric: name for metric, name in METRICS.items() if any(metric in row for row in rows)},
@@ -65,10 +63,6 @@ class Panel:
         return _deviation([*self.scores(metric, method, rate).values()])
 
 
-def _shown(row: Row) -> str:
-    return row["method"] + _TUNED * (row["rule"] != OWN)
-
-
 def _deviation(values: list[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else nan
 
@@ -83,16 +77,16 @@ def panels(rows: Iterable[Row]) -> list[Panel]:
 
 
 def seconds_of(rows: Iterable[Row]) -> dict[tuple[str, int], np.ndarray]:
-    """Return mean times of training and of prediction with the own rule, by method and number of instances."""
+    """Return mean times of training and of prediction, by method and number of instances."""
     seconds = defaultdict(list)
     for row in rows:
-        if not row["error"] and row["rule"] == OWN:
+        if not row["error"]:
             seconds[row["method"], row["instances"]].append((row["fit_seconds"], row["predict_seconds"]))
     return {key: np.mean(times, axis=0) for key, times in seconds.items()}
 
 
 def fit_seconds(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
-    """Return the mean training time with the own rule, by method and ascending number of instances."""
+    """Return the mean training time, by method and ascending number of instances."""
     seconds: dict[str, dict[int, float]] = defaultdict(dict)
     for (method, instances), (fit, _) in sorted(seconds_of(rows).items(), key=lambda item: item[0][1]):
         seconds[method][instances] = float(fit)
@@ -126,8 +120,7 @@ def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> st
     if exponents := [_exponent(method, seconds) for method, seconds in fit_seconds(rows).items() if len(seconds) > 1]:
         table = _table(["method", "exponent ± standard error", "instances"], exponents)
         parts.append(f"## Training time as a power of the number of instances\n\n{table}")
-    failed = {cell_of(row): row["error"] for row in rows if row["error"]}
-    if counts := Counter((cell.method, cell.instances, error) for cell, error in failed.items()):
+    if counts := Counter((row["method"], row["instances"], row["error"]) for row in rows if row["error"]):
         causes = [[method, f"{size:,}", str(count), error] for (method, size, error), count in counts.items()]
         parts.append(f"## Failed\n\n{_table(['method', 'instances', 'cells', 'why'], causes)}")
     return "\n".join(parts)
@@ -198,8 +191,7 @@ def short_names(labels: Sequence[str]) -> dict[str, str]:
     >>> short_names(["mpu:c=0.7:cost=100", "mpu:levels=1:c=0.7:cost=100", "br:cost=100"])
     {'mpu:c=0.7:cost=100': 'mpu', 'mpu:levels=1:c=0.7:cost=100': 'mpu, levels=1', 'br:cost=100': 'br'}
     """
-    whole = {label: label.removesuffix(_TUNED) for label in labels}
-    parts = {label: [*takewhile(lambda word: "=" not in word, label.split(":"))] for label in whole.values()}
+    parts = {label: [*takewhile(lambda word: "=" not in word, label.split(":"))] for label in labels}
     groups = defaultdict(list)
     options_of = {label: label.split(":")[len(name) :] for label, name in parts.items()}
     for label, name in parts.items():
@@ -209,5 +201,4 @@ def short_names(labels: Sequence[str]) -> dict[str, str]:
         own = [option for option in options_of[label] if not all(option in others for others in groups[*name])]
         short_of[label] = ", ".join([":".join(name), *own])
     twice = Counter(short_of.values())
-    short_of = {label: short if twice[short] == 1 else label for label, short in short_of.items()}
-    return {label: short_of[name] + label[len(name) :] for label, name in whole.items()}
+    return {label: short if twice[short] == 1 else label for label, short in short_of.items()}

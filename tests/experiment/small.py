@@ -20,13 +20,13 @@ def problem(n: int = 60, D: int = 5, q: int = 4) -> Dataset:
     return Dataset(as_labels(Y), as_features(X))
 
 
-def run_cell(design: Design, data: Dataset, which: int, c: float | None = None) -> list[Row]:
+def run_cell(design: Design, data: Dataset, which: int, c: float | None = None) -> Row:
     """Run one cell in this process."""
     return cell.run(design.cells()[which], design, data, "small", None, c)
 
 
-def row(method="br", rate=0.0, fold=0, instances=60, rule="own", error="", seconds=1.0, f1=0.5) -> Row:
-    of = {"dataset": "small", **asdict(Cell(method, rate, fold, 0, instances)), "rule": rule}
+def row(method="br", rate=0.0, fold=0, instances=60, error="", seconds=1.0, f1=0.5) -> Row:
+    of = {"dataset": "small", **asdict(Cell(method, rate, fold, 0, instances))}
     of |= {"seed": 0, "version": "1.0.0", "error": error}
     if error:
         return of

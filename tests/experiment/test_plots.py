@@ -34,11 +34,6 @@ def test_one_rate_and_one_size_is_no_figure(tmp_path):
     assert names(tmp_path) == set()
 
 
-def test_rules_are_in_one_figure(tmp_path):
-    draw([*RATES, row(rule="tuned"), row(rule="tuned", rate=0.3)], tmp_path)
-    assert names(tmp_path) == both("micro_f1", "macro_f1")
-
-
 def test_time_against_sizes(tmp_path):
     draw([row(instances=n, seconds=n / 100) for n in (100, 200)] + [row("mpu", instances=100)], tmp_path)
     assert names(tmp_path) == both("time")

@@ -21,17 +21,16 @@ METRICS = (
     "corrected_macro_precision,corrected_macro_recall,corrected_macro_f1"
 )
 HEADER = (
-    f"dataset,method,rule,missing_rate,fold,removal,instances,{METRICS},"
-    "fit_seconds,predict_seconds,c,seed,version,error"
+    f"dataset,method,missing_rate,fold,removal,instances,{METRICS},fit_seconds,predict_seconds,c,seed,version,error"
 )
 BLANK = "," * (METRICS.count(",") + 5) + "0,1.0.0,no"
-LINE = "small,br,own,0.0,0,0,60"
+LINE = "small,br,0.0,0,0,60"
 CELLS = [results.cell_of(row(fold=fold)) for fold in range(3)]
 words = (st.text(min_size=1) | st.sampled_from(["=1+1", "'=1", '"a', "-", "@b\tc"])).map(one_line)
 shares = st.floats(0, 1)
 whole = st.integers(0, 99)
 of_all = {
-    "dataset": words, "method": words, "rule": st.just("own"), "missing_rate": shares, "fold": whole, "removal": whole,
+    "dataset": words, "method": words, "missing_rate": shares, "fold": whole, "removal": whole,
     "instances": st.integers(1, 10**9), "seed": whole, "version": words,
 }  # fmt: skip
 numbers = {"fit_seconds": st.floats(0, 1e9), "predict_seconds": st.floats(0, 1e9), "c": shares, "error": st.just("")}
@@ -46,7 +45,7 @@ def path(tmp_path):
 
 
 def test_without_a_file_no_cell_is_finished(path):
-    assert results.finished(path, CELLS, ["own"]) == []
+    assert results.finished(path, CELLS) == []
     results.write_rows(path, [])
     assert path.read_text() == HEADER + "\n"
 
@@ -56,25 +55,19 @@ def test_without_a_file_no_cell_is_finished(path):
 def test_what_is_written_is_read_again(tmp_path_factory, written):
     path = tmp_path_factory.mktemp("results") / "results.csv"
     results.write_rows(path, written)
-    assert results.finished(path, [*map(results.cell_of, written)], ["own"]) == written
+    assert results.finished(path, [*map(results.cell_of, written)]) == written
 
 
 @pytest.mark.parametrize("cut", range(1, 30, 7))
 def test_a_half_written_last_line_is_dropped(path, cut):
     results.write_rows(path, [row(fold=0), row(fold=1)])
     path.write_bytes(path.read_bytes()[:-cut])
-    assert results.finished(path, CELLS, ["own"]) == [row(fold=0)]
+    assert results.finished(path, CELLS) == [row(fold=0)]
 
 
 def test_a_half_written_header_is_dropped(path):
     path.write_text(HEADER[:20])
-    assert results.finished(path, CELLS, ["own"]) == []
-
-
-def test_a_cell_without_all_its_rules_is_dropped(path):
-    complete = [row(fold=0), row(fold=0, rule="tuned")]
-    results.write_rows(path, [*complete, row(fold=1)])
-    assert results.finished(path, CELLS, ["own", "tuned"]) == complete
+    assert results.finished(path, CELLS) == []
 
 
 @pytest.mark.parametrize(
@@ -82,17 +75,17 @@ def test_a_cell_without_all_its_rules_is_dropped(path):
     [
         ("a,b\n", 1),
         (f"{HEADER}\nsmall,br\n", 2),
-        (f"{HEADER}\n{LINE}{BLANK}\nsmall,br,own,zero,0,0,60{BLANK}\n", 3),
-        (f"{HEADER}\nsmall,br,own,0.0,0.5,0,60{BLANK}\n", 2),
+        (f"{HEADER}\n{LINE}{BLANK}\nsmall,br,zero,0,0,60{BLANK}\n", 3),
+        (f"{HEADER}\nsmall,br,0.0,0.5,0,60{BLANK}\n", 2),
         (f"{HEADER}\n\xff\n", 2),
-        (f"{HEADER}\nsmall,br,own,0.0,7,0,60{BLANK}\n", 2),
+        (f"{HEADER}\nsmall,br,0.0,7,0,60{BLANK}\n", 2),
         (f"{HEADER}\n{LINE}{BLANK.removesuffix('no')}\n", 2),  # without its times
     ],
 )
 def test_other_lines_are_errors_with_their_number(path, text, line):
     path.write_text(text, encoding="latin-1")
     with pytest.raises(InputError, match=f"results.csv:{line}: .*remove it"):
-        results.finished(path, CELLS, ["own"])
+        results.finished(path, CELLS)
     assert path.read_text(encoding="latin-1") == text
 
 
@@ -102,7 +95,7 @@ def test_no_cell_begins_as_a_formula(path):
     with path.open(newline="") as stream:
         (found,) = csv.DictReader(stream)
     assert not [text for text in found.values() if text.startswith(("=", "+", "-", "@"))]
-    assert results.finished(path, [results.cell_of(written)], ["own"]) == [written]
+    assert results.finished(path, [results.cell_of(written)]) == [written]
 
 
 def test_links_in_the_folder_are_not_followed(path, tmp_path):
@@ -110,7 +103,7 @@ def test_links_in_the_folder_are_not_followed(path, tmp_path):
     other.write_text("mine")
     path.symlink_to(other)
     with pytest.raises(InputError, match="not a regular file"):
-        results.finished(path, CELLS, ["own"])
+        results.finished(path, CELLS)
     results.write_rows(path, [row()])
     assert (path.is_symlink(), other.read_text()) == (False, "mine")
 
@@ -139,4 +132,4 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     with pytest.raises(InputError, match=r"pipe: .*give another --out"):
         results.keep_settings(tmp_path / "pipe", {})
     with pytest.raises(InputError, match=r"pipe: .*not a regular file"):
-        results.finished(tmp_path / "pipe", CELLS, ["own"])
+        results.finished(tmp_path / "pipe", CELLS)

@@ -77,7 +77,7 @@ def test_removals_of_a_fold_are_one_mean():
 
 
 def test_failures_are_listed_once_a_cell_with_their_reason():
-    rows = [row(), *(row("well", fold=f, rule=r, error="too|large") for f in (0, 1) for r in ("own", "tuned"))]
+    rows = [row(), *(row("well", fold=f, error="too|large") for f in (0, 1))]
     text = markdown(rows)
     assert "| well | 60 | 2 | too\\|large |" in text
     assert "Failed" not in markdown([row()])
@@ -89,14 +89,14 @@ def test_nothing_but_failures():
     assert "F1," not in text
 
 
-def test_rules_are_rows_and_sizes_are_tables_of_their_own():
-    rows = [row(rule=rule, instances=n) for n in (60, 6000) for rule in ("own", "tuned")]
+def test_methods_are_rows_and_sizes_are_tables_of_their_own():
+    rows = [row(method, instances=n) for n in (60, 6000) for method in ("br", "br:tuned=True")]
     text = markdown(rows)
     assert [(panel.instances, panel.methods) for panel in panels(rows)] == [
-        (n, ["br", "br (tuned threshold)"]) for n in (60, 6000)
+        (n, ["br", "br:tuned=True"]) for n in (60, 6000)
     ]
     assert "## Micro-F1, 6,000 instances" in text
-    assert line(text, "br (tuned threshold)") == "| br (tuned threshold) | **0.500** |"
+    assert line(text, "br:tuned=True") == "| br:tuned=True | **0.500** |"
 
 
 def test_costs_are_means():

@@ -34,7 +34,8 @@ def make(label: str, run: Run) -> Any:
     `c`: its label frequency, or an array (q,); else 1.
     `transductive`: whether it is ``fit(X, S, T)``, where T are the instances to predict.
 
-    A parameter `run` of its constructor gets the `Run`, which has the `seed`.
+    A parameter `run` of its constructor gets the `Run`, which has the `seed`. With the option ``tuned=True``, any
+    method gets the threshold of `mpu_cli.experiment.tuned`.
 
     Raises MpuError (there is no such method, or it does not take these options).
     """
@@ -47,6 +48,10 @@ def make(label: str, run: Run) -> Any:
         if (key := key.replace("-", "_")) in options:
             raise MpuError(f"{label}: {key!r} is duplicate")
         options[key] = _value(text)
+    if options.pop("tuned", False):
+        from mpu_cli.experiment.tuned import Method as Tuned
+
+        return Tuned(":".join(word for word in words if not word.startswith("tuned=")), run)
     try:
         takes_run = "run" in inspect.signature(made).parameters
         method = made(**options, run=run) if takes_run else made(**options)
