@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from mpu_cli.bundle.manifest import Origin
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.errors import without_secrets
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
@@ -69,26 +67,6 @@ class Source:
         return (self.state[2], sha256) if Source.of(self.path).state == self.state else (None, None)
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Counts of the training data."""
-
-    instances: int
-    annotated: np.ndarray  # int, shape (q,): instances that are annotated with each label
-    true: np.ndarray  # float64, shape (q,): instances that have it, as estimated
-
-    @classmethod
-    def of(cls, labels: csr_array, frequency: LabelFrequency) -> "Counts":
-        """Count annotated labels (n x q), and true ones by the label frequency of these cells."""
-        true = frequency.true_labels(labels)
-        return cls(labels.shape[0], count_annotations(labels), true)
-
-    @property
-    def true_per_instance(self) -> float:
-        """Mean number of labels of an instance, as estimated."""
-        return float(self.true.sum()) / self.instances
-
-
 def of_files(described: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Return the files of a training, for `record`: the data, from `Source.described`; and others by their options."""
     named = [(option, path) for option, path in others.items() if path is not None]
@@ -96,15 +74,17 @@ def of_files(described: dict[str, Any], others: Mapping[str, Any]) -> dict[str, 
     return {**described, "others": texts}
 
 
-def record(counts: Counts, options: Any, run: Run, files: dict[str, Any]) -> bytes:
+def record(
+    instances: int, annotated: np.ndarray, true: np.ndarray, options: Any, run: Run, files: dict[str, Any]
+) -> bytes:
     """Return the record of a training, as a model keeps it.
 
+    `annotated`, `true`: shape (q,): instances that are annotated with each label, and that have it, as estimated.
     Options are as the user set them: `c` may be a Path. `files` are from `of_files`; empty where the data were arrays.
     """
     kernel = "numba" if run.compiled else "numpy"
-    chosen, versions = _chosen(options, run), _versions(run)
-    annotated, true = counts.annotated.tolist(), counts.true.tolist()
-    return Origin(now(), counts.instances, annotated, true, chosen, versions, kernel, **files).written()
+    counts = instances, annotated.tolist(), true.tolist()
+    return Origin(now(), *counts, _chosen(options, run), _versions(run), kernel, **files).written()
 
 
 def now() -> str:

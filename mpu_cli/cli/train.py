@@ -331,7 +331,7 @@ def train(
             model = data.assembled(fitted, options, run, files)
             if gate is None:
                 save(model)
-        outcome = None if gate is None else gate.test(model, data.counts(fitted).true_per_instance)
+        outcome = None if gate is None else gate.test(model, float(data.true_labels(fitted).sum()) / len(data))
         thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
         shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
         steps = (Step.WRITE, Step.TEST)

@@ -252,8 +252,8 @@ class AnnotatedData(LabelInformation, ABC):
         return replace(occurring, width=fitted.model.n_features)
 
     @abstractmethod
-    def counts(self, fitted: Fitted) -> provenance.Counts:
-        """Count the data, for the record of a training."""
+    def true_labels(self, fitted: Fitted) -> np.ndarray:
+        """Return how many instances have each label, as estimated: float64, shape (q,)."""
 
     def assembled(
         self, fitted: Fitted, options: Options, run: Run, files: dict[str, Any] | None = None
@@ -271,7 +271,7 @@ class AnnotatedData(LabelInformation, ABC):
             names=None if self.names is None else self.names.only(self.ids.tolist()),
             implies=None if self.implications is None else self.implications.among(self.ids, self.ids),
             packed_vectorizer=None if self.stored_vectorizer is None else packed(self.stored_vectorizer),
-            origin=provenance.record(self.counts(fitted), options, run, files or {}),
+            origin=provenance.record(len(self), self.annotations, self.true_labels(fitted), options, run, files or {}),
         )
 
     def described(self) -> dict[str, Any]:
@@ -350,10 +350,9 @@ class TrainingData(AnnotatedData):
     def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted:
         return fit(self.problem, options, run, hold_out_all)
 
-    def counts(self, fitted: Fitted) -> provenance.Counts:
-        """Count annotated labels, and true ones by the label frequency and verified labels."""
-        frequency = LabelFrequency.of(fitted.c, self.labels.shape, self.verified, fitted.groups)
-        return provenance.Counts.of(self.labels, frequency)
+    def true_labels(self, fitted: Fitted) -> np.ndarray:
+        """Estimate it by the label frequency and verified labels."""
+        return LabelFrequency.of(fitted.c, self.labels.shape, self.verified, fitted.groups).true_labels(self.labels)
 
     def resolved(self, options: Options) -> Options:
         """Return the options with the label frequencies themselves, and refuse those that the annotations refute.
@@ -611,9 +610,9 @@ class ClusterData(AnnotatedData):
         model, report = learn(self.collection, options, run)
         return Fitted.of(options, model, report, has_label_features=False)
 
-    def counts(self, fitted: Fitted) -> provenance.Counts:
-        """Count annotated labels, and true ones by the label frequency."""
-        return provenance.Counts(len(self), self.annotations, self.collection.counts().true_labels(fitted.c))
+    def true_labels(self, fitted: Fitted) -> np.ndarray:
+        """Estimate it by the label frequency."""
+        return self.collection.counts().true_labels(fitted.c)
 
     def work(self) -> dict[str, int]:
         """Return how the training was carried out, as long as the cluster is there."""
