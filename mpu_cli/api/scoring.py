@@ -85,9 +85,7 @@ def corrected_metrics(
     weighted = _weighted(truth, c)
     sizes = [np.bincount(predicted.indices, minlength=truth.shape[1]), weighted.sum(axis=0)]
     occurring = np.flatnonzero((sizes[0] > 0) | (sizes[1] > 0))
-    tally = bootstrap.Tally()
-    tally.add(weighted, predicted)
-    counts = tally.counts(occurring)
+    counts = bootstrap.Counts.of([(weighted, predicted)], labels=occurring)
     sums = (part.sum(axis=0)[:-1] for part in (counts.hits, counts.predicted, counts.truth))
     metrics: dict[str, Any] = incomplete.estimates(*sums)
     return metrics | ({"intervals": bootstrap.corrected_intervals(counts)} if intervals else {})

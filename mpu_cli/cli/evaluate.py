@@ -33,9 +33,9 @@ from mpu_cli.evaluation.bootstrap import (
     SET_METRICS,
     Counts,
     Difference,
-    Tally,
     compare,
     micro_intervals,
+    ranking_gains,
     ranking_names,
 )
 from mpu_cli.evaluation.compare import (
@@ -295,21 +295,22 @@ def _counted(
 ) -> tuple[Counts, bool]:
     """Count one of several predictions. Also return whether its label sets come from the usual threshold."""
     candidate, threshold = Candidate.of(name, truth), metrics.threshold
-    form, listed, over = candidate.form, Tally(metrics.ks), Tally(metrics.ks)
+    form, listed, over, gains = candidate.form, [], [], []
 
     def add(true: Dataset, predicted: Dataset) -> None:
         form.see(predicted)
         labels = true.labels if c is None else c.weighted(true.labels)
-        listed.add(labels, predicted.labels, predicted.features)
+        listed.append((labels, predicted.labels))
+        gains.append(ranking_gains(labels, predicted.features, metrics.ks))
         if threshold is not None or not form.labels:
-            over.add(labels, labels_from_scores(predicted.features, threshold))
+            over.append((labels, labels_from_scores(predicted.features, threshold)))
 
     candidate.collect(add, truth, reading, run, called=name, tick=count)
     form.refuse(threshold)
     by_threshold = form.scores and (threshold is not None or not form.labels)
     has_scores = form.scores or not form.labels
-    counts = (over if by_threshold else listed).counts()
-    return replace(counts, gains=listed.gains() if has_scores else None), by_threshold and threshold is None
+    counts = Counts.of(over if by_threshold else listed, gains if has_scores else (), metrics.ks)
+    return counts, by_threshold and threshold is None
 
 
 def conclusion_on(first: str, other: str, metric: str, difference: Difference) -> str:

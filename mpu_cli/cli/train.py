@@ -36,7 +36,7 @@ from mpu_cli.errors import (
     shown,
     without_secrets,
 )
-from mpu_cli.evaluation.bootstrap import Counts, Difference, Tally, compare
+from mpu_cli.evaluation.bootstrap import Counts, Difference, compare, ranking_gains
 from mpu_cli.inputs.training_data import (
     AnnotatedData,
     Sources,
@@ -200,13 +200,14 @@ class Gate:
         return not worse, said, gains[decisive]
 
     def _tested(self, model: TrainedModel) -> tuple[Counts, Fitness]:
-        tally = Tally(KS)  # of label sets by the thresholds of the model itself
+        chunks, gains = [], []  # of label sets by the thresholds of the model itself
 
         def add(true: Dataset, predicted: Dataset) -> None:
-            tally.add(true.labels, predicted.labels, predicted.features)
+            chunks.append((true.labels, predicted.labels))
+            gains.append(ranking_gains(true.labels, predicted.features, KS))
 
         fitness = collect(add, model, self.acceptance.test, self.reading, self.run)
-        return tally.counts(), fitness
+        return Counts.of(chunks, gains, KS), fitness
 
 
 def _checksums(origin: bytes | None) -> list[str]:

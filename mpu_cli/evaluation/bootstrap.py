@@ -9,7 +9,7 @@ each of them, since both have the same easy and hard instances.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -34,38 +34,6 @@ def ranking_names(ks: Sequence[int]) -> list[str]:
     return [f"{name}_at_{k}" for name in ("precision", "ndcg") for k in ks]
 
 
-@dataclass
-class Tally:
-    """True and predicted labels, collected chunk by chunk."""
-
-    ks: tuple[int, ...] = ()  # cut-offs of the metrics that need scores
-    _sets: list[tuple[csr_array, csr_array]] = field(default_factory=list)
-    _gains: list[np.ndarray] = field(default_factory=list)
-
-    def add(self, truth: csr_array, predicted: csr_array, scores: csr_array | None = None) -> None:
-        """Add a chunk: label sets, and scores of the listed labels.
-
-        Where the truth is incomplete, its entries are what each annotation stands for, 1 / c.
-        """
-        self._sets.append((truth, predicted))
-        if scores is not None:
-            self._gains.append(_gains(truth, scores, self.ks))
-
-    def counts(self, labels: np.ndarray | None = None) -> "Counts":
-        """Return label sets and gains of all chunks, for these labels, ascending. Default: those that are true."""
-        if labels is None:
-            labels = np.unique(np.concatenate([truth.indices for truth, _ in self._sets]))
-        truth, predicted, hits = (_placed([part[i] for part in self._parts()], labels) for i in range(3))
-        return Counts(truth, predicted, hits, self.gains(), self.ks)
-
-    def gains(self) -> np.ndarray | None:
-        """Return precision and nDCG at each cut-off of each instance: float64; None without scores."""
-        return np.concatenate(self._gains) if self._gains else None
-
-    def _parts(self) -> list[tuple[csr_array, csr_array, csr_array]]:
-        return [(truth, predicted, _both(predicted, truth)) for truth, predicted in self._sets]
-
-
 @dataclass(frozen=True)
 class Counts:
     """Label sets and gains of n instances, for the q labels that are true at least once."""
@@ -78,6 +46,27 @@ class Counts:
     hits: csr_array
     gains: np.ndarray | None  # float64, shape (n, metrics): precision and nDCG at each cut-off; None without scores
     ks: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        chunks: Sequence[tuple[csr_array, csr_array]],
+        gains: Sequence[np.ndarray] = (),
+        ks: tuple[int, ...] = (),
+        labels: np.ndarray | None = None,
+    ) -> "Counts":
+        """Return what is counted in chunks of true and predicted label sets, for these labels, ascending.
+
+        Where the truth is incomplete, its entries are what each annotation stands for, 1 / c.
+
+        `gains`: of each chunk, from `ranking_gains` with these cut-offs; none without scores.
+        `labels`: default: those that are true.
+        """
+        if labels is None:
+            labels = np.unique(np.concatenate([truth.indices for truth, _ in chunks]))
+        hits = [_both(predicted, truth) for truth, predicted in chunks]
+        truth, predicted = (_placed([pair[i] for pair in chunks], labels) for i in range(2))
+        return cls(truth, predicted, _placed(hits, labels), np.concatenate(gains) if gains else None, ks)
 
     def metrics(self, weights: np.ndarray, incomplete: bool = False) -> dict[str, np.ndarray]:
         """Return the metrics of b samples of the instances, by name, each of shape (b,).
@@ -200,8 +189,8 @@ def _samples(n: int, replicates: int, seed: int, width: int) -> Iterator[np.ndar
         yield np.bincount(drawn.ravel(), minlength=b * n).reshape(b, n).astype(float)
 
 
-def _gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> np.ndarray:
-    """Precision and nDCG at each cut-off of each instance, as `RankingMetrics` defines them."""
+def ranking_gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> np.ndarray:
+    """Return precision and nDCG at each cut-off of each instance, as `RankingMetrics` defines them: float64."""
     (retrieved, discounted), most = gains_at(ranked_hits(truth, scores), truth, tuple(ks))
     return np.concatenate([retrieved / np.array(ks)[:, None], divide(discounted, most)]).T
 

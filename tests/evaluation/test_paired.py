@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from mpu_cli.evaluation.bootstrap import Tally, compare
+from mpu_cli.evaluation.bootstrap import Counts, compare, ranking_gains
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.evaluation.metrics import RankingMetrics
 from tests.hypotheses import examples
@@ -15,12 +15,10 @@ Q = 5
 
 def counts(truth, predicted, scores=None, ks=(1, 3), cuts=(3,)):
     """Add instances in several chunks."""
-    tally = Tally(ks)
-    for part in np.split(np.arange(len(truth)), cuts):
-        if len(part):
-            listed = None if scores is None else csr_array(scores[part])
-            tally.add(csr_array(truth[part]), csr_array(predicted[part]), listed)
-    return tally.counts()
+    parts = [part for part in np.split(np.arange(len(truth)), cuts) if len(part)]
+    chunks = [(csr_array(truth[part]), csr_array(predicted[part])) for part in parts]
+    gains = [] if scores is None else [ranking_gains(csr_array(truth[p]), csr_array(scores[p]), ks) for p in parts]
+    return Counts.of(chunks, gains, ks)
 
 
 def draw(rng, n, recall=0.8):
