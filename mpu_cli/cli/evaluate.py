@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 import numpy as np
@@ -50,7 +50,7 @@ from mpu_cli.evaluation.compare import (
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.propensities import Propensities
-from mpu_cli.evaluation.reliability import Calibration, plot
+from mpu_cli.evaluation.reliability import plot
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions
@@ -371,7 +371,8 @@ class EvaluationReport:
     # With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see
     # `evaluation.incomplete.estimates`).
     corrected: dict[str, Any] | None = None
-    calibration: Calibration | None = None  # How well scores are probabilities; None where that was not asked for.
+    # How well scores are probabilities: `Reliability.summary`, and its rows as ``bins``; None where nobody asked.
+    calibration: dict[str, Any] | None = None
     # Of each label, ascending: how many instances have it (support), its metrics, and with `c` estimates on complete
     # labels (corrected). None where that was not asked for.
     per_label: list[dict[str, Any]] | None = None
@@ -412,7 +413,7 @@ def evaluate(
         if (reliability := comparison.reliability) is None:
             raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
         bins = reliability.rows()
-        report = replace(report, calibration=cast(Calibration, reliability.summary() | {"bins": bins}))
+        report = replace(report, calibration={**reliability.summary(), "bins": bins})
         if metrics.calibration_plot is not None:
             plot(bins, metrics.calibration_plot)
     if not metrics.per_label:

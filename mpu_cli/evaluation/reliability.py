@@ -7,7 +7,7 @@ in the truth. With all entries 1, the truth is complete.
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,25 +21,6 @@ _BINS = 10
 _Z = 1.645  # of 90 % intervals
 _INCHES = 5
 _NEAREST_0 = np.finfo(np.float32).eps  # scores that are 0 or 1 count as this far from it in the log loss
-
-
-Bin = TypedDict(
-    "Bin", {"from": float, "to": float, "scores": int, "mean": float, "true": float, "low": float, "high": float}
-)
-
-
-class Calibration(TypedDict):
-    """How well scores are probabilities."""
-
-    expected: float  # The sum of scores.
-    true: float  # Scored labels that are true.
-    # The sum of their differences over bins, by the number of true labels.
-    error: float | None
-    # Means over all pairs of an instance and a scored label: squared error, negative log-likelihood; difference of bins
-    brier: float
-    log_loss: float
-    ece: float
-    bins: list[Bin]
 
 
 @dataclass
@@ -90,7 +71,7 @@ class Reliability:
         """The sums of the scores, and of the true labels, of each bin: float64, shape (2, 10)."""
         return self._sums.total
 
-    def rows(self) -> list[Bin]:
+    def rows(self) -> list[dict[str, Any]]:
         """Report each bin.
 
         Returns: ``from``, ``to``, ``scores`` (their number), ``mean`` of them, ``true`` (the share that is true) and
@@ -130,7 +111,7 @@ class Reliability:
         return {name: float(value) for name, value in summary.items()}
 
 
-def plot(rows: list[Bin], target: str | Path) -> None:
+def plot(rows: list[dict[str, Any]], target: str | Path) -> None:
     """Draw shares of true labels against scores, from `Reliability.rows`; the suffix of the target is the format.
 
     MpuError where matplotlib (extra ``plot``) is not installed, does not know the format, or the file cannot be
