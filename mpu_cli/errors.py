@@ -148,14 +148,8 @@ class ClusterError(MpuError):
     """A cluster that cannot be reached, cannot be used, or has failed."""
 
 
-class OverlapError(MpuError):
-    """One file of a command would overwrite another. Nothing has been read or written."""
-
-    exit_status = 2
-
-
-class TargetError(MpuError):
-    """An output is to go where this program does not write. Nothing has been read or written."""
+class FilesError(MpuError):
+    """Files that a command cannot have: one would overwrite another, or is no place to write. Nothing has been read."""
 
     exit_status = 2
 

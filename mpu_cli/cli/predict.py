@@ -29,11 +29,11 @@ from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.errors import (
     STANDARD_STREAM,
+    FilesError,
     InputError,
     ModelError,
     MpuError,
     OverflowingError,
-    OverlapError,
     counted,
     shown,
 )
@@ -69,9 +69,9 @@ def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
     for source in sources:
         name = "" if source == STANDARD_STREAM else file_name(source).name
         if not name:
-            raise OverlapError(f"{shown(source)} has no name that its predictions in {folder} could have")
+            raise FilesError(f"{shown(source)} has no name that its predictions in {folder} could have")
         if (other := files.setdefault(name, source)) != source:
-            raise OverlapError(
+            raise FilesError(
                 f"{shown(other)} and {shown(source)} have the same name, and so would their predictions in {folder}; "
                 "predict them into two directories"
             )

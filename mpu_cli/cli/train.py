@@ -29,9 +29,9 @@ from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.errors import (
     STANDARD_STREAM,
     BusyError,
+    FilesError,
     InputError,
     ModelError,
-    OverlapError,
     RejectedError,
     shown,
     without_secrets,
@@ -129,14 +129,14 @@ class Gate:
             )
 
     def refuse_seen(self, features: csr_array) -> None:
-        """Raise OverlapError where the test data are among the training data, in one piece, whatever their labels."""
+        """Raise FilesError where the test data are among the training data, in one piece, whatever their labels."""
         rows, done = np.arange(features.shape[0]), 0
         for chunk in iter_chunks(self.acceptance.test, self.reading, run=self.run):
             rows = _where(chunk.features, features, rows + done) - done
             done += len(chunk)
             if not len(rows):
                 return
-        raise OverlapError(
+        raise FilesError(
             f"--accept-on: the instances of {shown(self.acceptance.test)} are those of the training data from number "
             f"{rows[0] + 1} on; no training may see them"
         )
@@ -301,7 +301,7 @@ def train(
     for name, path in sources.by_option().items():
         with suppress(OSError):
             if test is not None and path is not None and Path(path).samefile(test):
-                raise OverlapError(f"{name} and --accept-on are the same file, {test}; no training may see it")
+                raise FilesError(f"{name} and --accept-on are the same file, {test}; no training may see it")
     refuse_unwritable(oof)
     if history is not None:
         refuse_unappendable(history)

@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from mpu_cli.errors import STANDARD_STREAM, InputError, OverlapError, TargetError, shown
+from mpu_cli.errors import STANDARD_STREAM, FilesError, InputError, shown
 from mpu_cli.runtime import signals
 
 Named = Mapping[str, str | Path | None]  # files by the name of their argument or option; None: not given
@@ -42,8 +42,8 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
 
     `inputs`, `outputs`: files and directories by the name of their argument or option; ``-`` is a standard stream.
     `directories`: names of those that are directories written by `mpu`. No other file may be in them.
-    Raises OverlapError (an output is an input or another output, or is in one of the directories; or two inputs are the
-    same stream), TargetError (an output is a URL).
+    Raises FilesError (an output is an input or another output, is in one of the directories, or is a URL; or two inputs
+    are the same stream).
     """
     refuse_urls(outputs)
     inputs, outputs = _given(inputs), _given(outputs)
@@ -54,33 +54,31 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
     for name, path in inputs.items():
         if (stream := _stream(path)) is not None and (other := streams.setdefault(stream, name)) != name:
             first = shown(inputs[other], "input")
-            raise OverlapError(f"{other} and {name} are both {first}, which can be read only once")
+            raise FilesError(f"{other} and {name} are both {first}, which can be read only once")
         if _is_there(path) and (identity := _identity(path, _STDIN)) is not None:
             read.setdefault(identity, name)  # the command itself says what is missing
     for name, path in outputs.items():
         identity = _identity(path, _STDOUT)
         for key in (path, identity or path):
             if (other := written.setdefault(key, name)) != name:
-                raise OverlapError(
+                raise FilesError(
                     f"{other} and {name} are both {shown(outputs[other], 'output')}; give one of them another name"
                 )
         is_folder = Path(path).is_dir()  # the command itself says whether it may be replaced
         if not is_folder and (other := read.get(identity, name)) != name:
-            raise OverlapError(
-                f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name"
-            )
+            raise FilesError(f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name")
         for other, other_path in folders.items():
             if other != name and _lies_in(path, other_path):
-                raise OverlapError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
+                raise FilesError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
 
 
 def refuse_urls(outputs: Named) -> None:
-    """Raise TargetError where an output is a URL. `refuse_overlaps` does so too."""
+    """Raise FilesError where an output is a URL. `refuse_overlaps` does so too."""
     for name, path in _given(outputs).items():
         scheme = _SCHEME.match(path)
         if scheme and (scheme[2] == "//" or not Path(scheme[0]).exists()):  # a Path has one slash left of two
             url = shown(f"{scheme[1]}//{path.removeprefix(scheme[0])}")
-            raise TargetError(f"{name}, {url}, is a URL, and output goes to local files; write one, and copy it")
+            raise FilesError(f"{name}, {url}, is a URL, and output goes to local files; write one, and copy it")
 
 
 def _given(files: Named) -> dict[str, str]:
@@ -88,7 +86,7 @@ def _given(files: Named) -> dict[str, str]:
 
 
 def refuse_repeated(name: str, paths: Sequence[str]) -> None:
-    """Raise OverlapError where two of the files that are read as one are the same, by whatever names.
+    """Raise FilesError where two of the files that are read as one are the same, by whatever names.
 
     `name` is what each of them is called in messages.
     """
@@ -97,7 +95,7 @@ def refuse_repeated(name: str, paths: Sequence[str]) -> None:
         identity = _identity(path, _STDIN) or path
         if (other := seen.get(identity)) is not None:
             same = shown(path) if other == path else f"{shown(other)} and {shown(path)}, the same file,"
-            raise OverlapError(f"{name}: {same} may be named once only")
+            raise FilesError(f"{name}: {same} may be named once only")
         seen[identity] = path
 
 
