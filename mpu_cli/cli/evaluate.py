@@ -405,6 +405,12 @@ def evaluate(
     else:
         candidate.collect(comparison.add, truth, reading, run, tick=count)
     comparison.finish()
+    if (ends := comparison.label_sets.other_base()) is not None:
+        (first, last), (other, end) = ends
+        warn(
+            f"labels are {first} to {last} in TRUTH and {other} to {end} in PREDICTIONS: if they are numbered from "
+            rf"different bases, renumber TRUTH: perl -pe 's/(^|,)\K\d+/$&{other - first:+}/ge'"
+        )
     c = None if frequencies is None else frequencies.of_counts(comparison.label_sets)
     report = replace(build_report(comparison, metrics.names, c), intervals=intervals)
     if propensities is not None and comparison.propensity_scored is None:

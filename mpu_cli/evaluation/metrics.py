@@ -141,6 +141,17 @@ class LabelSetMetrics:
             setattr(self, name, counts)
         self.labels = labels
 
+    def other_base(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return first and last true label, and predicted one, if these seem to be numbered from different bases.
+
+        Both are then one lower or one higher, and few of the labels agree.
+        """
+        true, predicted = (self.labels[counts > 0] for counts in (self.support, self.predicted))
+        if min(len(true), len(predicted)) < 2 or 2 * self.true_positives.sum() >= self.support.sum():
+            return None
+        true, predicted = true[[0, -1]], predicted[[0, -1]]
+        return (true, predicted) if (true - predicted).tolist() in ([1, 1], [-1, -1]) else None
+
     def results(self) -> dict[str, float]:
         """Return ``{micro,macro,samples}_{precision,recall,f1}``, ``hamming_loss`` and ``subset_accuracy``.
 

@@ -29,6 +29,8 @@ LABELS, IDS, GROUPS, BROADER, DEPRECATED = "labels", "ids", "groups", "broader",
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
 _LOOKED_AT = 100  # lines
 _LISTED = 5
+_FEWEST_NUMBERS = 2  # of lines that begin with consecutive numbers
+_BEGUN = re.compile(r"([0-9]{1,9})[ \t]*[,;:\t ][ \t]*\S")
 _FEWEST_LINES = 10  # of names that repeat each other
 
 
@@ -185,7 +187,15 @@ class Naming:
                 f"has no name for label {largest} of {shown(source)}: {line}, of {len(by_number):,} lines; give the "
                 "right file by --labels, or put a number and a tab before each name",
             )
+        if is_numbered and named < len(labels):
+            ends = [min(by_number) - labels.min(), max(by_number) - largest]
+            if ends in ([-1, -1], [1, 1]):
+                _log.warning(
+                    f"{names.source} names labels {min(by_number)} to {max(by_number)}, and those of {shown(source)} "
+                    f"are {labels.min()} to {largest}: are they numbered from different bases?"
+                )
         if not is_numbered and not is_kept(file):
+            self._refuse_numbers(file, by_number.values())
             self._refuse_instances(file, len(texts), sum(map(bool, by_number.values())))
             if first and len(labels) and labels.min() == 1 and largest == len(by_number) - 1:
                 _log.warning(
@@ -197,6 +207,17 @@ class Naming:
                 f"{names.source} names {named:,} of {counted(len(labels), 'label')}", extra={"counts": {"named": named}}
             )
         return names
+
+    @staticmethod
+    def _refuse_numbers(file: str | Path, names: Iterable[tuple[str, ...]]) -> None:
+        """Raise InputError where all lines, or all but the first, begin with consecutive numbers."""
+        begun = [_BEGUN.match("\t".join(of_line)) for of_line in names if of_line]
+        numbers = [int(match[1]) for match in begun[begun[0] is None :] if match]
+        if len(numbers) < max(_FEWEST_NUMBERS, len(begun) - 1):
+            return
+        if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+            problem = "its lines have numbers, but not a tab after each; put one there: "
+            raise InputError(str(file), None, problem + r"sed -nE 's/^([0-9]+)[ ,;:\t]+/\1\t/p'")
 
     @staticmethod
     def _refuse_instances(file: str | Path, distinct: int, lines: int) -> None:

@@ -1,4 +1,6 @@
 import json
+import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -97,3 +99,18 @@ def test_other_reports_are_files_too(run, tiny_model, tmp_path, command):
     assert json.loads((tmp_path / "r.json").read_text()) == json.loads(printed)
     assert run(command, source, *more, "--report", source).exit_code > 0
     assert run(command, source, *more, "--report", tmp_path / "r.json").exit_code == 0  # it is as it was
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_labels_of_another_base_are_warned_of(run, tmp_path, step):
+    truth, predicted = tmp_path / "truth.svm", tmp_path / "predicted"
+    sets = [(k, k + 2) for k in range(1, 6)] * 2
+    truth.write_text("".join(f"{a},{b} 1:0.5\n" for a, b in sets))
+    predicted.write_text("".join(f"{a + step},{b + step}\n" for a, b in sets))
+    result = run("evaluate", truth, predicted)
+    assert result.exit_code == 0
+    assert f"labels are 1 to 7 in TRUTH and {1 + step} to {7 + step} in PREDICTIONS" in result.stderr
+    command = re.search(r"perl .*'", result.stderr)[0]
+    truth.write_bytes(subprocess.run(f"{command} {truth}", shell=True, check=True, capture_output=True).stdout)
+    result = run("evaluate", truth, predicted, "--json")
+    assert (json.loads(result.stdout)["micro_f1"], result.stderr) == (1, "")
