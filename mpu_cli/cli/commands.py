@@ -20,7 +20,7 @@ from mpu_cli.cli.options import (
     Parsed,
     as_one,
     click_option,
-    cluster_options,
+    cluster_option,
     encoding_option,
     label_features_option,
     max_line_bytes_option,
@@ -513,7 +513,7 @@ def info() -> None:
 @option("--fill-implied", bool, "Also write broader labels that the predicted ones imply.")
 @suggestible_options
 @numbers_option
-@cluster_options
+@cluster_option
 @reading_options
 @run_options("jobs", "kernel")
 @runs_command
@@ -771,7 +771,7 @@ model replaces an existing one only when it is complete.
     ),
     *map(click_option, options_of(Acceptance).values()),
 )
-@cluster_options
+@cluster_option
 @run_options("seed", "jobs", "kernel")
 @training_files
 @label_features_option

@@ -15,7 +15,6 @@ from click.shell_completion import CompletionItem
 
 from mpu_cli.cli.messages import progress, verbosity_options
 from mpu_cli.cluster.address import EXPECTED, Address
-from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.names import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import Integer, Kind, Option, Real, RunOptions, options_of
@@ -190,15 +189,11 @@ def run_options(*names: str, **helps: str) -> Callable[..., Any]:
     return as_one("run", partial(Run, observe=progress), *(click_option(options[name]) for name in names))
 
 
-# The command gets `on`.
-cluster_options = as_one(
-    "on",
-    lambda cluster: None if cluster is None else OnCluster(cluster),
-    option(
-        "--cluster ADDRESS",
-        Parsed("cluster", Address.parse),
-        f"Use a Dask cluster: {EXPECTED}. Needs the extra `cluster`.",
-    ),
+cluster_option = option(
+    "--cluster ADDRESS",
+    Parsed("cluster", Address.parse),
+    f"Use a Dask cluster: {EXPECTED}. Needs the extra `cluster`.",
+    name="on",
 )
 
 

@@ -23,7 +23,8 @@ from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.cli.messages import counting, detail, info, warn
-from mpu_cli.cluster.on_cluster import OnCluster
+from mpu_cli.cluster import connected
+from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.predictions import FEW_LABELS
@@ -437,7 +438,7 @@ def predict_files(
     targets: Mapping[str, Path],
     output: Output = Output(),
     *,
-    on: OnCluster,
+    on: Address,
     tick: Callable[[], None] = lambda: None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
@@ -445,7 +446,7 @@ def predict_files(
     """Predict files to their targets; all workers can reach them and the model. `tick` is called once per file."""
     meant = model.absolute(), checksum(model / MANIFEST)
     files = {absolute(source): target.absolute() for source, target in targets.items()}
-    with on.connected() as executor:
+    with connected(on) as executor:
         done = [
             executor.submit(_predict, meant, file, state_of(file), target, output, reading, run.on_a_worker())
             for file, target in files.items()
@@ -494,7 +495,7 @@ def command(
     text_form: str | None,
     output: str,
     line_buffered: bool,
-    on: OnCluster | None,
+    on: Address | None,
     encoding: str,
     reading: Reading,
     run: Run,

@@ -23,7 +23,7 @@ from mpu_cli.cli.messages import detail, is_quiet, name_of, planned
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import output_report, print_report
-from mpu_cli.cluster.on_cluster import OnCluster
+from mpu_cli.cluster.address import Address
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.errors import (
@@ -278,7 +278,7 @@ def train(
     target: Path,
     options: Options = _DEFAULTS,
     *,
-    on: OnCluster | None = None,
+    on: Address | None = None,
     oof: Path | None = None,
     history: Path | None = None,
     acceptance: Acceptance | None = None,
@@ -375,7 +375,7 @@ def command(
     output: Path | None,
     learning: Options,
     oof: Path | None,
-    on: OnCluster | None,
+    on: Address | None,
     run: Run,
     as_json: bool,
     history: Path | None,

@@ -17,6 +17,9 @@ class Address:
     file: Path | None = None  # scheduler file, which has the address
     workers: int | None = None  # to start in this process; None: one per core
     threads: int = 1  # of each worker
+    # Seconds to wait for a scheduler and for a worker, at the start and whenever there is none. None: the value
+    # ``mpu.timeout`` of Dask's configuration, or 300
+    timeout: float | None = None
 
     @classmethod
     def parse(cls, text: str) -> "Address":

@@ -39,16 +39,15 @@ _LEAVE = 10.0
 
 
 @contextmanager
-def connected(address: Address, timeout: float | None) -> Iterator[DaskExecutor]:
+def connected(address: Address) -> Iterator[DaskExecutor]:
     """Connect to a cluster, or start one on this machine.
 
-    `timeout`: seconds to wait for a scheduler and for a worker, at the start and whenever there is none; None: the
-    value ``mpu.timeout`` of Dask's configuration, or 300. Each step of connecting takes as long at most, whatever it is
-    that answers, and so does leaving.
+    Each step of connecting takes as long as the timeout at most, whatever it is that answers, and so does leaving.
     Raises ClusterError (the cluster does not answer, has no workers, or a worker has other versions of the numerical
     packages).
     """
-    timeout = timeout or checked(Real(0.1), "mpu.timeout in Dask's configuration", config.get("mpu.timeout", 300.0))
+    configured = config.get("mpu.timeout", 300.0)
+    timeout = address.timeout or checked(Real(0.1), "mpu.timeout in Dask's configuration", configured)
     with _quiet(), _unwarned(), ExitStack() as leaving:
         cluster: str | LocalCluster
         if address.is_local:

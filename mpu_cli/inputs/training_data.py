@@ -13,7 +13,8 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.bundle import TrainedModel, provenance
-from mpu_cli.cluster.on_cluster import OnCluster
+from mpu_cli.cluster import connected
+from mpu_cli.cluster.address import Address
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.features import Columns, with_width
@@ -555,7 +556,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def cluster_data(sources: Sources, on: OnCluster, run: Run) -> Iterator["ClusterData"]:
+def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterData"]:
     """Let the workers of a cluster read files, for the duration of the context.
 
     Raises InputError (a file cannot be read, no instance has a label, or what is beside the data is not for a cluster),
@@ -570,7 +571,7 @@ def cluster_data(sources: Sources, on: OnCluster, run: Run) -> Iterator["Cluster
             "says which labels imply others, and a cluster does not learn from that: train on one machine, or move it "
             "away",
         )
-    with on.connected() as executor:
+    with connected(on) as executor:
         from mpu_cli.cluster.training import read_files
 
         collection = read_files(executor, files, sources.reading, run)

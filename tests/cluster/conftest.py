@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from mpu_cli.cluster.address import Address
-from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.options import Options
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.runtime.run import Run
@@ -44,8 +43,8 @@ def sources(files) -> Sources:
 
 
 @pytest.fixture
-def on(processes) -> OnCluster:
-    return OnCluster(Address(scheduler=processes.address), timeout=30)
+def on(processes) -> Address:
+    return Address(scheduler=processes.address, timeout=30)
 
 
 def at(phase: str, act) -> Run:

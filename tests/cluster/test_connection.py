@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ SOON = 20.0
 
 def refused(address: Address, said: str) -> None:
     start = time.monotonic()
-    with pytest.raises(ClusterError, match=said), connected(address, TIMEOUT):
+    with pytest.raises(ClusterError, match=said), connected(replace(address, timeout=TIMEOUT)):
         pass
     assert time.monotonic() - start < SOON
 
@@ -155,7 +156,7 @@ def test_an_address_that_is_none(tmp_path, address):
 
 def test_a_link_to_the_file_of_a_scheduler_is_followed(processes, tmp_path):
     (tmp_path / "a.json").symlink_to(processes.file)
-    with connected(Address(file=tmp_path / "a.json"), 30) as executor:
+    with connected(Address(file=tmp_path / "a.json", timeout=30)) as executor:
         assert executor.workers
 
 
@@ -164,7 +165,7 @@ def test_a_scheduler_that_stops_in_the_middle_of_work(processes):
     try:
         with (
             pytest.raises(ClusterError, match=r"^the cluster has had no scheduler for 1 seconds$"),
-            connected(Address(scheduler=processes.address), 1) as executor,
+            connected(Address(scheduler=processes.address, timeout=1)) as executor,
         ):
             os.kill(processes.scheduler.pid, signal.SIGSTOP)
             assert executor.workers == 0

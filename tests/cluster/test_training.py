@@ -15,8 +15,8 @@ from sklearn.metrics import f1_score
 
 from mpu_cli import bundle
 from mpu_cli.cli.train import train
+from mpu_cli.cluster import connected
 from mpu_cli.cluster.address import Address
-from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.core.options import Options
 from mpu_cli.errors import ClusterError, DataError, InputError
 from mpu_cli.inputs.training_data import Sources
@@ -34,7 +34,7 @@ PHASES = ["read", "estimate c", "choose C", "level 0", "write"]
 def expected(tmp_path_factory) -> list[bytes]:
     """What these files give by one worker in this process, which nothing disturbs."""
     folder = tmp_path_factory.mktemp("expected")
-    sources, on = Sources(Files(write_parts(folder))), OnCluster(Address(workers=1))
+    sources, on = Sources(Files(write_parts(folder))), Address(workers=1)
     assert train(sources, folder / "news.mpu", OPTIONS, on=on).cluster == {"parts": 4, "workers": 1}
     return learned(folder / "news.mpu")
 
@@ -65,7 +65,7 @@ def test_it_predicts_as_well_as_a_model_of_one_machine(tmp_path, monkeypatch, op
     sources, test = Sources(tmp_path / "train.svm"), as_features(X[2000:])
     options = replace(options, c=0.7, sample=500)
     f1 = []
-    for name, on in {"here": None, "there": OnCluster(Address(workers=2))}.items():
+    for name, on in {"here": None, "there": Address(workers=2)}.items():
         train(sources, tmp_path / f"{name}.mpu", options, on=on)
         model = bundle.load(tmp_path / f"{name}.mpu")
         predicted = model.predictor.probabilities(test) >= model.predictor.thresholds
@@ -87,7 +87,7 @@ def test_rules_on_broader_labels_are_refused(sources, files, on, tmp_path):
 
 
 def test_a_local_cluster_is_not_reached_from_elsewhere():
-    with OnCluster(Address(workers=2)).connected():
+    with connected(Address(workers=2)):
         listening = [one.laddr.ip for one in psutil.Process().net_connections() if one.status == psutil.CONN_LISTEN]
     assert set(listening) <= {"127.0.0.1"}
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from mpu_cli import bundle
 from mpu_cli.cli.train import train
 from mpu_cli.cluster.address import Address
-from mpu_cli.cluster.on_cluster import OnCluster
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import OPTIONS, write_parts
@@ -43,7 +42,7 @@ def survive(kills: int, seed: int, folder: Path) -> Counter:
     dask.mkdir()
     sources = Sources(Files(write_parts(folder, 12)))
     processes = Processes(dask, workers=3)
-    on = OnCluster(Address(scheduler=processes.address), timeout=120)
+    on = Address(scheduler=processes.address, timeout=120)
     found: Counter = Counter()
 
     def trained() -> list[bytes]:
