@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.cli.training import TINY, message
+from tests.cli.training import TINY
 from tests.printed import assert_close
 
 LINES = TINY.splitlines(keepends=True)
@@ -70,33 +70,3 @@ def test_other_options(run, model, parts, out, tiny):
     assert (
         run("evaluate", *parts, "--predictions", out, *options).stdout == run("evaluate", tiny, model, *options).stdout
     )
-
-
-def test_lines_match_file_by_file(run, parts, out):
-    moved = (out / "a.svm").read_text().splitlines(keepends=True)
-    (out / "a.svm").write_text(moved[0])
-    (out / "b.svm").write_text(moved[1] + (out / "b.svm").read_text())  # as many in all
-    said = f"{parts[0]} has 2 instances and {out / 'a.svm'} has 1; they must match line by line"
-    assert said in message(run("evaluate", *parts, "--predictions", out))
-
-
-def test_what_is_missing_is_said(run, parts, out, tmp_path):
-    (out / "b.svm").unlink()
-    said = f"error: {out / 'b.svm'}: cannot be read: No such file or directory"
-    assert message(run("evaluate", *parts, "--predictions", out)) == said
-    (tmp_path / "nothing").mkdir()
-    for folder in (tmp_path / "nothing", parts[0].parent):  # the data are no predictions of themselves
-        said = f"{folder}: is not a model (it has no manifest.json), and has no predictions: those of {parts[0]} "
-        said += "would be its file a.svm; mpu predict writes them"
-        assert "error: " in message(run("evaluate", *parts, "--predictions", folder))
-    result = run("evaluate", parts[0])
-    assert (result.exit_code, "Missing argument 'PREDICTIONS...'" in result.stderr) == (2, True)
-    result = run("evaluate", parts[0], parts[0], "--predictions", out)
-    assert (result.exit_code, "may be named once only" in result.stderr) == (2, True)
-
-
-def test_no_instances_at_all(run, model, parts, tmp_path):
-    parts[0].write_text("")
-    assert run("predict", model, *parts[:2], "-o", tmp_path / "none").exit_code == 0
-    said = f"error: {parts[0]} and 1 more file: the files have no instances"
-    assert message(run("evaluate", *parts[:2], "--predictions", tmp_path / "none")) == said

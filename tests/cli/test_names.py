@@ -226,16 +226,6 @@ def test_people_write_names_or_numbers(run, folder, form):
         assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize("form", ["--reviewed", "--c", "--implied"])
-def test_names_that_nobody_knows(run, folder, form):
-    text = {"--reviewed": "instance\tlabel\tverdict\n5\tnews\tyes\n", "--c": "news 0.5\n", "--implied": "news 2\n"}[
-        form
-    ]
-    (folder / "people").write_text(text)
-    result = run("suggest", "x.svm", "--cost", "30", "--epochs", "2", "--folds", "2", "-q", "-o", "out", form, "people")
-    assert "names are known by --labels" in error(result) or "--labels gives names of labels" in error(result)
-
-
 def test_review_shows_names_and_reads_suggestions_by_name(run, folder):
     (folder / "m.tsv").write_text("instance\tlabel\tprobability\tverdict\n1\tDigital television\t0.5\t\n")
     assert run("review", "x.svm", "--labels", "tags", "--suggestions", "m.tsv", "-o", "page.html").exit_code == 0

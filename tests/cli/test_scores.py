@@ -136,27 +136,3 @@ def test_labels_and_thresholds_beside_the_scores_do_not_count(run, asked, proble
     lines[0] = "1 " + lines[0] + " # threshold 0.3"
     (folder / "both").write_text("\n".join(lines) + "\n")
     assert asked("estimate-c", scores="both")["c"] == asked("estimate-c")["c"]
-
-
-@pytest.mark.parametrize(
-    ("text", "problem_"),
-    [
-        ("1:0.5 2:0.5 3:0.5\n" * 899, "has 899 instances, and FILE has 900; line k has the out-of-fold scores of"),
-        ("1:0.5 2:0.5 3:0.5\n" * 901, "has 901 instances, and FILE has 900"),
-        ("1:0.5 2:0.5 3:0.5\n" * 899 + "4:0.1\n", "instance 900 has a score of label 4, which FILE never has"),
-        ("1:0.5 2:0.5\n" * 900, "no instance has a score of label 3, which FILE has"),
-        ("1:0.5 2:0.5 3:0.5\n" * 899 + "1:1.5\n", "instance 900: the score 1.5 of label 1 is not from 0 to 1"),
-        ("1:0.5 2:x\n" * 900, "oof:1: "),
-        ("", "oof:1: the file has no instances"),
-        ("1,2\n" * 900, "no instance has a score of label 1"),
-    ],
-)
-@pytest.mark.parametrize("command", ["estimate-c", "suggest"])
-def test_other_files_of_scores(run, problem, tmp_path, command, text, problem_):
-    (tmp_path / "oof").write_text(text)
-    output = () if command == "estimate-c" else ("-o", tmp_path / "out")
-    result = run(command, problem[3] / "news.svm", "--scores", tmp_path / "oof", *output)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert problem_ in result.stderr
-    assert "Traceback" not in result.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["oof"]

@@ -111,29 +111,6 @@ def test_a_pipe_may_be_one_of_them(run, parts, model, tmp_path):
     assert model_files(tmp_path / "m.mpu") == model
 
 
-@pytest.mark.parametrize("damage", ["line", "missing", "directory", "cut short", "header"])
-def test_an_error_names_the_very_file(run, parts, tmp_path, damage):
-    path = parts[2]
-    path.unlink()
-    match damage:
-        case "line":
-            path.write_bytes(gzip.compress(b"1 1:1\n\n2 1:x\n"))
-            said = f"{path}:3: value 'x' of feature 1 is not a finite number"
-        case "missing":
-            said = f"{path}: cannot be read: No such file or directory"
-        case "directory":
-            path.mkdir()
-            said = f"{path}: cannot be read: Is a directory"
-        case "cut short":
-            path.write_bytes(gzip.compress(b"1 1:1\n" * 100)[:-9])
-            said = f"{path}:1: at or after this line, the compressed data end too early"
-        case "header":
-            path.write_bytes(gzip.compress(b"3 9 9\n1 1:1\n"))
-            said = f"{path}:1: the header declares 3 instances, but 1 follow"
-    assert said in message(run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu"))
-    assert not (tmp_path / "m.mpu").exists()
-
-
 def test_names_beside_one_file_are_those_of_all(run, parts, tmp_path):
     (tmp_path / "part-2.labels").write_text("one\ntwo\nthree\n")
     assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0

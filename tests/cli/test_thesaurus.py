@@ -73,19 +73,6 @@ def test_predictions_have_what_their_labels_imply(run, vectors, tmp_path):
     assert run(*args, "scores").exit_code == 2
 
 
-def test_what_labels_imply_has_to_be_known(run, tmp_path):
-    (tmp_path / "n.svm").write_text("1 1:1\n2 2:1\n" * 40)
-    quick = "--c", 0.9, "--cost", 3, "--eta0", 1, "--epochs", 2, "--levels", 1, "-q"
-    assert run("train", tmp_path / "n.svm", *quick).exit_code == 0
-    args = "predict", tmp_path / "n.mpu", tmp_path / "n.svm", "--fill-implied", "--top-k", 1
-    result = run(*args, "-o", tmp_path / "out")
-    assert (result.exit_code, (tmp_path / "out").exists()) == (1, False)
-    assert "does not know which labels imply others: train it with --implied RULES" in result.stderr
-    (tmp_path / "rules").write_text("1 2\n")
-    assert run("train", tmp_path / "n.svm", *quick, "--implied", tmp_path / "rules").exit_code == 0
-    assert run(*args).stdout == "1,2\n2\n" * 40
-
-
 def test_what_a_label_implies_is_not_suggested(run, vectors, tmp_path):
     out = tmp_path / "missing.tsv"
     assert run("suggest", vectors / "books.svm", "--per-instance", 5, "-o", out, "-q", "--c", 0.5).exit_code == 0

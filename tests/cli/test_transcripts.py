@@ -41,6 +41,7 @@ def test_commands_say_this(run, tiny, tiny_model, monkeypatch, name, paragraph):
     for line in files.splitlines()[1:]:
         path, _, literal = line.partition(" = ")
         content = ast.literal_eval(literal)
+        Path(path).parent.mkdir(exist_ok=True)
         Path(path).write_bytes(content if isinstance(content, bytes) else content.encode())
     before, found = contents(Path()), files
     for command, *_ in map(str.splitlines, commands):

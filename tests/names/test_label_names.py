@@ -94,36 +94,6 @@ def test_a_main_name_comes_before_a_further_one():
     assert LabelNames.of({1: ["football", "soccer"], 2: ["soccer"]}).number("soccer") == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("Access", "'Access' is the name of 2 labels, 2, 3; write the number of one"),
-        ("sports", "'sports' is the name of 2 labels, 1, 4; write the number of one"),
-        ("Acces", "there is no label called 'Acces'; do you mean 'Access'?"),
-        ("opera", "there is no label called 'opera'; write a name of tags.txt, or a number"),
-        ("digital  Television", "there is no label called 'digital  Television'; do you mean 'Digital television'?"),
-        ("2005", "label '2005' is the name of label 6, and no label has this number; write 6"),
-        ("news (4)", "there is no label called 'news (4)'"),
-        ("x" * 1000, "there is no label called 'xxxx"),
-    ],
-)
-def test_texts_that_mean_none_or_several(text, message):
-    labels = LabelNames.of(
-        {
-            1: ["news", "sports"],
-            2: ["Access"],
-            3: ["Access"],
-            4: ["play", "sports"],
-            5: ["Digital television"],
-            6: ["2005"],
-        },
-        "tags.txt",
-    )
-    with pytest.raises(ValueError) as caught:
-        labels.number(text)
-    assert str(caught.value).startswith(message) and len(str(caught.value)) < 150
-
-
 def test_a_number_beyond_the_names_is_a_number():
     assert LabelNames.of({1: ["news"]}).number("77") == 77
 
