@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from mpu_cli.cli.messages import progress, verbosity_options
-from mpu_cli.cluster.address import EXPECTED, Address
+from mpu_cli.cluster import EXPECTED, Address
 from mpu_cli.names import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import Integer, Kind, Option, Real, RunOptions, options_of

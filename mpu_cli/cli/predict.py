@@ -23,8 +23,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.cli.messages import counting, detail, info, warn
-from mpu_cli.cluster import connected
-from mpu_cli.cluster.address import Address
+from mpu_cli.cluster import Address, connected
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.predictions import FEW_LABELS

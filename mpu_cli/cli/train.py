@@ -23,7 +23,7 @@ from mpu_cli.cli.messages import detail, is_quiet, name_of, planned
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import output_report, print_report
-from mpu_cli.cluster.address import Address
+from mpu_cli.cluster import Address
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.errors import (

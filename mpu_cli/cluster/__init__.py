@@ -1,13 +1,63 @@
-"""Training and prediction on the workers of a Dask cluster: the extra `cluster`."""
+"""Training and prediction on the workers of a Dask cluster: the extra `cluster`.
 
+Here is the address of a cluster, ``--cluster``, which is read without Dask.
+"""
+
+import re
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpu_cli.cluster.address import Address
 from mpu_cli.errors import MpuError
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor
+
+_LOCAL = re.compile(r"local(?::(?P<workers>[1-9]\d{0,3})(?::(?P<threads>[1-9]\d{0,3}))?)?")
+_URL = re.compile(r"(tcp|tls|ws|wss)://[^\s/]+:\d{1,5}")
+EXPECTED = "local, local:WORKERS[:THREADS], an address such as tcp://scheduler:8786, or a scheduler file"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A running cluster, or one to start on this machine."""
+
+    scheduler: str | None = None  # address of its scheduler
+    file: Path | None = None  # scheduler file, which has the address
+    workers: int | None = None  # to start in this process; None: one per core
+    threads: int = 1  # of each worker
+    # Seconds to wait for a scheduler and for a worker, at the start and whenever there is none. None: the value
+    # ``mpu.timeout`` of Dask's configuration, or 300
+    timeout: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Parse the value of ``--cluster``.
+
+        Raises ValueError (it has none of the forms in `EXPECTED`).
+
+        >>> Address.parse("local:4").workers
+        4
+        >>> Address.parse("tcp://scheduler:8786").scheduler
+        'tcp://scheduler:8786'
+        """
+        if local := _LOCAL.fullmatch(text):
+            workers, threads = local["workers"], local["threads"]
+            return cls(workers=int(workers) if workers else None, threads=int(threads or 1))
+        if _URL.fullmatch(text):
+            return cls(scheduler=text)
+        if text.endswith(".json"):
+            return cls(file=Path(text))
+        raise ValueError(f"{text!r} is not a cluster: give {EXPECTED}")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is to be started in this process."""
+        return self.scheduler is None and self.file is None
+
+    def __str__(self) -> str:
+        return "on this machine" if self.is_local else f"at {self.scheduler or self.file}"
 
 
 def connected(address: Address) -> "AbstractContextManager[DaskExecutor]":

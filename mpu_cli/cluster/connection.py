@@ -19,7 +19,7 @@ from distributed.comm.core import connect
 from distributed.core import send_recv
 from distributed.system import MEMORY_LIMIT
 
-from mpu_cli.cluster.address import Address
+from mpu_cli.cluster import Address
 from mpu_cli.cluster.dask_executor import DaskExecutor
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.files import open_regular

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.bundle import TrainedModel, provenance
-from mpu_cli.cluster import connected
-from mpu_cli.cluster.address import Address
+from mpu_cli.cluster import Address, connected
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.features import Columns, with_width

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.cluster.address import Address
+from mpu_cli.cluster import Address
 from mpu_cli.core.options import Options
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.runtime.run import Run

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.cluster.address import Address
+from mpu_cli.cluster import Address
 from mpu_cli.cluster.dask_executor import difference, versions
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from distributed.comm import listen
 
-from mpu_cli.cluster.address import Address
+from mpu_cli.cluster import Address
 from mpu_cli.cluster.connection import connected
 from mpu_cli.errors import ClusterError
 from tests.slow import slow

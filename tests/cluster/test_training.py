@@ -15,8 +15,7 @@ from sklearn.metrics import f1_score
 
 from mpu_cli import bundle
 from mpu_cli.cli.train import train
-from mpu_cli.cluster import connected
-from mpu_cli.cluster.address import Address
+from mpu_cli.cluster import Address, connected
 from mpu_cli.core.options import Options
 from mpu_cli.errors import ClusterError, DataError, InputError
 from mpu_cli.inputs.training_data import Sources

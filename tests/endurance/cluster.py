@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mpu_cli import bundle
 from mpu_cli.cli.train import train
-from mpu_cli.cluster.address import Address
+from mpu_cli.cluster import Address
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import OPTIONS, write_parts
