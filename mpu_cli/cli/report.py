@@ -19,7 +19,7 @@ import click
 from mpu_cli.bundle import provenance
 from mpu_cli.cli import estimate_c, suggest
 from mpu_cli.cli.messages import info
-from mpu_cli.cli.printing import output_report
+from mpu_cli.cli.printing import FIRST_OF_ALL, WIDE, output_report
 from mpu_cli.cli.review import texts_of
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
@@ -53,6 +53,13 @@ class MissingLabelsReport:
     def warnings(self) -> list[str]:
         """What to know before using the numbers."""
         return list(self.missing.warnings)
+
+    @property
+    def first_of_all(self) -> str:
+        """What to do first, where annotations alone leave c open; otherwise empty."""
+        c = self.frequency
+        is_open = c.assumption is not None and c.interval is not None and c.interval[1] - c.interval[0] > WIDE
+        return FIRST_OF_ALL if is_open else ""
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label.
@@ -122,6 +129,7 @@ def page(source: str, made: MissingLabelsReport) -> bytes:
         review=report["missing"].get("review"),
         judged=report["missing"].get("judged"),
         basis=_basis(c),
+        first_of_all=made.first_of_all,
     )
     return text.encode(errors="replace")
 
@@ -166,3 +174,5 @@ def _print_summary(output: Path, report: MissingLabelsReport) -> None:
     low, high = (1 - end for end in reversed(c.interval))
     at_least = " or more" * (c.assumption is not None and c.predictable)
     info(f"{c.missing_rate:.1%}{at_least} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")
+    if report.first_of_all:
+        info(report.first_of_all)

@@ -120,6 +120,17 @@ def test_parts_of_the_page(reported):
     assert "every true label is annotated with the same chance" in reported.html
 
 
+def test_it_begins_with_what_to_do_where_the_interval_is_wide(run, digits, tmp_path):
+    few = b"".join(digits[0].read_bytes().splitlines(keepends=True)[:300])
+    (tmp_path / "all.svm").write_bytes(few)
+    assert run("corrupt", tmp_path / "all.svm", tmp_path / "a.svm", "--missing-rate", 0.6).exit_code == 0
+    result = run("report", tmp_path / "a.svm", "-o", tmp_path / "r.html", "--json")
+    low, high = json.loads(result.stdout)["frequency"]["interval"]
+    assert high - low > 0.2
+    html = (tmp_path / "r.html").read_text()
+    assert html.index("answer 40 questions") < html.index("<h2>")
+
+
 def test_names_are_text_and_nothing_is_fetched(reported):
     assert "<b>" not in reported.html
     assert "<b>car</b>" in reported.page.cells
