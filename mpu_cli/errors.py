@@ -159,8 +159,8 @@ class OverflowingError(MpuError):
 
     def __init__(self) -> None:
         super().__init__(
-            "weights or scores leave the range of 32-bit numbers: bring the feature values to the order of 1, or give "
-            "less extreme options"
+            "weights or scores exceed the range of 32-bit floats: scale the feature values to about 1, or give less "
+            "extreme options"
         )
 
     def __reduce__(self) -> tuple[type, tuple[()]]:

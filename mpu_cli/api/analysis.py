@@ -60,7 +60,7 @@ def _annotations(y: Any, keywords: Mapping[str, Any], declared: type = Verified)
     """Check annotations, and what is verified of them, in keywords; others are refused."""
     allowed: frozenset[str] = declared.__optional_keys__  # type: ignore[attr-defined]
     if unknown := keywords.keys() - allowed:
-        raise TypeError(f"{min(unknown)!r} is not a keyword here; there are {', '.join(sorted(allowed))}")
+        raise TypeError(f"{min(unknown)!r} is not a keyword here; the keywords are {', '.join(sorted(allowed))}")
     return Annotations.of_matrix(y, **{name: keywords[name] for name in keywords.keys() & Drawn.__optional_keys__})
 
 
@@ -157,7 +157,7 @@ def estimate_c(
 def _evidence(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[csr_array, np.ndarray | None]:
     """Check features, or scores in their place: then there are no features."""
     if (X is None) == (scores is None):
-        raise DataError("give either features, X, or the out-of-fold scores of a model, scores=")
+        raise DataError("give either features (X) or out-of-fold scores (scores=)")
     if scores is None:
         return arrays.features(X, annotations.labels), None
     return learning.without_features(annotations.labels.shape[0]), annotations.of_scores(scores, y)
@@ -412,7 +412,7 @@ def out_of_fold(
     """
     if not isinstance(estimator, MPUClassifier | None):
         raise DataError(
-            f"out_of_fold takes an MPUClassifier, and no {type(estimator).__name__}: take the scores of "
+            f"out_of_fold takes an MPUClassifier, not {type(estimator).__name__}: take the scores of "
             "sklearn.model_selection.cross_val_predict(..., method='predict_proba'), and give them to estimate_c, "
             "calibrate, missing_labels and choose_thresholds"
         )

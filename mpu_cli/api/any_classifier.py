@@ -181,7 +181,7 @@ def suited(classifiers: list[Any], matrix: csr_array) -> csr_array | np.ndarray:
     if all(get_tags(classifier).input_tags.sparse for classifier in classifiers):
         return matrix
     n, D = matrix.shape
-    refuse_beyond_free(4 * n * D, f"{n:,} instances x {D:,} features", "take a classifier that learns sparse features")
+    refuse_beyond_free(4 * n * D, f"{n:,} instances x {D:,} features", "use a classifier that accepts sparse features")
     return matrix.toarray()
 
 

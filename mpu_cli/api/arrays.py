@@ -204,7 +204,7 @@ def in_order_of(names: Any, values: Any, name: str, whose: str = "y") -> Any:
         return values
     if different := [*(Counter(wanted) - Counter(own)), *(Counter(own) - Counter(wanted))]:
         raise DataError(
-            f"{name} has other columns than {whose}: {different[0]!r} is not in both; give the same, or an array"
+            f"{name} and {whose} differ in their columns: {different[0]!r} is not in both; give the same, or an array"
         )
     return values[wanted]
 

@@ -418,7 +418,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     def _first_level(self) -> tuple[LinearModel, Columns | None]:
         predictor = self._predictor()
         if predictor.kernel is not None:
-            raise AttributeError("it has learned from features of a kernel: it has no coefficients")
+            raise AttributeError("the model uses kernel features, so it has no coefficients")
         return predictor.levels[0], predictor.columns
 
     def _become(

@@ -103,7 +103,7 @@ def parse(path: Path, text: bytes) -> Manifest:
                 f"{path}: is of model format {version}, and this mpu reads {FORMAT_VERSION}; train the model again, or "
                 "install the mpu that wrote it"
             )
-        expect(values.pop("sha256") == digest(values), "its checksum is not that of its content")
+        expect(values.pop("sha256") == digest(values), "its checksum does not match its content")
         return _manifest(values)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else error
@@ -125,7 +125,7 @@ def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict[str, Any]:
 
     It has at most `most_marks` brackets, quotation marks and colons.
     """
-    expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= most_marks, "more than numbers is in its lists")
+    expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= most_marks, "its lists contain more than numbers")
     values = json_value(text.decode("utf-8"), strict=True)
     expect(isinstance(values, dict), "it is not a JSON object")
     return values

@@ -58,7 +58,10 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
             expect(data < size <= data + _OVERHEAD * len(layout), f"it has {size:,} bytes, for {data:,} of arrays")
             if data > (free := available_memory()):
                 raise TooLargeError(f"{path}: takes {data / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free")
-            expect(hashlib.file_digest(file, "sha256").hexdigest() == checksum, "its checksum is not the manifest's")
+            expect(
+                hashlib.file_digest(file, "sha256").hexdigest() == checksum,
+                "its checksum differs from the one in the manifest",
+            )
             with zipfile.ZipFile(file) as archive:
                 names = [member.filename for member in archive.infolist()]
                 expect(sorted(names) == sorted(f"{name}.npy" for name in layout), "it holds other arrays")

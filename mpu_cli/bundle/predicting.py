@@ -78,7 +78,7 @@ class Fitness:
         return strange + ([] if self._has_many_unknown else self._ignored())
 
     def _strange(self) -> list[str]:
-        strange = f"{self.strange:,} of {counted(self.annotations, 'true label')} are of labels that the model lacks"
+        strange = f"{self.strange:,} of {counted(self.annotations, 'true label')} are unknown to the model"
         return [f"{strange}, and count as missed"] if self.strange else []
 
     def warnings(self, model: TrainedModel) -> list[str]:
@@ -136,7 +136,7 @@ def implications_of(model: TrainedModel) -> csr_array:
     """Return which labels of a model imply which others, as `TrainedModel` has it; MpuError where it does not know."""
     if model.implies is None:
         raise MpuError(
-            "the model does not know which labels imply others: train it with --implied RULES, or on data with a "
+            "the model has no rules of which labels imply others: train it with --implied RULES, or on data with a "
             "thesaurus"
         )
     return model.implies

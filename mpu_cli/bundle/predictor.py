@@ -32,7 +32,7 @@ _OF_KERNEL = ("mean", "deviation", "landmarks", "normalization")
 
 def whole(number: Any, least: int = 0) -> int:
     """Return a JSON value that is a whole number; ValueError if it is none, or less than `least`."""
-    expect(type(number) is int and number >= least, f"a number is missing that is whole and at least {least}")
+    expect(type(number) is int and number >= least, f"a whole number from {least} is missing")
     return number
 
 
@@ -93,7 +93,7 @@ def _weights(weights: np.ndarray | csr_array) -> dict[str, np.ndarray]:
 def layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
     """Yield name and layout of each part of a model of q labels; `n_known` of D features occurred in training."""
     n_levels, entries, kernel = whole(numbers["levels"], 1), numbers["entries"], numbers["kernel"]
-    expect(type(entries) is list and len(entries) == n_levels, "entries are not a list, one for each level")
+    expect(type(entries) is list and len(entries) == n_levels, "entries are not a list with one item for each level")
     expect(type(numbers["compact"]) is bool, "compact is not true or false")
     m = 0 if kernel is None else whole(kernel["landmarks"], 1)
     width = m or (n_known if numbers["compact"] else D)
@@ -124,7 +124,7 @@ def predictor(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresho
         for part in parts.values()
     )
     listed, top = numbers["calibrations"], _top(numbers["top"])
-    expect(type(listed) is list and len(listed) == len(levels), "there is not a calibration for each level")
+    expect(type(listed) is list and len(listed) == len(levels), "a level has no calibration")
     calibrations: list[AnyCalibration | None] = [_calibration(values) for values in listed[: len(levels) - 1]]
     if _in_strata(listed):
         strata, n_strata = parts["level0"]["strata"], len(listed[-1])

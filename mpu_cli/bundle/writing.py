@@ -77,7 +77,7 @@ def check_target(path: Path) -> None:
         entries = list(path.iterdir())
     except (FileNotFoundError, NotADirectoryError) as error:
         if isinstance(error, NotADirectoryError) or path.is_symlink():
-            raise ModelError(f"{path}: is not a directory, and a model is one; choose another name") from None
+            raise ModelError(f"{path}: is not a directory, but a model is one; choose another name") from None
         return
     if foreign := [entry.name for entry in entries if not _is_ours(entry)]:
         raise ModelError(f"{path}: holds other files ({min(foreign)}), so it is not a model; choose another name")
@@ -191,7 +191,7 @@ def _hold(path: Path) -> Iterator[Callable[[], bool]]:
                         raise
                     continue
                 if held is None:
-                    raise BusyError(f"{path}: is being trained by {holder(lock)}; try again when that has ended")
+                    raise BusyError(f"{path}: is being trained by {holder(lock)}; try again when it has finished")
             _remove_leftovers(path)
         yield partial(is_lock, lock, held)
 

@@ -66,8 +66,10 @@ def _data_beside(source: str | Path) -> Path:
         if (records := Sidecars(path).records()) is not None and Path(records.file).resolve() == Path(source).resolve()
     ]
     if len(there) != 1:
-        made = f"{counted(len(there), 'data file')} beside it {'is' if len(there) == 1 else 'are'} of these records"
-        raise InputError(str(source), None, f"{made}, by mpu vectorize; name the one that is meant by --data")
+        made = (
+            f"{counted(len(there), 'data file')} beside it {'was' if len(there) == 1 else 'were'} made of these records"
+        )
+        raise InputError(str(source), None, f"{made} by mpu vectorize; name the right one by --data")
     return there[0]
 
 
@@ -110,8 +112,8 @@ def _changes(
             raise InputError(
                 suggestions,
                 None,
-                "nobody has decided any suggestion, and annotations alone cannot show how many are right: decide 20 of "
-                "them, give these to mpu suggest --reviewed and here to --reviewed; or add --yes",
+                "nobody has decided a suggestion yet, and annotations alone cannot show how many are right: decide 20 "
+                "of them and give the file to --reviewed, here and in mpu suggest; or add --yes",
             )
         digits = checksum(dataset.features)
         suggested = decisions.read_suggestions(suggestions, dataset, data, digits, names, ids)
@@ -142,7 +144,7 @@ def _retagged(
         implied = {wide for label in there - unwanted for wide in rules.broader(label)}
         new |= dict.fromkeys(sorted(implied - there - change.refused), "implied")
     if nameless := [label for label in new if label not in names.by_number]:
-        raise ValueError(f"label {nameless[0]} is to be added here, and has no name; leave it out of the decisions")
+        raise ValueError(f"label {nameless[0]} has no name, so it cannot be added here; remove it from the decisions")
     by_uri |= bool(record.tags) and all(map(is_uri, record.tags))
     added: dict[str, Origin] = {}
     for label, origin in new.items():
@@ -187,7 +189,11 @@ def command(
     origins: Counter[Origin] = Counter()
     broader = vectorization.labels.broader if fill_implied else {}
     if fill_implied and not broader:
-        raise InputError(str(folder_of(data)), None, "nothing says which labels imply others, so none can be filled in")
+        raise InputError(
+            str(folder_of(data)),
+            None,
+            "there are no rules that say which labels imply others, so none can be filled in",
+        )
     rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
     by_uri = is_corpus(chosen, vectorization.fields)
     made_of = Sidecars(data).records()

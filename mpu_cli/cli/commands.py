@@ -288,7 +288,7 @@ def methods_of(text: str) -> tuple[str, ...]:
     if len(set(labels)) < len(labels):
         raise ValueError("duplicate method")
     if CONTROL.search(text):
-        raise ValueError("the name of a method has a control character")
+        raise ValueError("the name of a method contains a control character")
     try:
         for label in labels:
             make(label, DEFAULT_RUN)

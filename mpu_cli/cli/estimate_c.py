@@ -149,7 +149,7 @@ def estimate(
     expected = c if estimates.is_known else 0.5  # where a plan asks for most
     per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
     if plan and not per_instance:
-        raise InputError(str(sources.file), None, "nothing is annotated, so no review can be planned by it")
+        raise InputError(str(sources.file), None, "nothing is annotated, so --plan has nothing to go by")
     reviews = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
     report = replace(report, plan=reviews or None)
     if scored is not None and alone is not None:
@@ -247,7 +247,7 @@ def ask(
     drawn = draw_questions(data.problem, n, validation, run, data.scores, allowed)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
-        raise InputError(str(sources.file), None, "nothing is left to ask: no cell may be a missing label")
+        raise InputError(str(sources.file), None, "there is nothing to ask: no label can be missing")
     by = f"by {answered} answers" if answered else "if half of the labels are missing"
     design = (questions.OF_TRUE, questions.OF_FALSE, questions.LEAST, by)
     with open_output(target) as out:
@@ -270,7 +270,7 @@ def command(
         raise click.UsageError("Standard output takes the report: give -o a file.")
     refuse_overlaps(sources.by_option(), {"--output": output, "--report": report_file()})
     if sources.scores is not None and options.features is not None:
-        raise click.UsageError("--scores stands in place of a model: leave out --features.")
+        raise click.UsageError("--scores replaces the model: leave out --features.")
     report = estimate(sources, options, method=method, output=output, run=run, **wanted)
     output_report(report, as_json, _print_report)
 

@@ -94,8 +94,8 @@ class Candidate:
                 raise InputError(
                     name,
                     None,
-                    f"is not a model (it has no {bundle.MANIFEST}), and has no predictions: those of {source} would be "
-                    f"its file {path.name}; mpu predict writes them",
+                    f"is not a model (it has no {bundle.MANIFEST}), and has no file {path.name} with predictions for "
+                    f"{source}; mpu predict writes it",
                 )
         return cls(name, bundle.load(Path(name)))
 

@@ -34,7 +34,7 @@ def command(
     if report.c is not None:
         warn(
             f"before any are removed, an estimated {report.c:.0%} of the true labels are annotated in these data: "
-            "metrics on them are too low; those corrected for it are next to them"
+            "metrics on them are too low; corrected metrics are shown next to them"
         )
     if report.failed == report.cells:
         why = next(row["error"] for row in report.rows if row["error"])

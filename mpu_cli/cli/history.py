@@ -36,7 +36,7 @@ def refuse_unappendable(path: Path) -> None:
     if path.is_dir():
         raise MpuError(f"{path}: is a directory; name a file for --history")
     if suffix := compression_named(path):
-        raise MpuError(f"{path}: a history is plain text, to which lines are added; name it without {suffix}")
+        raise MpuError(f"{path}: lines are appended to a history, so it cannot be compressed; name it without {suffix}")
     if not os.access(place, os.W_OK):
         raise MpuError(f"{path}: cannot be written; name another file for --history")
 
@@ -58,7 +58,7 @@ def append(path: Path, entry: dict[str, Any]) -> None:
         finally:
             os.close(file)
     except OSError as error:
-        raise MpuError(f"{path}: the training is saved, but not in the history: {error.strerror}") from error
+        raise MpuError(f"{path}: the model is saved, but the history could not be written: {error.strerror}") from error
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         raise InputError(str(path), None, f"cannot be read: {error.strerror}") from error
     entries = [_entry(str(path), number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not entries:
-        raise InputError(str(path), None, "has no training; mpu train --history adds one")
+        raise InputError(str(path), None, "contains no training; mpu train --history adds one")
     return entries
 
 
@@ -99,7 +99,7 @@ def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
     for name in (*NUMBERS, *TESTED):
         value = entry.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise InputError(path, number, f"{name} is {value!r}, and no number; remove this line")
+            raise InputError(path, number, f"{name} is {value!r}, not a number; remove this line")
     return entry
 
 

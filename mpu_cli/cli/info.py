@@ -73,7 +73,7 @@ class _Described:
             try:
                 self.origin = parse_origin(model.origin, len(model.label_ids))
             except ValueError as error:
-                _log.warning(f"{path}: the record of its training is damaged ({error}), and is left out")
+                _log.warning(f"{path}: the record of its training is damaged ({error}), so it is left out")
 
     def report(self, of_labels: list[dict[str, Any]]) -> ModelReport:
         model, levels = self.model, self.model.predictor.levels
@@ -106,7 +106,7 @@ class _Described:
         """Return the column of a label; MpuError where there is none."""
         if self.names is None and not is_number(label):
             why = "the model has no names" if self.model.names is None else "--numbers takes only numbers"
-            raise MpuError(f"{self.path}: {quoted(label)} is not the number of a label, and {why}")
+            raise MpuError(f"{self.path}: {quoted(label)} is not a label number, and {why}")
         try:
             number = label_of(label, self.names)
         except ValueError as error:
@@ -230,10 +230,10 @@ def _frequencies(axes: Any, model: bundle.TrainedModel) -> None:
 
 
 def _calibration(axes: Any, model: bundle.TrainedModel) -> None:
-    axes.set(title="calibration", xlabel="prediction of the last level", ylabel="probability that it stands for")
+    axes.set(title="calibration", xlabel="prediction of the last level", ylabel="calibrated probability")
     calibration = model.predictor.calibration
     if calibration is None:
-        _print_summary(axes, "predictions are taken as they are")
+        _print_summary(axes, "none: predictions are used unchanged")
         return
     axes.plot([0, 1], [0, 1], color="gray", linewidth=1)
     for of_stratum in calibration.maps:
@@ -242,7 +242,7 @@ def _calibration(axes: Any, model: bundle.TrainedModel) -> None:
 
 
 def _links(axes: Any, model: bundle.TrainedModel, names: LabelNames | None) -> None:
-    axes.set(title="strongest links: which label leans on which", xlabel="log-odds that a prediction of 1 adds")
+    axes.set(title="strongest links between labels", xlabel="log-odds that a prediction of 1 adds")
     links = strongest_links(model.predictor, _LINKS)
     if not links:
         _print_summary(axes, "none")
@@ -439,7 +439,7 @@ def _print_label(label: dict[str, Any]) -> None:
     if annotated == 0:
         lines |= {"annotated": "never", "true": "nothing tells how often"}
     if label["features_for"] is None:
-        lines["features"] = "it has learned from features of a kernel, and has no weight for one of an instance"
+        lines["features"] = "the model uses kernel features, so it has no weights for the features of an instance"
     if label["own"] is None:
         lines["links"] = "none: one level treats labels as independent"
     else:

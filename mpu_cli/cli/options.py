@@ -209,7 +209,7 @@ def _encoding(name: str) -> str:
     with suppress(LookupError, UnicodeError):
         if printable.encode(name or "utf-8") == printable.encode():
             return name
-    raise ValueError(f"{name} is not known here, or has no ASCII in it; UTF-8 and UTF-16 are read without it")
+    raise ValueError(f"{name} is not a known encoding, or does not include ASCII; UTF-8 and UTF-16 are read without it")
 
 
 # Of commands that read texts.

@@ -69,7 +69,7 @@ def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
     for source in sources:
         name = "" if source == STANDARD_STREAM else file_name(source).name
         if not name:
-            raise FilesError(f"{shown(source)} has no name that its predictions in {folder} could have")
+            raise FilesError(f"{shown(source)} has no name from which to name its predictions in {folder}")
         if (other := files.setdefault(name, source)) != source:
             raise FilesError(
                 f"{shown(other)} and {shown(source)} have the same name, and so would their predictions in {folder}; "
@@ -86,10 +86,10 @@ def making(folder: Path, targets: Collection[Path]) -> Iterator[None]:
     except FileExistsError:
         if not folder.is_dir():
             raise MpuError(
-                f"{folder}: is a file, and predictions of several go to a directory; give another -o"
+                f"{folder}: is a file, but predictions of several FILEs go to a directory; give another -o"
             ) from None
         if taken := next((target for target in targets if target.is_dir()), None):
-            raise MpuError(f"{taken}: is a directory, and a file is to be written there") from None
+            raise MpuError(f"{taken}: is a directory, so no file can be written there") from None
         yield
         return
     except OSError as error:
@@ -427,7 +427,7 @@ def _why(model: TrainedModel) -> Callable[[csr_array, Cells], list[list[str]]]:
     """Return a function that names what speaks most for each of some labels; MpuError where the model does not tell."""
     predictor = model.predictor
     if predictor.kernel is not None:
-        raise MpuError("--why needs a linear model, and this one has learned from features of a kernel")
+        raise MpuError("--why needs a linear model, but this one uses kernel features")
     names = None if model.packed_vectorizer is None else unpacked(model.packed_vectorizer, "the model").features
     return lambda features, cells: named_reasons(predictor, features, cells.rows, cells.columns, names)
 
@@ -466,7 +466,7 @@ def loaded(model: Path, sha256: str) -> TrainedModel:
     """Load a model whose manifest has a checksum, once for all files that a worker predicts."""
     trained = bundle.load(model)
     if checksum(model / MANIFEST) != sha256:
-        raise ModelError(f"{model}: is another model than when the work began")
+        raise ModelError(f"{model}: was replaced after the work began; start again")
     return trained
 
 
@@ -531,11 +531,13 @@ def command(
         return bool(texts) or text_form is not None or format_of(name) is not None or bool(name and Path(name).is_dir())
 
     if encoding and (texts or not all(map(has_texts, names))):
-        raise click.UsageError("--encoding is for FILEs of texts.")
+        raise click.UsageError("--encoding applies only to FILEs of texts.")
     if line_buffered and (output != "-" or has_texts(names[0])):
-        raise click.UsageError("--line-buffered is for vectors, and for standard output.")
+        raise click.UsageError("--line-buffered needs FILEs of vectors, and standard output.")
     if on is not None and (not into_folder or any(map(has_texts, names))):
-        raise click.UsageError("With --cluster, FILEs have vectors, and predictions go to a directory: give -o OUT/.")
+        raise click.UsageError(
+            "With --cluster, FILEs contain vectors, and predictions go to a directory: give -o OUT/."
+        )
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
     counts = PredictionReport()

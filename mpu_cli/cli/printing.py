@@ -159,7 +159,7 @@ def prior_line(rest: dict[str, Any]) -> dict[str, str]:
     if not isinstance(rest.get("prior"), float | int):
         return {}
     prior = rest.pop("prior")
-    return {"prior": f"weight {prior:g} of the features of labels" if prior else "none: features of labels do not help"}
+    return {"prior": f"weight {prior:g} of the features of labels" if prior else "none: label features do not help"}
 
 
 def never_annotated(labels: int) -> str:

@@ -130,7 +130,7 @@ def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
             yield record.id, tuple(str(value_of(row.fields, name) or "") for name in fields.text or row.fields)
         # What a manifest of others names may be any file of this account.
         if place.sha256 not in (None, stream.content()[1]):
-            raise InputError(place.file, None, "is not what the data were made of")
+            raise InputError(place.file, None, "is not the file that the data were made from")
 
 
 def command(
@@ -165,14 +165,14 @@ def command(
     names = sidecars.names_of(naming, data.occurring_labels()[1])
     ids = sidecars.ids(len(data))
     if link is not None and ids is None:
-        raise InputError(str(source), None, "its records have no ids that --link could lead to")
+        raise InputError(str(source), None, "its records have no ids for --link")
     suggested = None
     if suggestions is not None:
         suggested = decisions.read_suggestions(suggestions, data, source, of_features, names, ids)
         suggested = _allowed(suggested, suggestible.beside(source), names, data.occurring_labels()[1])
     wanted = choose(len(data), drawn, suggested)
     if not wanted:
-        raise InputError(str(suggestions), None, "nothing is left to review: all is decided, or annotated already")
+        raise InputError(str(suggestions), None, "nothing is left to review: everything is decided or annotated")
     decided = None
     if reviewed:
         decided = decisions.read(reviewed, names, ids)

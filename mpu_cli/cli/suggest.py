@@ -201,11 +201,9 @@ def filled_beside(target: str | Path) -> Path | None:
 def refuse_stream(source: Source) -> None:
     """Raise InputError for data that cannot be read twice, or are several files."""
     if isinstance(source, Files):
-        raise InputError(str(source), None, "labels are filled in to one file at a time; give one FILE")
+        raise InputError(str(source), None, "labels can be filled in only one file at a time; give one FILE")
     if str(source) == STANDARD_STREAM or not Path(source).is_file():
-        raise InputError(
-            str(source), None, "labels can be filled in only where the data can be read twice; give a file"
-        )
+        raise InputError(str(source), None, "filling in labels reads the data twice; give a file")
 
 
 def _implied(found: Suggestions, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
@@ -335,7 +333,9 @@ def suggest(
     `fill_implied`: fill in what is implied too, by the rules of `sources`.
     """
     if fill_implied and sources.rules is None:
-        raise MpuError("nothing says which labels imply others, so none can be filled in; give --implied RULES")
+        raise MpuError(
+            "there are no rules that say which labels imply others, so none can be filled in; give --implied RULES"
+        )
     rules_file = _refuse_files(sources, outputs, options)
     suspects, warnings, fitted, filled = Cells.none(), [], None, None
     with ExitStack() as stack:
@@ -384,7 +384,7 @@ def suggest(
             write_cells(outputs.target, found.listed, *where, why)
     if len(suspects) > 1 and not suspects.probabilities.any():
         warnings.append(
-            f"all {len(suspects):,} suspects that are listed have probability 0: nothing tells them apart, and "
+            f"all {len(suspects):,} suspects that are listed have probability 0, so "
             "they are in the order of the instances"
         )
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
@@ -476,7 +476,7 @@ def command(
     if why:
         if options.features == RBF:
             raise click.UsageError(
-                "--why lists features of the data, and a model with --features rbf has no weights of these."
+                "--why lists features of the data, and a model with --features rbf has no weights for these."
             )
         options = replace(options, features=LINEAR)
     if as_json and "-" in (output, outputs.suspects):
@@ -496,9 +496,9 @@ def command(
         output_report(asked, as_json, _print_questions)
         return
     if sources.scores is not None:
-        refuse_set(("model", "why", "label_features"), "--scores stands in place of a training: leave out {}.")
+        refuse_set(("model", "why", "label_features"), "--scores replaces training: leave out {}.")
         if options != Options(c=options.c, folds=options.folds, sample=options.sample):
-            raise click.UsageError("--scores stands in place of a training: leave out options of training.")
+            raise click.UsageError("--scores replaces training: leave out options of training.")
     report = suggest(
         sources, outputs, options, Choice(top, min_probability, per_instance), fill_implied=fill_implied, run=run
     )
@@ -520,7 +520,7 @@ def _print_summary(report: SuggestionReport) -> None:
         info(
             f"of {decided.answered:,} answered, claimed {decided.claimed:.3f}, {decided.yes:,} were yes "
             f"({decided.yes / decided.answered:.0%}, {100 * low:.0f} to {100 * high:.0f}); probabilities are corrected "
-            "by that, which assumes that nobody chose what to answer by whether it is right"
+            "accordingly, assuming that nobody chose what to answer by whether it is right"
         )
     frequency, unknown = report.frequency, ""
     sets = None if frequency is None else frequency.complete_instances

@@ -97,7 +97,7 @@ class Gate:
     def opened(cls, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> "Gate":
         """Predict the test data with the present model and the kept ones. The caller has the lock of the model."""
         if not sum(chunk.labels.nnz for chunk in iter_chunks(acceptance.test, reading, run=run)):
-            raise InputError(acceptance.test, None, "has no labels, so no model can be tested by it")
+            raise InputError(acceptance.test, None, "has no labels, so no model can be tested on it")
         kept = check_kept(target, acceptance.keep)[: acceptance.keep]
         gate = cls(acceptance, target, reading, run, manifest_of(target))
         paths = ([] if gate.present is None else [target]) + kept
@@ -124,7 +124,7 @@ class Gate:
         """Refuse data whose features are numbered otherwise than the present model's: no test data would fit both."""
         if self.packed_vectorizer is not None and not is_same(self.packed_vectorizer, packed_vectorizer):
             raise ModelError(
-                f"{self.target}: learned from data of another vectoriser, so one TEST.svm cannot be for both "
+                f"{self.target}: was trained on data of another vectoriser, so one TEST.svm cannot fit both "
                 "models; make the data by mpu vectorize --like, or train once without --accept-on"
             )
 
@@ -137,8 +137,8 @@ class Gate:
             if not len(rows):
                 return
         raise FilesError(
-            f"--accept-on: the instances of {shown(self.acceptance.test)} are those of the training data from number "
-            f"{rows[0] + 1} on; no training may see them"
+            f"--accept-on: the instances of {shown(self.acceptance.test)} are in the training data, from number "
+            f"{rows[0] + 1} on; leave test data out of the training"
         )
 
     def test(self, model: TrainedModel, labels_expected: float) -> Outcome:
@@ -170,7 +170,9 @@ class Gate:
         """Put an accepted model in the place of the present one, which is kept."""
         with write.held():
             if manifest_of(self.target) not in (None, self.present):
-                raise BusyError(f"{self.target}: was replaced during the training, and not compared; train again")
+                raise BusyError(
+                    f"{self.target}: was replaced during the training and could not be compared; train again"
+                )
             write(model, self.acceptance.keep)
 
     @property
@@ -301,7 +303,9 @@ def train(
     for name, path in sources.by_option().items():
         with suppress(OSError):
             if test is not None and path is not None and Path(path).samefile(test):
-                raise FilesError(f"{name} and --accept-on are the same file, {test}; no training may see it")
+                raise FilesError(
+                    f"{name} and --accept-on are the same file, {test}; leave test data out of the training"
+                )
     refuse_unwritable(oof)
     if history is not None:
         refuse_unappendable(history)
@@ -384,9 +388,9 @@ def command(
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     if output is None:
         if sources.file == "-":
-            raise click.UsageError("Standard input has no name to call the model after: give -o MODEL.")
+            raise click.UsageError("Standard input has no name from which to name the model: give -o MODEL.")
         if isinstance(sources.file, Files):
-            raise click.UsageError("Several FILEs have no one name to call the model after: give -o MODEL.")
+            raise click.UsageError("Several FILEs have no single name from which to name the model: give -o MODEL.")
         output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")

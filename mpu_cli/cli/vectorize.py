@@ -224,7 +224,7 @@ def _named(labels: str | Path | None, language: str | None) -> tuple[Labels, lis
     if thesaurus.others and language is None:
         cautions.append(
             f"{shown(labels)} has names in {', '.join([thesaurus.language, *thesaurus.others])}: those in "
-            f"{thesaurus.language!r} are used; --language takes another"
+            f"{thesaurus.language!r} are used; --language chooses another"
         )
     if thesaurus.deprecated:
         cautions.append(
@@ -500,7 +500,7 @@ def _cautions(
     if forgotten := vectorization.vectorizer.forgotten_:
         yield (
             f"there were too many different n-grams to count them all: {forgotten:,} rare ones were "
-            "forgotten on the way; --ngrams 1-1 or --hashing counts all"
+            "dropped while counting; --ngrams 1-1 or --hashing counts all"
         )
 
 
@@ -519,9 +519,11 @@ def command(
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
         names = "labels", "language", "language_field", *options_of(TextOptions)
-        refuse_set(names, "--like decides that already; leave {} out.")
+        refuse_set(names, "--like already decides that; leave {} out.")
     elif language is not None and (labels is None or not is_thesaurus(labels)):
-        raise click.UsageError("--language is that of the names in a thesaurus in SKOS or CSV: give one by --labels.")
+        raise click.UsageError(
+            "--language chooses among the names in a thesaurus in SKOS or CSV: give one by --labels."
+        )
     elif directory_of(output) is None:
         raise click.UsageError(
             "-o needs a file: the vectoriser, names and ids are written beside it. (With --like, - is possible.)"

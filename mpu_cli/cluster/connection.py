@@ -67,7 +67,7 @@ def connected(address: Address) -> Iterator[DaskExecutor]:
         except MpuError:
             raise
         except Exception as error:  # as above
-            raise ClusterError(f"no cluster of Dask answers: {_reason(error, timeout)}") from None
+            raise ClusterError(f"no Dask cluster answers: {_reason(error, timeout)}") from None
         yield executor
 
 
@@ -85,7 +85,7 @@ def _address_in(file: Path, timeout: float) -> str:
     """Return the address in a scheduler file; wait for it until the timeout."""
     end = time.monotonic() + timeout
     while True:
-        problem = "is not a file that a scheduler of Dask has written"
+        problem = "is not a file that a Dask scheduler wrote"
         try:
             with open_regular(file.resolve()) as stream:
                 values = json_value(stream.read(_MOST_BYTES))
@@ -122,11 +122,11 @@ def _refuse_unreachable(scheduler: str, timeout: float) -> None:
 
 def _reason(error: Exception, timeout: float) -> str:
     if isinstance(error, TimeoutError):
-        return f"nothing that it would say came within {timeout:g} seconds"
+        return f"it did not reply within {timeout:g} seconds"
     said = str(error) or type(error).__name__
     if isinstance(error, OSError | ValueError | OverflowError):
         return said
-    return f"what came is not what it would say ({said})"
+    return f"its reply is not that of a Dask scheduler ({said})"
 
 
 @contextmanager

@@ -138,8 +138,8 @@ class DaskExecutor:
         elif time.monotonic() - self._last_seen > self._timeout:
             if states:
                 raise ClusterError(
-                    f"the workers have had no memory left for {self._timeout:g} seconds, and cannot put aside what "
-                    "they hold: give them more memory, or more room in their local directories"
+                    f"the workers have had no memory left for {self._timeout:g} seconds, and cannot spill "
+                    "to disk: give them more memory, or more room in their local directories"
                 )
             what = "scheduler" if states is None else "worker"
             raise ClusterError(f"the cluster has had no {what} for {self._timeout:g} seconds")
@@ -153,14 +153,14 @@ class DaskExecutor:
         if future.status in ("finished", "lost"):  # a result that is lost with its worker is computed again
             return
         if future.status == "cancelled":
-            raise ClusterError("the scheduler of the cluster has gone, and with it what was computed")
+            raise ClusterError("the scheduler of the cluster stopped, and the results are lost")
         error = future.exception()
         if isinstance(error, MpuError):
             raise error
         if isinstance(error, KilledWorker):
             raise ClusterError(
-                f"workers died again and again at the same piece of work ({str(future.key).split('-')[0]}), as they do "
-                "for want of memory: give them more, or cut the data into smaller files"
+                f"workers died repeatedly at the same task ({str(future.key).split('-')[0]}), as they do "
+                "when memory runs out: give them more, or split the data into smaller files"
             )
         if isinstance(error, MemoryError):
             what = str(error).partition(". ")[0]  # the rest is about functions of Dask
@@ -169,7 +169,7 @@ class DaskExecutor:
             )
         cause = _system_error(error) or error
         full = isinstance(cause, OSError) and cause.errno in _FULL
-        hint = "; is its local directory full, where it puts aside what its memory does not hold?" if full else ""
+        hint = "; is its local directory full, to which it spills?" if full else ""
         raise ClusterError(f"a worker has failed: {type(cause).__name__}: {cause}{hint}")
 
 

@@ -75,7 +75,7 @@ def refuse_other(path: str, state: State | None) -> None:
     """Raise InputError if a file has changed since the work began, or is missing on a worker."""
     now = state_of(path)
     if state is not None and now is None:
-        raise InputError(path, None, "is not there for a worker; all workers must be able to read it by this name")
+        raise InputError(path, None, "cannot be found by a worker; all workers must be able to read it under this name")
     if now != state:
         raise InputError(path, None, _CHANGED)
 

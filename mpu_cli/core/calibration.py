@@ -225,7 +225,7 @@ class StratifiedCalibration:
     def apply_held_out(self, held_out: HeldOut) -> None:
         """Put probabilities in place of held-out predictions."""
         if held_out.made_by is None:
-            raise ValueError("nobody knows who has made these predictions")
+            raise ValueError("the models that made these predictions are unknown")
         self._apply(held_out.probabilities, held_out.made_by.of_instances, held_out.made_by.strata)
 
     def _apply(self, predictions: Predictions, models: np.ndarray, strata: np.ndarray) -> None:

@@ -94,5 +94,5 @@ def calibrated_by(scores: np.ndarray, labels: csr_array, frequency: LabelFrequen
     """Learn what makes probabilities of scores; DataError where no label is annotated in a cell that is not ignored."""
     learned = calibrate(scores, labels, frequency)
     if learned is None:
-        raise DataError("no label is annotated in a cell that is not ignored, so there is nothing to calibrate by")
+        raise DataError("every annotated cell is ignored, so there is nothing to calibrate by")
     return learned

@@ -243,8 +243,8 @@ class Dominating(NamedTuple):
     def caution(self, name: str) -> str:
         """Return the warning, with the name of the column."""
         return (
-            f"feature {name} has {self.share:.1%} of the squared length of the instances: its numbers are far larger "
-            "than those of the others; give all features numbers of one size"
+            f"feature {name} has {self.share:.1%} of the squared length of the instances: its values are far larger "
+            "than those of the others; scale all features to a similar size"
         )
 
 

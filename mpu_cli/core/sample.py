@@ -395,7 +395,7 @@ def draw_questions(
     refuse_too_large(instances.width, problem.labels.shape[1], levels=1)
     sample = draw_sample(instances, validation, run)
     if not has_evidence(sample.labels, sample.verified):
-        raise DataError("nothing is annotated but in complete label sets, so that nothing tells what to ask")
+        raise DataError("only complete label sets have annotations, so there is nothing to choose questions by")
     if scores is None:
         with run.step("out of fold", sample.m) as tick:
             probabilities = sample.naive_probabilities(tick)

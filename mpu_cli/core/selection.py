@@ -387,7 +387,7 @@ def refuse_two_frequencies(population: Instances, options: Options) -> None:
     others = options.c is not None or population.is_reviewed or population.answers is not None
     if population.groups is not None and others:
         raise DataError(
-            "c of groups of instances is estimated from annotations alone, and here it is set, or comes from verified "
+            "c of groups is estimated from annotations alone, and here it is set, or comes from verified "
             "labels drawn at random: leave out one of them"
         )
 
@@ -519,7 +519,7 @@ FEWEST_INSTANCES = 100
 # Expected F1 that other features than those of the data have to gain: a linear model predicts faster, and can be
 # explained.
 _WORTH_OTHER_FEATURES = 2e-3
-_DIRECTIONS = "features of labels are directions in the space of features"
+_DIRECTIONS = "label features are defined in the original feature space"
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> st
     if c is not None:
         parts.append(
             f"By estimate, {c:.0%} of the true labels are annotated in these data, before any are removed: the "
-            "test labels are incomplete too. Metrics on them are too low; those corrected for c are estimates on "
+            "test labels are incomplete too. Metrics on them are too low; those corrected for c estimate those on "
             "complete labels.\n"
         )
     for panel in panels(rows):

@@ -417,9 +417,7 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
         data = replace(data, same_fold=read_groups(sources.same_fold, len(data)).of_instances)
     if sources.groups is not None:
         if sources.fully_labelled is not None:
-            raise MpuError(
-                "c of groups of instances comes from annotations alone: leave out --groups or --fully-labelled"
-            )
+            raise MpuError("c of groups is estimated from annotations alone: leave out --groups or --fully-labelled")
         data = replace(data, groups=read_groups(sources.groups, len(data)))
     if sources.fully_labelled is not None:
         data = _with_complete(data, read(str(sources.fully_labelled), reading, run))
@@ -562,12 +560,12 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
     DataError (there are too many labels), ClusterError (the cluster cannot be reached or used, or has failed).
     """
     files = [absolute(file) for file in files_of(sources.file)]  # what no worker can read is refused at once
-    refuse_filled(sources.file, "workers of a cluster take all labels for annotated: learn from it on one machine")
+    refuse_filled(sources.file, "workers of a cluster treat all labels as annotated: train on one machine")
     if sources.rules is not None:
         raise InputError(
             str(sources.rules),
             None,
-            "says which labels imply others, and a cluster does not learn from that: train on one machine, or move it "
+            "says which labels imply others, but a cluster does not use that: train on one machine, or move the file "
             "away",
         )
     with connected(on) as executor:

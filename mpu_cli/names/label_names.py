@@ -82,7 +82,7 @@ def parse_names(
             raise InputError(
                 source,
                 place,
-                "this is RDF, and not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or "
+                "this is RDF, not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or "
                 ".jsonld",
             )
         if is_numbered is None and line.strip():
@@ -95,7 +95,9 @@ def parse_names(
             number, texts = _numbered(line, source, place)
             if number in names:
                 raise InputError(
-                    source, place, f"label {number} has a line already; put all names of a label on one, between tabs"
+                    source,
+                    place,
+                    f"label {number} has a line already; put all its names on one line, separated by tabs",
                 )
             names[number] = texts
     if is_numbered is None:

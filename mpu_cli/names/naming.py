@@ -302,9 +302,7 @@ def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> 
     if not used:
         raise InputError(str(source), None, "no line of it is the number or a name of a label; each should be one")
     if absent:
-        _log.warning(
-            f"{shown(source)}: {counted(absent, 'line')} of {n_lines:,} on labels that are not in use, such as {first}"
-        )
+        _log.warning(f"{shown(source)}: {counted(absent, 'line')} of {n_lines:,} with unused labels, such as {first}")
     return np.array(sorted(used))
 
 
@@ -349,15 +347,15 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
         read_each(text_lines(source, lenient=True), source, read)  # which says what is wrong with the first one
     if unused:
         _log.warning(
-            f"{shown(source)}: {counted(len(pairs) - pairs_in_use, 'line')} of {len(pairs):,} on labels that are not "
-            f"in use, such as {quoted(next(iter(unused)))}"
+            f"{shown(source)}: {counted(len(pairs) - pairs_in_use, 'line')} of {len(pairs):,} with unused "
+            f"labels, such as {quoted(next(iter(unused)))}"
         )
     implications = Implications(pairs)
     if circle := implications.circle:
         known = {label: text for text, label in unused.items()}
         texts = [known.get(label) or (str(label) if names is None else names.shown(label)) for label in circle]
         _log.warning(
-            f"{shown(source)}: labels imply each other in a circle: {', '.join(texts[:_LISTED])}"
+            f"{shown(source)}: labels imply each other in a cycle: {', '.join(texts[:_LISTED])}"
             + ", ..." * (len(texts) > _LISTED)
             + "; where one of them is annotated, all count as true: correct a line if they are not the same"
         )

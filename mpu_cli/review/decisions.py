@@ -308,7 +308,7 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
     """Return the instance of a number, or of the id of its record where there is no number."""
     if ids is None or not key:
         if key and not number:
-            raise ValueError(f"id {quoted(key)} has no number of an instance beside it, and the data have no ids")
+            raise ValueError(f"id {quoted(key)} has no instance number beside it, and the data have no ids")
         return instance_number(number)
     if not number:
         return ids.instance(key)
@@ -330,7 +330,7 @@ def _numbers(cells: WrittenCells) -> list[np.ndarray]:
     verdict = _translate(cells, cells.columns[VERDICT], verdict_number)
     if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
         raise InputError(
-            cells.source, cells.lines[wrong[0]], "label * stands for all other labels, and takes no verdict but no"
+            cells.source, cells.lines[wrong[0]], "label * stands for all other labels, so its only verdict is no"
         )
     words = np.array([word.lower() for word in sources], object)
     origin = np.where(words == ADDED, Origin.ADDED, Origin.UNKNOWN)

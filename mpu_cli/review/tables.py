@@ -52,8 +52,8 @@ def label_number(text: str, names: LabelNames | None = None) -> int:
         return NOTHING_ELSE
     if names is None and not is_number(text):
         raise ValueError(
-            f"label {quoted(text)} is no label; they are numbers as in the data, or * for all others; names are known "
-            "by --labels"
+            f"label {quoted(text)} is not a label; labels are numbers as in the data, or * for all others; names need "
+            "--labels"
         )
     return label_of(text, names)
 

@@ -60,7 +60,7 @@ class _Cache:
             dispatcher.enable_caching()
             self._kept = _checked(dispatcher._cache, Path(inspect.getfile(dispatcher.py_func)))
         except RuntimeError:  # numba's words name the function and not the reason
-            self._give_up("there is no directory for them that can be written")
+            self._give_up("there is no writable directory for them")
         except Exception as error:
             self._give_up(error)
 

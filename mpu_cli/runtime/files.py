@@ -78,7 +78,7 @@ def refuse_urls(outputs: Named) -> None:
         scheme = _SCHEME.match(path)
         if scheme and (scheme[2] == "//" or not Path(scheme[0]).exists()):  # a Path has one slash left of two
             url = shown(f"{scheme[1]}//{path.removeprefix(scheme[0])}")
-            raise FilesError(f"{name}, {url}, is a URL, and output goes to local files; write one, and copy it")
+            raise FilesError(f"{name}, {url}, is a URL, but output goes to local files; write one and copy it")
 
 
 def _given(files: Named) -> dict[str, str]:

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 NO_THREAD = "can't start new thread"  # as Python says it
-LIMIT_OF_THREADS = "the system starts no more threads: its limit of processes is reached (ulimit -u); use fewer --jobs"
+LIMIT_OF_THREADS = "the system cannot start more threads: the process limit is reached (ulimit -u); use fewer --jobs"
 _WORDS = {int(signal.SIGHUP): "hung up", int(signal.SIGINT): "interrupted", int(signal.SIGTERM): "terminated"}
 # Held for good by the thread that ends the process, so that nothing comes after it.
 _lock = threading.RLock()

@@ -108,7 +108,7 @@ def _header(file: IO[bytes], name: str) -> "tuple[np.dtype, tuple[int, ...]]":
         file.seek(format.MAGIC_LEN)
         shape, _, dtype = format.read_array_header_1_0(file)
     except Exception:  # its text is parsed as Python, which fails in many ways, and in each version in others
-        raise ValueError(f"{name} has no header of an array") from None
+        raise ValueError(f"{name} has no header of the npy format") from None
     if version != (1, 0):
-        raise ValueError(f"{name} is of another version of the npy format")
+        raise ValueError(f"{name} has an unknown version of the npy format")
     return dtype, shape

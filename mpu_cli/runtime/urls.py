@@ -81,7 +81,7 @@ def _refuse_a_part(url: str, file: Any) -> None:
     if (status := file.r.status) != http.HTTPStatus.OK:
         file.close()
         what = "a part of the file alone" if status == http.HTTPStatus.PARTIAL_CONTENT else "something else"
-        raise InputError(url, None, f"cannot be read: the server answers with {what}, by status {status}")
+        raise InputError(url, None, f"cannot be read: the server answers with {what} (status {status})")
 
 
 def _protocol(url: str) -> str:

@@ -53,15 +53,15 @@ class Metrics:
             for name, text in (
                 ("instances", "Texts and instances that were predicted."),
                 ("features", "Features of these."),
-                ("unknown_features", "Those that did not occur in training, and are ignored."),
-                ("warnings", "Answers that warn of texts: of their languages, or their words."),
+                ("unknown_features", "Features that did not occur in training and are ignored."),
+                ("warnings", "Responses with a warning about the language or the words of texts."),
             )
         ]
-        self._reloads = make(Counter, "reloads", "Models that were read in place of another.", ("result",))
+        self._reloads = make(Counter, "reloads", "Times that another model was loaded.", ("result",))
         for result in ("done", "failed"):
             self._reloads.labels(result)
         self._current, self._model = current, make(Info, "model", "The model in use.")
-        in_place = make(Gauge, "model_in_place", "1 if the model in use is the one that is there now.")
+        in_place = make(Gauge, "model_in_place", "1 if the model in use is the one on disk.")
         in_place.set_function(lambda: current.problem is None)
 
     def text(self) -> bytes:
@@ -134,7 +134,9 @@ class KnownHosts:
         """Answer a request."""
         if scope["type"] == "http" and _host(scope) not in self._hosts:
             known = ", ".join(sorted(self._hosts))
-            scope[_REASON] = f"this service is not known by this name; it is by {known}, and by each --allowed-host"
+            scope[_REASON] = (
+                f"this service does not answer to this host name, but to {known}, and by each --allowed-host"
+            )
             await JSONResponse({"error": scope[_REASON]}, 421)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -205,7 +207,7 @@ def _refuse_unknown(names: Collection[str], fields: tuple[str, ...]) -> None:
 def _texts(texts: list[str]) -> list[str]:
     for number, text in enumerate(texts, 1):
         if not is_utf8(text):
-            raise HTTPException(400, f"text {number} has half of a surrogate pair (\\ud800 to \\udfff)")
+            raise HTTPException(400, f"text {number} contains half of a surrogate pair (\\ud800 to \\udfff)")
     return texts
 
 
@@ -273,7 +275,7 @@ class Service:
                     if (done := await asyncio.to_thread(self._current.refresh)) is not None:
                         self._metrics.reloaded(done)
                 except RuntimeError as error:  # no thread can be started now
-                    self._current.problem = f"the model cannot be looked at: {error}"
+                    self._current.problem = f"the model cannot be checked: {error}"
                 await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
 
         asyncio.get_running_loop().set_exception_handler(_tell)
@@ -286,7 +288,7 @@ class Service:
         project = f"/v1/projects/{self._current.path.stem}"
         paths = {
             "POST /predict": 'labels of {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]}',
-            "GET /health": "the model in use, and whether it is the one that is there now",
+            "GET /health": "the model in use, and whether it is the one on disk",
             "GET /metrics": "counts, for Prometheus",
             f"GET {project}": "the model, for Annif",
             f"POST {project}/suggest": "labels of a text, for Annif",
@@ -354,9 +356,9 @@ class Service:
                     if len(received) > self._limits.max_bytes:
                         raise HTTPException(413, f"the body is too long: give at most {self._limits.max_bytes:,} bytes")
                     if self._receiving > max(_MOST_BYTES_AT_A_TIME, self._limits.max_bytes):
-                        raise HTTPException(503, "too many requests at a time; ask again", _CLOSE)
+                        raise HTTPException(503, "too many requests at a time; try again", _CLOSE)
         except TimeoutError:
-            message = f"the body did not come in {_SECONDS_OF_BODY:g} seconds"
+            message = f"the body was not received in {_SECONDS_OF_BODY:g} seconds"
             raise HTTPException(408, message, _CLOSE) from None
         finally:
             self._receiving -= len(received)
@@ -385,6 +387,6 @@ async def _refused(request: Request, error: Exception) -> Response:
         case MpuError():
             status, message = 400, str(error)
         case _:  # which the server logs
-            status, message = 500, "this service has failed; its log says how"
+            status, message = 500, "internal error; see the log of the service"
     request.scope[_REASON] = message
     return JSONResponse({"error": message}, status, headers)

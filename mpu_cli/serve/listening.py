@@ -90,7 +90,7 @@ def at_port(host: str, port: int) -> Iterator[socket.socket]:
         listening = socket.create_server((host, port), family=family, dualstack_ipv6=both)
     except (OSError, UnicodeError) as error:
         # The rest says the address again; of a name that cannot be one, Pythons say different things.
-        reason = str(getattr(error, "strerror", "this is not the name of a host")).partition(" (")[0]
+        reason = str(getattr(error, "strerror", "this is not a host name")).partition(" (")[0]
         raise MpuError(f"cannot listen at {host}, port {port}: {reason}; give another --host or --port") from error
     with listening:
         # Connections inherit it. asyncio does that only where a socket names its protocol, and the body of an answer

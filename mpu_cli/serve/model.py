@@ -210,7 +210,7 @@ class Current:
             self.loaded = Loaded.read(self.path, self.run, self.fill_implied)
         except Exception as error:  # whatever is wrong with a new model, the old one has to answer
             self._failed, self.problem = (state, start), str(error) or type(error).__name__
-            _log.warning("%s; the model before stays in use", self.problem)
+            _log.warning("%s; the previous model stays in use", self.problem)
             return False
         self._failed = self.problem = None
         seconds = time.monotonic() - start

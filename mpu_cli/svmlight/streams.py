@@ -423,7 +423,7 @@ def blocks(
     while data := _read(stream, block_bytes, first_line):
         end = data.find(b"\n")
         if rest_bytes + (len(data) if end < 0 else end) > max_line_bytes:
-            problem = f"the line is longer than {max_line_bytes:,} bytes; --max-line-bytes N takes longer lines"
+            problem = f"the line is longer than {max_line_bytes:,} bytes; --max-line-bytes N allows longer lines"
             raise InputError(source, first_line, (first_line == 1 and problem_of(b"".join([*rest, data]))) or problem)
         cut = data.rfind(b"\n") + 1
         if cut == 0:

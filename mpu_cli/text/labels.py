@@ -214,7 +214,7 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> Thesaurus
     `source`: as for `read_concepts`.
     `language`: in which concepts are named, as far as they are; of several, with commas between them, the first is that
     of main names, and those in the others are further names. Default: that of most names.
-    Raises InputError (as `read_concepts`; or nothing has a name in the language).
+    Raises InputError (as `read_concepts`; or no concept has a name in the language).
     """
     concepts = read_concepts(source)
     current = [concept for concept in concepts if not concept.deprecated]
@@ -222,7 +222,7 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> Thesaurus
     wanted = [_usual_language(concepts)] if language is None else language.split(",")
     if language is not None and (unknown := [code for code in wanted if code not in languages]):
         there = ", ".join(languages) or "none"
-        raise InputError(str(source), None, f"nothing has a name in the language {unknown[0]!r}; languages: {there}")
+        raise InputError(str(source), None, f"no concept has a name in the language {unknown[0]!r}; languages: {there}")
     number = {concept.uri: k for k, concept in enumerate(current, 1)}
     broader = {
         number[concept.uri]: tuple(number[uri] for uri in concept.broader if uri in number and uri != concept.uri)
@@ -402,7 +402,7 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
     problem = _PLACE.sub("", error.msg)
     if "LoadDocumentCallback" in problem:
         return InputError(
-            source, None, "refers to a @context at another address; write that context into the file in its place"
+            source, None, "refers to a @context at another address; copy that context into the file instead"
         )
     if form == "RDF/XML":
         parser = expat.ParserCreate()

@@ -95,7 +95,7 @@ def read_rows(
 
 def _problem(line: str | None, limit: int) -> str:
     if line is None:
-        return f"the line is longer than {limit:,} bytes; --max-line-bytes N takes longer lines"
+        return f"the line is longer than {limit:,} bytes; --max-line-bytes N allows longer lines"
     return "" if is_utf8(line) else NOT_UTF8
 
 
@@ -144,7 +144,7 @@ def _table(
             room -= len(line or "")
             if room < 0:
                 too_long = f"the row is longer than {limit:,} characters; is a quotation mark not closed?"
-                raise InputError(source, first, f"{too_long} --max-line-bytes N takes longer rows")
+                raise InputError(source, first, f"{too_long} --max-line-bytes N allows longer rows")
             yield line or "\n"
 
     before: list[str | None] = []  # up to the line that names the columns
@@ -182,7 +182,7 @@ def _table(
             continue
         elif header:
             absent = []  # each row reports it
-            again = "this line names the columns again, as in a table that was put after another; remove it"
+            again = "this line names the columns again, as if two tables were joined; remove it"
             yield Bad(first, again) if values == names else _named(first, values, names, empty)
         else:
             header, names = first, [name.strip() for name in values]
@@ -379,7 +379,7 @@ class RecordReader:
         if not (is_utf8(text) and all(map(is_utf8, texts))):
             pairs = ((key or "",), fields.id), (tags, ", ".join(fields.tags)), ((text,), ", ".join(fields.text))
             which = next((name for values, name in pairs if not all(map(is_utf8, values))), fields.group)
-            raise _FieldError(f"the field {which!r} has half of a surrogate pair (\\ud800 to \\udfff)")
+            raise _FieldError(f"the field {which!r} contains half of a surrogate pair (\\ud800 to \\udfff)")
         plain = {one: clean(one) for one in texts}
         mended = any(after != before.strip() for before, after in plain.items())
         clean_tags = tuple(dict.fromkeys(filter(None, (plain[tag] for tag in tags))))
@@ -517,7 +517,7 @@ def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tu
     if Path(source).is_file():
         with open_records(source) as stream:
             next(decoded_lines(stream, str(source), MAX_LINE_BYTES), None)  # which may know what it is
-    problem = f"its name does not tell which of {', '.join(FORMATS)} it is; say so by --format"
+    problem = f"its name does not show which of {', '.join(FORMATS)} it is; give --format"
     raise InputError(str(source), None, problem)
 
 
@@ -578,7 +578,7 @@ def _read(path: Path, most: int) -> str:
     with open_input(path) as stream:
         data = stream.read(most + 1)
     if len(data) > most:
-        raise InputError(str(path), None, f"is longer than {most:,} bytes; --max-line-bytes N takes longer documents")
+        raise InputError(str(path), None, f"is longer than {most:,} bytes; --max-line-bytes N allows longer documents")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:

@@ -128,7 +128,9 @@ def read_vectorization(like: str | Path) -> Vectorization:
     if kept.content is None or len(labels) != kept.content.labels:
         wanted = "none" if kept.content is None else f"{kept.content.labels:,}"
         raise InputError(
-            str(path / LABELS), None, f"names {len(labels):,} labels, and {wanted} are wanted; run mpu vectorize again"
+            str(path / LABELS),
+            None,
+            f"names {len(labels):,} labels, but {wanted} are expected; run mpu vectorize again",
         )
     from mpu_cli.text.vectorizer import Vectorizer
 
@@ -170,7 +172,7 @@ def from_one(vectors: csr_array) -> csr_array:
 
 
 _log = logging.getLogger(__name__)
-_UNKNOWN = "the model will not know how to make vectors of texts, nor the words of names"
+_UNKNOWN = "the model will not be able to read texts or to use the words of label names"
 
 
 class Sidecars:

@@ -189,8 +189,8 @@ def made(
     """
     options, count = checked(values["options"]), values["features"]
     expect(options.hashing is None or count == 2**options.hashing, "features are not as many as hashes")
-    expect(len(idf) == (count if hashes is None else len(hashes) + 1), f"{IDF} has another number of them")
-    expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has numbers that no number of texts gives")
+    expect(len(idf) == (count if hashes is None else len(hashes) + 1), f"{IDF} has a different number of them")
+    expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has values that are impossible")
     names = None if features is None else _features(features, count)
     expect((names is None) == (hashes is not None) == (options.hashing is not None), "features have no names")
     if hashes is not None:
@@ -205,7 +205,9 @@ def content_of(values: Mapping[str, Any]) -> Content | None:
         return None
     content = Content(**values["content"])
     counts = content.instances, content.labels, content.bytes
-    expect(all(type(count) is int and count >= 0 for count in counts), "its content is not counted in whole numbers")
+    expect(
+        all(type(count) is int and count >= 0 for count in counts), "the counts of its content are not whole numbers"
+    )
     expect(isinstance(content.sha256, str) and bool(_SHA256.fullmatch(content.sha256)), "its content has no checksum")
     return content
 

@@ -50,7 +50,7 @@ def listed(text: str) -> list[object] | None:
         if _LISTS[text[0]].fullmatch(text):
             return [_value(item) for item in _ITEMS[text[0]].findall(text[1:-1])]
     if _BEGUN.match(text):
-        raise ValueError(f"begins as a list of texts, and is none: {text[:40]!r}")
+        raise ValueError(f"begins like a list of texts, but is not one: {text[:40]!r}")
     return None
 
 

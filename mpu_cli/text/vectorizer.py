@@ -240,7 +240,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "idf_")
         if self.features_ is None:
-            raise DataError("features that are hashed have no names")
+            raise DataError("hashed features have no names")
         return np.array(self.features_, object)
 
     def save(self, path: str | Path) -> None:
@@ -280,7 +280,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
 def _texts(X: Iterable[str]) -> Iterable[str]:
     if isinstance(X, str):
-        raise DataError("give several texts; for a single one, a list of it")
+        raise DataError("give a list of texts, also for a single one")
     return X
 
 

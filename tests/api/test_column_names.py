@@ -98,9 +98,9 @@ def test_functions(problem):
 @pytest.mark.parametrize("made", MODELS)
 def test_other_columns_are_refused(made, problem, columns):
     X, Y, S = problem
-    with pytest.raises(ValueError, match="reviewed has other columns than y"):
+    with pytest.raises(ValueError, match="reviewed and y differ in their columns"):
         made().fit(X, Frame(S), reviewed=Frame(2 * Y - 1, columns))
-    with pytest.raises(ValueError, match="y has other columns"):
+    with pytest.raises(ValueError, match="y and the classes differ in their columns"):
         made().fit(X, Frame(S)).score(X, Frame(Y, columns))
 
 

@@ -52,11 +52,11 @@ def test_a_label_of_all_instances_does_not_decide_c(with_label_of_all, unknown):
     X, S = with_label_of_all
     if unknown:
         S[:700, 0] = np.nan
-    with pytest.warns(MpuWarning, match="label 0, which tells nothing of c"):
+    with pytest.warns(MpuWarning, match="label 0, which says nothing about c"):
         estimate = mpu_cli.estimate_c(X, S)
     assert estimate.c == pytest.approx(0.6, abs=0.05)
     assert 0 not in estimate.labels
-    with pytest.warns(MpuWarning, match="label 0, which tells nothing of c"):
+    with pytest.warns(MpuWarning, match="label 0, which says nothing about c"):
         model = mpu_cli.MPUClassifier(levels=1, C=1.0).fit(X, S)
     assert model.c_[0] == 1
     np.testing.assert_allclose(model.c_[1:], estimate.c)

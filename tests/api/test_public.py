@@ -127,7 +127,7 @@ def test_complete_instances_tell_nothing_of_c(simulated):
 
 def test_warns_where_c_cannot_be_told():
     rng = np.random.default_rng(0)
-    with pytest.warns(MpuWarning, match="the features tell too little"):
+    with pytest.warns(MpuWarning, match="the features predict them too poorly"):
         estimate_c(rng.normal(size=(200, 3)), rng.random((200, 2)) < 0.3)
 
 

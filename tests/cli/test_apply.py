@@ -135,7 +135,7 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
     new.unlink()
     refused = run("apply", books, *options, "-o", new)
     assert (refused.exit_code, new.exists()) == (1, False)
-    assert "nobody has decided any suggestion" in refused.stderr
+    assert "nobody has decided a suggestion yet" in refused.stderr
     assert run("apply", books, *options, "--yes", "-o", new).exit_code == 0
     assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, ["food"]]
 
@@ -176,7 +176,7 @@ def test_records_without_ids_are_matched_by_their_order(run, collection, decided
     ("rows", "options", "problem"),
     [
         (["9 car yes"], (), "there is no instance 9"),
-        (["1 9 yes"], (), "label 9 is to be added here, and has no name"),
+        (["1 9 yes"], (), "label 9 has no name, so it cannot be added here"),
         (["1 carr yes"], (), "carr"),
         (["1 car yes"], ("--added", "more"), "there is a field 'more' already; name another one by --added"),
         (["1 car yes"], ("--data", "nowhere.svm"), "nowhere"),

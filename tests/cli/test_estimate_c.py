@@ -150,8 +150,8 @@ def test_an_estimate_of_1_is_not_called_too_low(run, tmp_path, command):
     result = run(*command, tmp_path / "all.svm", "-q")
     assert result.exit_code == 0
     assert result.stderr == (
-        "warning: c = 1.000 is unreliable: annotations are too few, labels too frequent, or the features tell too "
-        f"little of them; if you know c, give it [mpu {command[0]} {tmp_path / 'all.svm'}]\n"
+        "warning: c = 1.000 is unreliable: annotations are too few, labels too frequent, or the features predict "
+        f"them too poorly; if you know c, give it [mpu {command[0]} {tmp_path / 'all.svm'}]\n"
     )
 
 
@@ -290,7 +290,7 @@ def everywhere(tmp_path):
 def test_a_label_of_all_instances_is_left_out_beside_one_that_is_never_annotated(run, everywhere, tmp_path):
     data, review = everywhere
     report = estimate(run, data, "--reviewed", review, "-o", tmp_path / "rates")
-    assert any("annotated with label 2, which tells nothing" in text for text in report["warnings"])
+    assert any("annotated with label 2, which says nothing" in text for text in report["warnings"])
     lines = (tmp_path / "rates").read_text().splitlines()
     rates = dict(line.split()[:2] for line in lines if line[0] != "#")
     assert float(rates["2"]) == 1

@@ -53,7 +53,7 @@ def test_reports_tell_the_kernel(run, trained, tmp_path):
     [
         (("train", "--features", "rbf", "--cluster", "local:1"), "--features and --cluster exclude each other"),
         (("estimate-c", "--features", "linear", "--scores", "scores.txt"), "leave out --features"),
-        (("suggest", "--features", "rbf", "--why"), "has no weights of these"),
+        (("suggest", "--features", "rbf", "--why"), "has no weights for these"),
     ],
 )
 def test_what_a_kernel_cannot_do_is_refused(run, trained, tmp_path, monkeypatch, arguments, message):

@@ -99,9 +99,9 @@ def test_a_label_of_all_instances_does_not_decide_c(run, with_label_of_all):
     result = run("estimate-c", with_label_of_all, "--json")
     estimated = report(result)
     assert estimated["c"] == pytest.approx(0.6, abs=0.05)
-    assert "label 6, which tells nothing of c" in result.stderr
+    assert "label 6, which says nothing about c" in result.stderr
     trained = run("train", with_label_of_all, *QUICK, "--json")
-    assert "label 6, which tells nothing of c" in trained.stderr
+    assert "label 6, which says nothing about c" in trained.stderr
     c = report(trained)["c"]
     assert c[:5] == [pytest.approx(estimated["c"])] * 5
     assert c[5] == 1  # of what all instances have, nothing is missing

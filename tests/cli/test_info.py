@@ -162,7 +162,7 @@ def test_a_model_of_a_kernel_has_no_weight_for_a_feature(run, digits, tmp_path):
     (label,) = told(run, tmp_path / "some.mpu", "--label", 3)["of_labels"]
     text = readable(run, tmp_path / "some.mpu", "--label", 3)
     assert label["features_for"] is None and label["leans_on"]
-    assert "features it has learned from features of a kernel" in text
+    assert "features the model uses kernel features" in text
 
 
 def test_features_by_name(run, tmp_path):

@@ -104,7 +104,7 @@ def test_a_directory_that_does_not_belong_to_the_data_is_not_kept(run, folder, d
     (folder / "other.text" / "labels").unlink(missing_ok=True)
     result = run("train", folder / "other.svm", *QUICK)
     assert result.exit_code == 0
-    assert "other.text" in result.stderr and "make vectors of texts" in result.stderr
+    assert "other.text" in result.stderr and "be able to read texts" in result.stderr
     assert message(run("predict", folder / "other.mpu", folder / "new.jsonl"))
 
 

@@ -130,7 +130,7 @@ def test_texts_are_those_of_the_ids_where_records_have_changed(page_of, books):
     changed = [{"id": "new", "title": "New", "abstract": ""}, *books.rows[:0:-1]]
     books.records.write_text("".join(json.dumps(row) + "\n" for row in changed))
     data, said = page_of()
-    assert "is not what the data were made of; name them by --text" in said
+    assert "is not the file that the data were made from; name them by --text" in said
     assert "f" in data["items"][1]
     data, said = page_of("--text", books.records)
     assert data["items"][1]["h"] == books.rows[1]["title"]
@@ -180,4 +180,4 @@ def test_suspects_that_nothing_tells_apart(run, books, tmp_path, monkeypatch):
         suggestions, "suspects", lambda *args: replace(cells := found(*args), probabilities=cells.probabilities * 0)
     )
     args = "suggest", books.data, "--top", 8, *QUICK, "-o", tmp_path / "m.tsv", "--suspects", tmp_path / "wrong.tsv"
-    assert "all 8 suspects that are listed have probability 0: nothing tells them apart" in run(*args).stderr
+    assert "all 8 suspects that are listed have probability 0, so they are in the order" in run(*args).stderr

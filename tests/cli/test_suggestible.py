@@ -66,7 +66,7 @@ def test_predictions_are_those_of_the_labels(run, data, file, case, k):
 def test_lines_that_name_no_label_are_counted(run, data, file):
     result = run("predict", data.model, data.path, "--only", file("news\nopera\n99\n"), "-q")
     assert result.exit_code == 0
-    assert "2 lines of 3 on labels that are not in use, such as 'opera'" in result.stderr
+    assert "2 lines of 3 with unused labels, such as 'opera'" in result.stderr
 
 
 def test_both_together(run, data, file):

@@ -25,7 +25,7 @@ def vectors(run, tmp_path_factory):
     options = "--labels", folder / "t.ttl", "-o", folder / "books.svm"
     result = run("vectorize", folder / "books.jsonl", *options)
     assert result.exit_code == 0, result.stderr
-    assert "has names in en, de: those in 'en' are used; --language takes another" in result.stderr
+    assert "has names in en, de: those in 'en' are used; --language chooses another" in result.stderr
     assert "1 deprecated concept of" in result.stderr
     assert "10 tags that name several labels, taken for the first of these" in result.stderr
     assert "tell them apart: 'Apple' (10)" in result.stderr
@@ -155,7 +155,7 @@ def test_broader_tags_need_a_thesaurus(run, tmp_path):
     assert run("vectorize", tmp_path / "n.jsonl", "-o", tmp_path / "n.svm", "-q").exit_code == 0
     result = run("apply", tmp_path / "n.jsonl", "--fill-implied", "-o", tmp_path / "new.jsonl", "-q")
     assert (result.exit_code, (tmp_path / "new.jsonl").exists()) == (1, False)
-    assert "nothing says which labels imply others" in result.stderr
+    assert "there are no rules that say which labels imply others" in result.stderr
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ def test_the_second_ends_with_status_75_and_says_who_is_the_first(run, busy, opt
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"error: {busy.with_suffix('.mpu')}: is being trained by process {os.getpid()} on ")
     assert f"on {socket.gethostname()} since 20" in line
-    assert line.endswith(" UTC; try again when that has ended")
+    assert line.endswith(" UTC; try again when it has finished")
 
 
 def test_the_second_reads_no_data(run, busy, tmp_path):

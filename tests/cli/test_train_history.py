@@ -95,7 +95,7 @@ def test_trainings_at_the_same_time_do_not_mix_their_lines(history):
 def test_a_history_that_is_full_is_an_error_after_the_model(run, tiny):
     result = run("train", tiny, *QUICK, "--history", "/dev/full")
     assert result.exit_code == 1
-    assert "/dev/full: the training is saved, but not in the history" in result.stderr
+    assert "/dev/full: the model is saved, but the history could not be written" in result.stderr
     assert tiny.with_suffix(".mpu").is_dir()
 
 

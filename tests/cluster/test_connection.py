@@ -136,13 +136,13 @@ def test_a_scheduler_that_falls_silent(requests):
 )
 def test_a_file_that_is_no_schedulers(tmp_path, content):
     (tmp_path / "a.json").write_bytes(content)
-    refused(Address(file=tmp_path / "a.json"), r"a\.json: is not a file that a scheduler of Dask has written$")
+    refused(Address(file=tmp_path / "a.json"), r"a\.json: is not a file that a Dask scheduler wrote$")
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
 def test_what_is_no_file(tmp_path, make):
     make(tmp_path / "a.json")
-    refused(Address(file=tmp_path / "a.json"), r"a\.json: is not a file that a scheduler of Dask has written$")
+    refused(Address(file=tmp_path / "a.json"), r"a\.json: is not a file that a Dask scheduler wrote$")
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_more_labels_than_a_cluster_learns_are_refused(on, tmp_path):
 
 def test_rules_on_broader_labels_are_refused(sources, files, on, tmp_path):
     (tmp_path / "rules.tsv").write_text("1\t2\n")
-    with pytest.raises(InputError, match=r"rules\.tsv: says which labels imply others, and a cluster does not learn"):
+    with pytest.raises(InputError, match=r"rules\.tsv: says which labels imply others, but a cluster does not use"):
         train(replace(sources, implied=tmp_path / "rules.tsv"), tmp_path / "a.mpu", OPTIONS, on=on)
 
 

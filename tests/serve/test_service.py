@@ -73,7 +73,7 @@ REFUSED = (
     (b'{"instances": [{"1": NaN}]}', 400, "the body: a number is not finite"),
     (b'{"instances": [{"1": -Infinity}]}', 400, "the body: a number is not finite"),
     (b'{"instances": [{"1": 1e39}]}', 400, "the value of 1 is not a 32-bit number"),
-    (b'{"instances": [{"1": 3e38, "2": 3e38}]}', 400, "scores leave the range of 32-bit numbers"),
+    (b'{"instances": [{"1": 3e38, "2": 3e38}]}', 400, "scores exceed the range of 32-bit floats"),
     (b'{"instances": [{"1": true}]}', 400, "the value of 1 is not a 32-bit number"),
     (b'{"instances": [{"1": 1}], "top": 0}', 400, "top: 0: give a whole number from 1 to 100"),
     (b'{"instances": [{"1": 1}], "top": true}', 400, "top: True"),
@@ -374,7 +374,7 @@ def test_a_failure_of_the_service_is_one_answer_and_is_logged(service, monkeypat
     monkeypatch.setattr(Loaded, "answer", lambda *_: 1 / 0)
     logging.getLogger("uvicorn").propagate = True
     status, found = asked.ask("/predict", {"instances": [{"1": 1}]})
-    assert (status, found) == (500, {"error": "this service has failed; its log says how"})
+    assert (status, found) == (500, {"error": "internal error; see the log of the service"})
     monkeypatch.undo()
     assert asked.ask("/predict", {"instances": [{"1": 1}]})[0] == 200
     assert "ZeroDivisionError" in caplog.text

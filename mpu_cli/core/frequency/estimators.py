@@ -53,7 +53,7 @@ _PREDICTABLE_LIFT = 2.0
 _NEARLY_COMPLETE = 0.95
 # Share of annotated instances that may have several labels where annotations are as if each had one.
 _MOST_WITH_SEVERAL = 0.01
-# A label that at least this share of the instances is annotated with tells nothing of c.
+# A label that at least this share of the instances is annotated with says nothing about c.
 NEARLY_ALL = 0.95
 # Fewer annotations than this say nothing about one label alone.
 FEWEST_ANNOTATIONS = 50
@@ -90,7 +90,7 @@ class FrequencyEstimate:
         one true label of each instance was annotated, all others are missing, and the annotations look as if none
         were. `c` holds by `ASSUMPTION_OF_ONE_LABEL` alone.
     left_out : tuple of int
-        The columns of labels that (nearly) all instances are annotated with, which tell nothing of c.
+        The columns of labels that (nearly) all instances are annotated with, which say nothing about c.
     """
 
     c: float
@@ -112,7 +112,7 @@ class FrequencyEstimate:
         names = ", ".join(map(shown, self.left_out[:5])) + ", ..." * (len(self.left_out) > 5)
         return [
             f"(nearly) all instances are annotated with {'label' if len(self.left_out) == 1 else 'labels'} {names}, "
-            "which tells nothing of c: left out of its estimate, and taken to be complete"
+            "which says nothing about c: left out of its estimate, and assumed to be complete"
         ]
 
     def __repr__(self) -> str:
@@ -132,8 +132,8 @@ class FrequencyEstimate:
             return None
         too_low = "; it may be too low, and the expected micro-F1 too high" * (self.c < _NEARLY_COMPLETE)
         return (
-            f"c = {self.c:.3f} is unreliable: annotations are too few, labels too frequent, or the features tell too "
-            f"little of them{too_low}; if you know c, give it"
+            f"c = {self.c:.3f} is unreliable: annotations are too few, labels too frequent, or the features predict "
+            f"them too poorly{too_low}; if you know c, give it"
         )
 
 
@@ -225,8 +225,8 @@ def estimate(
     cells = Cells.of(probabilities, labels, verified)
     if not cells.annotated.any():
         raise DataError(
-            f"all annotations of the {n} instances drawn are in complete instances or ignored, so that nothing tells "
-            "how often labels are annotated: draw more instances, or give c"
+            f"all annotations of the {n} instances drawn are in complete instances or ignored, so there is nothing to "
+            "estimate c from: draw more instances, or give c"
         )
     telling = cells.telling()
     cells = cells.of_labels(telling)

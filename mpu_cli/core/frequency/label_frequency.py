@@ -61,7 +61,7 @@ class LabelFrequency:
             )
         rates = np.full(q, c, float)
         if not ((rates > 0) & (rates <= 1)).all():
-            raise DataError("c is the share of the true labels that is annotated: give numbers above 0 up to 1")
+            raise DataError("c, the share of the true labels that is annotated, must be above 0 and at most 1")
         if verified is not None and verified.cells.shape != (n, q):
             raise DataError(f"verified labels have shape {verified.cells.shape}, and the annotated labels {(n, q)}")
         of_instances = None if groups is None or groups.rates is None else groups.rates[groups.of_instances]
@@ -263,5 +263,5 @@ def refuse_refuted(
         f"c = {rates[k]:.3g} contradicts the annotations: label {shown(k)} is annotated in {annotated[k]:,} of "
         f"{counted[k]:,} instances ({annotated[k] / counted[k]:.0%}), so its c is at least "
         f"{min(np.ceil(least[k] * 1000) / 1000, 1):.3f}; "
-        "give a larger c, or leave it out and have it estimated"
+        "give a larger c, or leave it out to have it estimated"
     )

@@ -226,7 +226,7 @@ def from_people(
         if rows is None or not len(rows):
             continue
         if verified is None:
-            raise DataError("label sets are said to be complete, and nothing is known of labels: give what is known")
+            raise DataError("instances are marked as complete, but there are no verified labels: give them, too")
         return estimate(labels, verified, rows, automatic)
     return None
 

@@ -70,7 +70,7 @@ def joined(kin: np.ndarray | None, same_fold: np.ndarray | None) -> np.ndarray |
     instances are to be in one fold.
     """
     if same_fold is not None and len(same_fold) > 1 and (same_fold == same_fold[0]).all():
-        raise DataError("all instances are to be in the same fold, so that nothing is left to learn from")
+        raise DataError("all instances belong to the same fold, so nothing is left to learn from")
     if same_fold is None or kin is None:
         return kin if same_fold is None else same_fold
     from scipy.sparse.csgraph import connected_components  # which few trainings need

@@ -98,7 +98,9 @@ class VerifiedLabels:
         whole = np.asarray(complete)
         if whole.dtype == bool:
             if whole.shape != (n,):
-                raise DataError(f"verified labels: {len(whole)} instances are said to be complete or not, of {n}")
+                raise DataError(
+                    f"verified labels: {len(whole)} instances are marked as complete or not, but there are {n}"
+                )
             whole = np.flatnonzero(whole)
         whole = whole.astype(np.int64)
         for what, numbers, end in (("instance", rows, n), ("instance", whole, n), ("label", columns, q)):

@@ -305,7 +305,7 @@ function labelOf(text, known, most, fail) {
     fail(`“${text}” is the name of a label, and no label has this number; write the number of the label`);
   }
   const form = meanings(text).find((each) => known.has(each));
-  if (form === undefined) fail(`“${text}” is no label`);
+  if (form === undefined) fail(`“${text}” is not a label`);
   return known.get(form) ?? fail(`“${text}” is the name of several labels; write the number of one`);
 }
 
@@ -346,7 +346,7 @@ function parse(text, data) {
     const label = labelOf(written, known, data.most.label, fail);
     if (!WORDS.has(word.toLowerCase())) fail(`verdict “${word}” is not yes, no or empty`);
     const verdict = WORDS.get(word.toLowerCase());
-    if (label === STAR && verdict) fail("* takes no verdict but no");
+    if (label === STAR && verdict) fail("the only verdict of * is no");
     if (verdict === undefined) return;
     const cell = `${number} ${label}`;
     if (seen.has(cell) && seen.get(cell) !== verdict) fail(`contradicts an earlier line about label ${label}`);
