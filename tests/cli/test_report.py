@@ -144,16 +144,3 @@ def test_the_data_are_read_once(run, made, tmp_path):
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["frequency"]["instances"] == 240
     assert "Missing labels in standard input" in (tmp_path / "r.html").read_text()
-
-
-def test_what_cannot_be_done_is_said(run, made, tmp_path):
-    data = made(report_on_records) / "books.svm"
-    for args, message in (
-        ((data, "-o", data), "--output"),
-        ((data, "-o", tmp_path / "no" / "r.html"), "no/r.html"),
-    ):
-        result = run("report", *args)
-        assert result.exit_code in (1, 2)
-        assert message in result.stderr
-    assert run("report", data, "-o", "-").exit_code == 2
-    assert not list(tmp_path.iterdir())

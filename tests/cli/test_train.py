@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from mpu_cli import bundle
 from mpu_cli.cli import mpu
 from mpu_cli.cli.train import default_model
-from tests.cli.training import QUICK, TINY, message
+from tests.cli.training import QUICK, TINY
 from tests.endurance.commands import model_files
 from tests.slow import slow
 
@@ -188,18 +188,6 @@ def test_standard_input(run, tmp_path, tiny):
     assert run("train", "-", "-o", tmp_path / "piped.mpu", *QUICK, stdin=TINY.encode()).exit_code == 0
     run("train", tiny, *QUICK)
     assert model_files(tmp_path / "piped.mpu") == model_files(tmp_path / "tiny.mpu")
-
-
-_OF_ROOT = pytest.mark.skipif(
-    not os.access("/", os.W_OK), reason="the model, /.mpu, cannot be written, which is said first"
-)
-
-
-@pytest.mark.parametrize("source", [".", "..", pytest.param("/", marks=_OF_ROOT), ""])
-def test_a_directory_is_not_data(run, source, tmp_path, monkeypatch):
-    (tmp_path / "in").mkdir()
-    monkeypatch.chdir(tmp_path / "in")
-    message(run("train", source, *QUICK))
 
 
 def test_names_that_are_not_text(run, tmp_path):

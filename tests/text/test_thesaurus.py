@@ -66,12 +66,6 @@ def test_a_table_of_annif(tmp_path):
     path = tmp_path / "vocabulary.csv"
     path.write_text("uri,label_de,label_en,notation\n<https://x.org/2>,Birne,Pear,2\nhttps://x.org/1,Apfel,Apple,1\n")
     assert read_thesaurus(path, "en").labels.names == [("Apple", "https://x.org/1"), ("Pear", "https://x.org/2")]
-    path.write_text("uri,label_en\n,Pear\n")
-    with refused(InputError, "vocabulary.csv:2: "):
-        read_thesaurus(path)
-    path.write_text("name\nPear\n")
-    with refused(InputError):
-        read_thesaurus(path)
 
 
 @pytest.mark.parametrize(
@@ -79,31 +73,21 @@ def test_a_table_of_annif(tmp_path):
     [
         ("a.ttl", "@prefix a: <b> .\n\na:b a:c ;; .\n", r"a\.ttl:3: is not Turtle: .*; correct it"),
         ("a.ttl", "a:b a:c 1 .\n", r"a\.ttl:1: is not Turtle: "),
-        ("a.rdf", "<rdf>\n<a>", r"a\.rdf:2: is not RDF/XML: no element found; correct it"),
         ("a.rdf", RDF.format("rdf:ID='1 2'"), r"a\.rdf: is not RDF/XML: 1 2 is not a valid rdf:ID value"),
         ("a.nt", "<a:b> <a:b> <a:b> .\n<a> <b>", r"a\.nt:2: is not N-Triples: "),
         ("a.json", "[\n{", r"a\.json:2: is not JSON-LD: "),
-        ("a.rdf", " \n", r"a\.rdf: has no concept; expected: "),
-        ("a.ttl", b'# 1\n<a:b> <a:b> "\xe4" .', r"a\.ttl:2: this is not UTF-8 text; save the file as UTF-8"),
-        ("a.ttl", "<!DOCTYPE html>\n<html><body>", r"a\.ttl:1: this is a web page \(HTML\)"),
-        ("a.ttl", "<https://a.org/x> <https://a.org/y> 1 .", "has no concept; expected: what is a skos:Concept"),
     ],
 )
 def test_what_is_no_thesaurus_is_refused(tmp_path, name, text, problem):
     path = tmp_path / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    path.write_text(text)
     with pytest.raises(InputError, match=problem):
         read_thesaurus(path)
 
 
-@pytest.mark.parametrize("name", ["a.tsv", "a.txt"])
-@pytest.mark.parametrize("page", ["<!doctype html>\n<p>", "\n\n<html lang='en'>", '<?xml version="1.0"?>\n<html>'])
-def test_a_web_page_is_no_file_of_names(tmp_path, name, page):
-    (tmp_path / name).write_text(page)
-    with refused(InputError):
-        read_labels(tmp_path / name)
-    (tmp_path / name).write_text("html\n<headline>\n<i>body</i>\n")
-    assert len(read_labels(tmp_path / name)) == 3
+def test_names_may_look_like_tags_of_a_page(tmp_path):
+    (tmp_path / "a.txt").write_text("html\n<headline>\n<i>body</i>\n")
+    assert len(read_labels(tmp_path / "a.txt")) == 3
 
 
 def test_without_pyoxigraph_its_package_is_named(tmp_path, monkeypatch):
