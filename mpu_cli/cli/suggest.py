@@ -23,7 +23,7 @@ from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.options import LINEAR, RBF, Options
-from mpu_cli.core.predictions import Predictions
+from mpu_cli.core.predictions import Predictions, values_at
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
@@ -34,7 +34,7 @@ from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posterior import posterior_at
 from mpu_cli.people.suggestions import Cells, Choice, FillingIn
 from mpu_cli.review import decisions
-from mpu_cli.review.matching import ReviewCounts, stored
+from mpu_cli.review.matching import ReviewCounts
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, Step
@@ -216,7 +216,7 @@ def _implied(found: Suggestions, chosen: Cells, implications: Implications) -> t
     if verified is not None:  # what people have said outweighs what is implied
         there = csr_array(there + verified.cells.astype(bool))
     column = np.searchsorted(found.ids, labels).clip(max=len(found.ids) - 1)
-    open_ = ~((found.ids[column] == labels) & stored(there, rows, column))
+    open_ = ~((found.ids[column] == labels) & values_at(there, rows, column))
     if verified is not None:
         open_ &= verified.instances[rows] == Verdict.UNKNOWN
     return rows[open_], labels[open_]
@@ -226,7 +226,7 @@ def _in_order(lines: bytes, spans: LabelSpans, cells: csr_array, ids: np.ndarray
     """Return which of the labels of some lines, in their order there, are among some cells."""
     rows, written = _written(lines, spans)
     column = np.searchsorted(ids, written).clip(max=len(ids) - 1)
-    return (ids[column] == written) & stored(cells, rows, column)
+    return (ids[column] == written) & values_at(cells, rows, column)
 
 
 def _are_absent(lines: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from mpu_cli.core.labels.problem import InstanceGroups, LabelInformation, Proble
 from mpu_cli.core.labels.verified import VerifiedLabels, widened
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import Predictions
+from mpu_cli.core.predictions import Predictions, values_at
 from mpu_cli.core.selection import Estimates, TrainingResult
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.errors import InputError, MpuError, counted, shown
@@ -480,7 +480,7 @@ def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | No
     cells = decisions.read_cells(path, ())
     rows, labels = cells.instance, cells.label
     inside = (rows < len(file)) & (labels < file.labels.shape[1]) & (labels >= 0)
-    inside[inside] = matching.stored(file.labels, rows[inside], labels[inside])
+    inside[inside] = values_at(file.labels, rows[inside], labels[inside])
     if len(wrong := np.flatnonzero(~inside)):
         row, label = rows[wrong[0]] + 1, label_text(int(labels[wrong[0]]))
         raise InputError(

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import Origin, VerifiedLabels, widened
+from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import counted
 from mpu_cli.names import LabelNames
 from mpu_cli.review.decisions import Decisions
@@ -125,7 +126,7 @@ def match(
     has_column = np.isin(decisions.label, ids)
     column = np.searchsorted(ids, decisions.label)
     is_annotated = np.zeros(len(decisions), bool)
-    is_annotated[has_column] = stored(labels, decisions.instance[has_column], column[has_column])
+    is_annotated[has_column] = values_at(labels, decisions.instance[has_column], column[has_column])
     cells = {
         name: (decisions.instance[kind], column[kind])
         for name, kind in (("true", decisions.verdict), ("false", has_column & ~decisions.verdict))
@@ -170,11 +171,3 @@ def _check_instances(decisions: Decisions, n: int, source: Source, checksum_of: 
     if len(beyond := np.flatnonzero(decisions.instance >= n)):
         i = beyond[0]
         raise decisions.error(i, no_instance(int(decisions.instance[i]), source, n))
-
-
-def stored(labels: csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return which of the cells (rows, columns) are stored in a matrix with sorted columns."""
-    those, place = np.unique(rows, return_inverse=True)
-    part = labels[those]
-    keys = np.repeat(np.arange(len(those)) * part.shape[1], np.diff(part.indptr)) + part.indices
-    return np.isin(place * part.shape[1] + columns, keys)
