@@ -146,13 +146,14 @@ def _read(
     in_place: Mapping[str, str],
 ) -> Table:
     comments: list[tuple[int, str]] = []
-    number, header, delimiter = 0, None, "\t"
+    number, header, delimiter, quoted = 0, None, "\t", False
     for number, line in lines:
         if _is_comment(line):
             _keep(comments, number, line)
         elif line.strip():
             delimiter = delimiter_of(line.lower(), delimiter, required)
-            header = [name.strip().lower() for name in _cells(line, delimiter, source, number)]
+            quoted = delimiter != "\t" or line.startswith('"')
+            header = [name.strip().lower() for name in _cells(line, delimiter, quoted, source, number)]
             break
     if header is None:
         raise InputError(source, None, f"it is empty; its first line should name the columns: {', '.join(required)}")
@@ -171,9 +172,9 @@ def _read(
         if _is_comment(line):
             _keep(comments, number, line)
             continue
-        if not line.strip(" \t,;"):
+        if not line.strip(' \t,;"'):
             continue
-        fields = _cells(line, delimiter, source, number)
+        fields = _cells(line, delimiter, quoted, source, number)
         if any(field.strip() for field in fields[width:]):
             there = ", ".join(header)[:200]
             raise InputError(source, number, f"there are {len(fields)} values, but the columns are {there}")
@@ -188,8 +189,8 @@ def _read(
     return Table(source, dict(zip(names, columns, strict=True)), places, comments)
 
 
-def _cells(line: str, delimiter: str, source: str, number: int) -> list[str]:
-    if delimiter == "\t":
+def _cells(line: str, delimiter: str, quoted: bool, source: str, number: int) -> list[str]:
+    if not quoted:
         return line.split(delimiter)
     try:
         return next(csv.reader([line], delimiter=delimiter))

@@ -48,12 +48,16 @@ def test_reads_decisions(file):
     assert [decisions.place(i).rpartition("/")[2] for i in range(3)] == [f"checked.tsv:{n}" for n in (4, 3, 2)]
 
 
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 @pytest.mark.parametrize("delimiter", list(",;\t"))
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_a_spreadsheet_may_write_it_in_another_way(file, delimiter, encoding):
+def test_a_spreadsheet_may_write_it_in_another_way(file, delimiter, encoding, quoting):
+    """All is quoted by write.table of R."""
     rows = [["1", "Bread, butter", "yes", "sample"], ["", "", "", ""], ["2", 'The "A"; B', "no", "sample"]]
     out = io.StringIO()
-    csv.writer(out, delimiter=delimiter).writerows([["# suggestions 4", "", "", ""], HEADER.split(), *rows])
+    csv.writer(out, delimiter=delimiter, quoting=quoting).writerows(
+        [["# suggestions 4", "", "", ""], HEADER.split(), *rows]
+    )
     names = LabelNames.of({1: ("Bread, butter",), 2: ('The "A"; B',)}, "names")
     assert cells(read([file(out.getvalue().encode(encoding))], names)) == [(0, 1, True, True), (1, 2, False, True)]
 
