@@ -14,6 +14,7 @@ SIGNATURE_BYTES = 10  # that tell compressed data
 
 OLD_LINE_ENDS = "lines end in CR alone, as on old Macs; make it LF: tr '\\r' '\\n'"
 _DUMP = "sklearn.datasets.dump_svmlight_file(X, y, 'news.svm', multilabel=True) in Python makes LIBSVM data of arrays"
+_PREDICTIONS = "predictions are label lists, such as 3,7, or scores, such as 3:0.91 7:0.5"
 _PAGE = "docs/guide/formats.md has a command that converts"
 _UTF16 = re.compile(rb"(\xff\xfe|[\t-~]\0)|\xfe\xff|\0[\t-~]")  # the first: little-endian
 # Of Label Studio, a record of a task
@@ -113,8 +114,10 @@ def problem_of(beginning: bytes) -> str | None:
     return _told(beginning, _OF_NO_COMMAND)
 
 
-def problem_of_line(line: bytes) -> str | None:
+def problem_of_line(line: bytes, of_scores: bool = False) -> str | None:
     """Return the same for a line that should be an instance, and is not: also formats that other commands read.
+
+    `of_scores`: whether it should be a prediction.
 
     Examples
     --------
@@ -122,7 +125,10 @@ def problem_of_line(line: bytes) -> str | None:
     'this is a table; mpu vectorize makes LIBSVM data of texts in a table; ...'
     >>> problem_of_line(b"sport,news 1:0.5")
     """
-    return problem_of(line) or _told(line, _NO_VECTORS)
+    if (problem := problem_of(line)) is not None:
+        return problem
+    problem = _told(line, _NO_VECTORS)
+    return f"{problem.partition('; ')[0]}; {_PREDICTIONS}" if problem and of_scores else problem
 
 
 def problem_of_array(beginning: bytes, source: str) -> str | None:

@@ -149,7 +149,7 @@ def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
             )
         return _parse(plain_labels(text, reading), reading.implicit_values, words)
     except LineError:
-        if problem := problem_of_line(line):
+        if problem := problem_of_line(line, reading.scores):
             raise LineError(problem) from None
         raise
 
