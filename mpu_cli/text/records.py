@@ -20,7 +20,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.names.lines import NOT_UTF8, as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8
 from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.untrusted import json_value
-from mpu_cli.svmlight.formats import LABEL_STUDIO, OLD_LINE_ENDS, problem_of_array
+from mpu_cli.svmlight.formats import LABEL_STUDIO, OLD_LINE_ENDS, problem_of_array, problem_of_line
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, compression_named, open_input
 from mpu_cli.text.fields import holder, value_of
@@ -516,7 +516,9 @@ def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tu
         return form or named or "", default
     if Path(source).is_file():
         with open_records(source) as stream:
-            next(decoded_lines(stream, str(source), MAX_LINE_BYTES), None)  # which may know what it is
+            first = next(decoded_lines(stream, str(source), MAX_LINE_BYTES), None)  # which may know what it is
+        if first and first.startswith("__label__"):
+            raise InputError(str(source), 1, problem_of_line(first.encode(errors="replace")) or "")
     problem = f"its name does not show which of {', '.join(FORMATS)} it is; give --format"
     raise InputError(str(source), None, problem)
 
