@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.training import QUICK, TINY
 from tests.endurance.commands import contents
+from tests.golden import assert_worded
 
 
 @pytest.fixture
@@ -60,15 +61,6 @@ OVERLAPS = {
     "texts and names from standard input": ("vectorize", "-", "--format", "csv", "--labels", "-", "-o", "y.svm"),
     "standard input twice": ("evaluate", "-", "/dev/stdin"),
 }
-NAMED = {
-    "corrupt": {"IN", "OUT", "--removed", "--kept"},
-    "estimate-c": {"FILE", "--output"},
-    "predict": {"MODEL", "FILE", "--output"},
-    "review": {"FILE", "--output", "--suggestions", "--text"},
-    "train": {"FILE", "--output", "--keep", "--accept-on", "--history"},
-    "evaluate": {"TRUTH", "PREDICTIONS"},
-    "vectorize": {"TEXTS", "--output", "--like", "--labels"},
-}
 
 
 @pytest.mark.parametrize("name", OVERLAPS)
@@ -78,8 +70,7 @@ def test_what_would_be_lost_is_refused_with_both_names(run, folder, monkeypatch,
     result = run(*OVERLAPS[name], stdin=b"1 1:1\n")
     assert (result.exit_code, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()
-    words = line.replace(",", " ").split()
-    assert len(NAMED[OVERLAPS[name][0]] & set(words)) == 2
+    assert_worded(line)
     assert (contents(folder), names_in(folder)) == (before, names)
 
 

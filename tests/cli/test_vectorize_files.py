@@ -178,22 +178,6 @@ def test_groups_are_kept_as_a_file_for_groups(tmp_path):
     assert not (tmp_path / "news.text" / "groups").exists()
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        ["a"],
-        1.5,
-        True,
-    ],
-)
-def test_a_group_is_a_text_or_a_whole_number(tmp_path, value):
-    write(tmp_path / "news.jsonl", [record | {"source": value} for record in RECORDS])
-    with refused(InputError):
-        vectorize(Source(tmp_path / "news.jsonl", group="source"), tmp_path / "news.svm")
-    with refused(InputError):
-        vectorize(Source(tmp_path / "news.jsonl", group="place"), tmp_path / "news.svm")
-
-
 def test_what_is_odd_is_said(tmp_path):
     records = [
         {"id": "1", "text": "word", "tags": ["Steel", "steel", "New Town", "New  Town"]},
