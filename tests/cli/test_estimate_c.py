@@ -94,33 +94,24 @@ def test_the_readable_report(run, digits):
 
 
 def test_a_table_per_label(run, corrupted):
-    report = estimate(run, corrupted(0.6), "--per-label")
+    """The missing labels of all are those of the pooled c, and estimates that say little are marked."""
+    path = corrupted(0.6)
+    report = estimate(run, path, "--per-label")
     rows = report["per_label"]
     assert [row["label"] for row in rows] == list(range(1, 19))
     assert {row["pooled"] for row in rows} == {True, False}
-    for row in rows:
+    assert report["missing"] == pytest.approx(sum(row["annotations"] for row in rows) * (1 / report["c"] - 1))
+    assert sum(row["missing"] for row in rows) == pytest.approx(report["missing"])
+    lines = run("estimate-c", path, "--features", "linear", "--per-label", "-q").stdout.splitlines()
+    header = next(i for i, line in enumerate(lines) if line.startswith("label  "))
+    assert lines[header].split() == ["label", "annotations", "c", "from", "to", "missing"]
+    for row, line in zip(rows, lines[header + 1 :], strict=True):
         low, high = row["interval"]
         assert row["pooled"] == (row["annotations"] < 50)
         assert 0 < low <= row["c"] <= high <= 1
         assert row["unreliable"] == (high - low > 0.5)
         if row["pooled"]:
             assert row["c"] == report["c"]
-
-
-def test_the_missing_labels_of_all_are_those_of_the_pooled_c(run, corrupted):
-    report = estimate(run, corrupted(0.6), "--per-label")
-    annotations = sum(row["annotations"] for row in report["per_label"])
-    assert report["missing"] == pytest.approx(annotations * (1 / report["c"] - 1))
-    assert sum(row["missing"] for row in report["per_label"]) == pytest.approx(report["missing"])
-
-
-def test_the_table_marks_estimates_that_say_little(run, corrupted):
-    path = corrupted(0.6)
-    rows = estimate(run, path, "--per-label")["per_label"]
-    lines = run("estimate-c", path, "--features", "linear", "--per-label", "-q").stdout.splitlines()
-    header = next(i for i, line in enumerate(lines) if line.startswith("label  "))
-    assert lines[header].split() == ["label", "annotations", "c", "from", "to", "missing"]
-    for row, line in zip(rows, lines[header + 1 :], strict=True):
         assert line.split()[:3] == [str(row["label"]), str(row["annotations"]), f"{row['c']:.4f}"]
         assert line.endswith("pooled: few annotations") == row["pooled"]
         assert line.endswith("unreliable") == (row["unreliable"] and not row["pooled"])

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.test_signals import start
 from tests.cli.training import ALONE
+from tests.slow import slow
 
 for package in ("prometheus_client", "starlette", "uvicorn"):
     pytest.importorskip(package)
@@ -142,7 +143,7 @@ def test_a_place_that_is_taken_is_an_error(run, tiny_model, tmp_path):
     assert path.read_text() == "kept"
 
 
-@pytest.mark.parametrize("package", ["prometheus_client", "starlette", "uvicorn"])
+@pytest.mark.parametrize("package", ["uvicorn", *slow("prometheus_client", "starlette")])
 def test_a_missing_extra_is_named(tiny_model, package):
     """In a process of its own: here all of it is imported already."""
     code = f"import sys; sys.modules[{package!r}] = None\nfrom mpu_cli.__main__ import main\nmain()"
