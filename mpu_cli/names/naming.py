@@ -212,8 +212,8 @@ class Naming:
     def _refuse_numbers(file: str | Path, names: Iterable[tuple[str, ...]]) -> None:
         """Raise InputError where all lines, or all but the first, begin with consecutive numbers."""
         begun = [_BEGUN.match("\t".join(of_line)) for of_line in names if of_line]
-        numbers = [int(match[1]) for match in begun[begun[0] is None :] if match]
-        if len(numbers) < max(_FEWEST_NUMBERS, len(begun) - 1):
+        numbers = [int(match[1]) for match in begun if match]
+        if len(numbers) < max(_FEWEST_NUMBERS, len(begun) - (begun[:1] == [None])):
             return
         if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
             problem = "its lines have numbers, but not a tab after each; put one there: "

@@ -67,7 +67,7 @@ _NO_VECTORS = (
         "an id before the labels; leave it out: sed -E 's/^[^[:space:]]+[[:space:]]+//'",
     ),
     (
-        rb"[A-Za-z_]+(?:[ \t]+[A-Za-z_]+)*\s*\Z",
+        rb"(?!__label__)[A-Za-z_]+(?:[ \t]+[A-Za-z_]+)*\s*\Z",
         f"a line of words; if it is a heading, remove it: sed 1d; if labels are words, {_PAGE} them",
     ),
     (rb"\s*<\?xml", "XML; the data of Mulan are in the .arff file beside it"),

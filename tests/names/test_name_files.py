@@ -81,7 +81,13 @@ def test_numbers_without_a_tab_are_no_names(file, text):
     assert names_of(file("", "x").with_name("mended"))[2] == ("b",)
 
 
-@pytest.mark.parametrize("text", ["2001\n2002\n2003\n", "1,2-Ethanediol\n1,3-Butadiene\n2,4-D\n", "3,7\n1\n2,1\n"])
+def test_no_line_has_a_name(file):
+    assert names_of(file("\t\n\t\n\tb\n")) == {1: (), 2: (), 3: ()}
+
+
+@pytest.mark.parametrize(
+    "text", ["2001\n2002\n2003\n", "1 a\n2 b\nc\n", "1,2-Ethanediol\n1,3-Butadiene\n2,4-D\n", "3,7\n1\n2,1\n"]
+)
 def test_names_that_begin_with_numbers(file, text):
     assert names_of(file(text))[1] == (text.split("\n")[0],)
 
