@@ -17,9 +17,9 @@ from mpu_cli.svmlight.grammar import Header, header_of
 
 _NAME = re.compile(r"(|.*[^A-Za-z])(Xf?|Y)(\..*)")
 _HEADER_BYTES = 100
-_LABELS = re.compile(rb"\s*(?:[0-9]+:1(?:\.0*)?(?:\s+|\Z))*")
+_LABELS = re.compile(rb"(?:[0-9]+:1(?:\.0*)?(?:[ \t]+|(?=\r?\Z)))*\r?")
 _VALUE = re.compile(rb":[^\s]*")
-_FEATURES = re.compile(rb"[0-9]+:|\Z")
+_FEATURES = re.compile(rb"[0-9]+:|\r?\Z")
 Open = Callable[[Path], AbstractContextManager[Any]]
 
 
@@ -66,13 +66,14 @@ def joined(pair: Pair, opened: Open) -> Iterator[bytes]:
             raise InputError(str(ended), number, f"the file ends before this line, which {other} has; is it cut short?")
         if not _LABELS.fullmatch(labels):
             raise InputError(str(pair.labels), number, "expected labels, such as 3:1 7:1")
-        if not _FEATURES.match(features.strip()):
+        if not _FEATURES.match(features):
             problem = f"expected features, such as 1:0.5 4:2, since labels are in {pair.labels}"
             raise InputError(str(pair.features), number, problem)
-        yield b"%b %b\n" % (b",".join(_VALUE.sub(b"", labels).split()), features.strip())
+        yield b"%b %b\n" % (b",".join(_VALUE.sub(b"", labels).split()), features)
 
 
 def _lines_below_header(path: Path, opened: Open) -> Iterator[bytes]:
     with opened(path) as stream:  # an error names the file that has it
         stream.readline()
-        yield from iter(stream.readline, b"")
+        for line in iter(stream.readline, b""):
+            yield line.removesuffix(b"\n").strip(b" \t")

@@ -11,7 +11,7 @@ from tests.golden import refused
 
 FEATURES = b"4 3\n0:0.5 2:2\n0:1 1:3\r\n\n1:1 2:4\n"
 LABELS = b"4 6\n0:1 5:1.0 \n\n5:1\r\n3:1"
-JOINED = b"4 3 6\n0,5 0:0.5 2:2\n 0:1 1:3\n5 \n3 1:1 2:4\n"
+JOINED = b"4 3 6\n0,5 0:0.5 2:2\n 0:1 1:3\r\n5 \n3 1:1 2:4\n"
 
 
 @pytest.fixture(params=[("trn_X_Xf.txt", "trn_X_Y.txt"), ("X.txt", "Y.txt"), ("tst-X.svm.gz", "tst-Y.svm.gz")])
