@@ -96,7 +96,7 @@ def test_a_part_of_the_data_is_not_taken_for_all(run, served, model, tmp_path):
     result = run("predict", model, f"{url}/part.svm", "-o", tmp_path / "out")
     assert (
         message(result)
-        == f"error: {url}/part.svm: cannot be read: the server answers with a part of the file alone, by status 206"
+        == f"error: {url}/part.svm: cannot be read: the server answers with a part of the file alone (status 206)"
     )
     assert not (tmp_path / "out").exists()
 

@@ -140,10 +140,10 @@ def test_it_is_in_the_user_s_cache_directory_where_the_package_is_read_only(fold
 def test_there_is_no_place_for_it(folder):
     needs_binding_permissions(folder)
     nowhere = {"HOME": "/proc/no/home"}
-    assert says_how_to_keep(read(folder, **nowhere), "no directory")
-    assert says_how_to_keep(finish(start(COPY[:-1], folder, **nowhere))[1][:-1], "no directory")
+    assert says_how_to_keep(read(folder, **nowhere), "no writable directory")
+    assert says_how_to_keep(finish(start(COPY[:-1], folder, **nowhere))[1][:-1], "no writable directory")
     (folder / "file").touch()
-    assert says_how_to_keep(said(folder, NUMBA_CACHE_DIR=str(folder / "file"), **nowhere), "no directory")
+    assert says_how_to_keep(said(folder, NUMBA_CACHE_DIR=str(folder / "file"), **nowhere), "no writable directory")
     place = {"NUMBA_CACHE_DIR": str(folder / "kept"), **nowhere}
     assert [read(folder, **place) for _ in range(2)] == [[ONCE], []]
 
