@@ -22,7 +22,7 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.svmlight.formats import COMPRESSED
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import open_output, stem
+from mpu_cli.svmlight.streams import open_input, open_output, stem
 from mpu_cli.text.labels import Labels
 from mpu_cli.text.records import DEFAULT_FIELDS, Record, form_and_fields, is_corpus, open_records
 from mpu_cli.text.rewriting import Origin, Retagged, Rewriter
@@ -66,6 +66,9 @@ def _data_beside(source: str | Path) -> Path:
         if (records := Sidecars(path).records()) is not None and Path(records.file).resolve() == Path(source).resolve()
     ]
     if len(there) != 1:
+        if not Path(source).is_dir():
+            with open_input(source):  # which says so if there is no such file
+                pass
         made = (
             f"{counted(len(there), 'data file')} beside it {'was' if len(there) == 1 else 'were'} made of these records"
         )
@@ -112,7 +115,7 @@ def _changes(
             raise InputError(
                 suggestions,
                 None,
-                "nobody has decided a suggestion yet, and annotations alone cannot show how many are right: decide 20 "
+                "no decisions are given, and annotations alone cannot show how many of the list are right: decide 20 "
                 "of them and give the file to --reviewed, here and in mpu suggest; or add --yes",
             )
         digits = checksum(dataset.features)
