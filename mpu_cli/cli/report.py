@@ -172,7 +172,6 @@ def _print_summary(output: Path, report: MissingLabelsReport) -> None:
         info(f"how many labels are missing is unknown; see {output}")
         return
     low, high = (1 - end for end in reversed(c.interval))
-    at_least = " or more" * (c.assumption is not None and c.predictable)
-    info(f"{c.missing_rate:.1%}{at_least} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")
+    info(f"{c.missing_rate:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")
     if report.first_of_all:
         info(report.first_of_all)
