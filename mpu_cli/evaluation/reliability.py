@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.frequency.estimators import wilson
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import Sums, divide, entries_in, entry_rows
@@ -78,10 +79,9 @@ class Reliability:
         its 90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small.
         """
         expected, true = self.total
-        share = divide(self.true, self.cells)  # annotated
-        center, spread = _wilson(share, self.cells)
+        low, high = wilson(self.true, np.maximum(self.cells, 1), _Z)  # annotated
         stands = np.where(self.true, divide(true, self.true), 1)  # how many labels an annotation of the bin stands for
-        ends = np.maximum(center - spread, 0) * stands, (center + spread) * stands
+        ends = np.maximum(low, 0) * stands, high * stands
         values = np.array([divide(expected, self.cells), divide(true, self.cells), *ends]).T.tolist()
         return [
             {
@@ -130,11 +130,3 @@ def plot(rows: list[dict[str, Any]], target: str | Path) -> None:
         figure.savefig(target)
     except (OSError, ValueError) as error:
         raise MpuError(f"{target}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _wilson(share: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return centre and half width of the score interval of shares (Wilson, JASA 1927)."""
-    n = np.maximum(cells, 1)
-    z2 = _Z * _Z
-    spread = _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    return (share + z2 / (2 * n)) / (1 + z2 / n), spread / (1 + z2 / n)
