@@ -101,7 +101,7 @@ def test_no_bar_on_a_terminal_but_compilation_and_warnings_are_objects_too(tiny)
         from mpu_cli.svmlight import reader
 
         def read(*args, read=reader.read, **kwargs):
-            compilation.announce_compilation(kept=True)
+            compilation.announce_compilation()
             warnings.warn("a word of warning", stacklevel=1)
             return read(*args, **kwargs)
 

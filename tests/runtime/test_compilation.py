@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import pickle
 import resource
 import shutil
 import subprocess
@@ -35,7 +34,6 @@ CALL = """if True:
 DATA = "1 1:1\n2 1:1\n"
 COPY = ("-m", "mpu_cli", "corrupt", "data", "-", "--missing-rate", "0", "--verbose")
 ONCE = "compiling the fast kernels that are used for the first time (numba)..."
-EACH_TIME = "compiling the fast kernels (numba)..."
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 libc = ctypes.CDLL(None)
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prctl is Linux's")
@@ -114,9 +112,9 @@ def read(folder: Path, **how) -> list[str]:
 
 
 def says_how_to_keep(lines: list[str], reason: str) -> bool:
-    """Whether there are two lines: that kernels are compiled, and how to keep them."""
+    """Whether one line says why kernels are not kept, and how to keep them."""
     advice = [line for line in lines if reason in line and "set NUMBA_CACHE_DIR" in line]
-    return len(lines) == 2 and len(advice) == 1 and any(line in lines for line in (ONCE, EACH_TIME))
+    return len(advice) == 1 and {*lines} <= {ONCE, *advice}
 
 
 def needs_binding_permissions(folder: Path) -> None:
@@ -142,8 +140,6 @@ def test_there_is_no_place_for_it(folder):
     nowhere = {"HOME": "/proc/no/home"}
     assert says_how_to_keep(read(folder, **nowhere), "no writable directory")
     assert says_how_to_keep(finish(start(COPY[:-1], folder, **nowhere))[1][:-1], "no writable directory")
-    (folder / "file").touch()
-    assert says_how_to_keep(said(folder, NUMBA_CACHE_DIR=str(folder / "file"), **nowhere), "no writable directory")
     place = {"NUMBA_CACHE_DIR": str(folder / "kept"), **nowhere}
     assert [read(folder, **place) for _ in range(2)] == [[ONCE], []]
 
@@ -153,7 +149,7 @@ def test_there_is_no_place_for_it(folder):
 def test_without_a_home_nothing_is_made_where_the_command_runs(folder):
     needs_binding_permissions(folder)
     before = sorted(folder.iterdir())
-    assert says_how_to_keep(said(folder, HOME="~"), "no home directory")  # what an unknown account's is taken for
+    assert says_how_to_keep(said(folder, HOME="~"), "no writable directory")  # what an unknown account's is taken for
     assert sorted(folder.iterdir()) == before
 
 
@@ -161,8 +157,6 @@ DAMAGE = {
     "empty": lambda data: b"",
     "cut_short": lambda data: data[: len(data) // 2],
     "garbage": lambda data: b"\x80\x05garbage" * 100,
-    "zeros_at_the_end": lambda data: data[: len(data) // 3].ljust(len(data), b"\0"),
-    "zeros_inside": lambda data: data[: len(data) // 2] + bytes(len(data) // 4) + data[len(data) * 3 // 4 :],
 }
 
 
@@ -193,18 +187,6 @@ def test_a_file_that_cannot_be_replaced_is_left(folder):
 
 
 @pytest.mark.slow  # each process compiles a function, or loads it
-def test_machine_code_for_other_arguments_is_not_run(folder):
-    """As the files may be after two processes compiled at once, or one could write only the index."""
-    both = "21, 0.25"
-    assert [call(folder, both)[0] for _ in range(2)] == ["42 0.5 0", "42 0.5 2"]
-    one, other = folder.rglob("small.double-*.nbc")
-    code = one.read_bytes()
-    one.write_bytes(other.read_bytes())
-    other.write_bytes(code)
-    assert [call(folder, both)[0] for _ in range(2)] == ["42 0.5 0", "42 0.5 2"]
-
-
-@pytest.mark.slow  # each process compiles a function, or loads it
 def test_no_room(folder):
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1024, 1024))
     # Python itself leaves bytecode that is cut short where files may not be that large.
@@ -225,43 +207,6 @@ def test_the_disk_is_full(folder):
     finally:
         subprocess.run(["umount", folder / "full"], check=True)
     assert says_how_to_keep(lines, "No space left on device")
-
-
-class Harm:
-    """What makes a file when it is unpickled."""
-
-    def __reduce__(self):
-        return open, ("harmed", "w")
-
-
-@pytest.mark.parametrize("who", ["everyone", *slow("another user")])
-def test_nothing_is_unpickled_where_others_may_write(folder, who):
-    if who == "another user" and os.geteuid() != 0:
-        pytest.skip("only root may give a directory away")
-    place = {"NUMBA_CACHE_DIR": str(folder / "kept")}
-    call(folder, **place)
-    (index,) = (folder / "kept").rglob("*.nbi")
-    index.write_bytes(pickle.dumps(Harm()))
-    if who == "everyone":
-        index.parent.chmod(0o777)
-    else:
-        os.chown(index.parent, 54321, 54321)
-        index.parent.chmod(0o775)
-        os.chown(index.parent, 54321, 0)
-    assert any("can be written by others" in line for line in said(folder, **place))
-    assert not (folder / "harmed").exists()
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        "caching.CacheImpl.locator",
-        *slow("dispatcher.Dispatcher.enable_caching", "caching.IndexDataCacheFile._dump"),
-    ],
-)
-def test_another_numba_may_have_no_such_cache(folder, changed):
-    code = f"import numba; del numba.core.{changed}; from mpu_cli import small; print(small.double(21))"
-    assert finish(start(("-c", code), folder))[0] == "42\n"
 
 
 @pytest.mark.slow  # they compile the parser
