@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mpu_cli.runtime.run import Step
+from mpu_cli.runtime.steps import Step
 from tests.conftest import ROOT
 from tests.serve.conftest import serving
 

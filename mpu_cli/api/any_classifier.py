@@ -31,7 +31,8 @@ from mpu_cli.errors import DataError
 from mpu_cli.people.posterior import unannotated_posterior
 from mpu_cli.people.suggestions import Cells, Choice
 from mpu_cli.runtime.options import AUTO, Words, checked
-from mpu_cli.runtime.run import Run, Step
+from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 
 # What a cell teaches whose label is not annotated.
 NEGATIVE, WEIGHTED = "negative", "weighted"

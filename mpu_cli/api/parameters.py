@@ -17,8 +17,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import Integer, Kind, Option, RunOptions, Threads, options_of
 from mpu_cli.runtime.options import checked as checked_as
-from mpu_cli.runtime.progress import no_observer
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import Run, no_observer
 
 Estimator = TypeVar("Estimator", bound=type)
 

@@ -35,7 +35,8 @@ from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible
 from mpu_cli.review import decisions
 from mpu_cli.review.tables import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, Step
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
 _DESIGN = (

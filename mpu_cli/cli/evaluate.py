@@ -57,9 +57,8 @@ from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
-from mpu_cli.runtime.progress import Bytes
 from mpu_cli.runtime.report import HIDDEN, INLINE
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Bytes, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import gathered, iter_chunks, read

@@ -28,8 +28,8 @@ import click
 from mpu_cli.errors import MpuError, for_terminal, without_secrets
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import ReadFile, reads_counted
-from mpu_cli.runtime.progress import Bytes
-from mpu_cli.runtime.run import Step
+from mpu_cli.runtime.run import Bytes
+from mpu_cli.runtime.steps import Step
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 _MOST_WARNINGS = 1000  # in a report; a service may warn for years

@@ -21,7 +21,8 @@ from mpu_cli.review.matching import match
 from mpu_cli.review.page import Review, choose, draw, page
 from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.run import Run, Step
+from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Counted, bytes_of, open_output

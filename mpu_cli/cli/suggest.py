@@ -37,7 +37,8 @@ from mpu_cli.review import decisions
 from mpu_cli.review.matching import ReviewCounts
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import HIDDEN
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, Step
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading, plain_labels
 from mpu_cli.svmlight.header import Top
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, blocks, open_input, open_output, refuse_unwritable

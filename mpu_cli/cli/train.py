@@ -50,7 +50,8 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.machine import peak_bytes
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.report import HIDDEN, INLINE, as_json
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, Step
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading

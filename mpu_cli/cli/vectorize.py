@@ -30,7 +30,8 @@ from mpu_cli.runtime import report
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.report import HIDDEN
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, Step
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, bytes_of, open_output, read_twice

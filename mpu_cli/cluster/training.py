@@ -36,7 +36,8 @@ from mpu_cli.core.stacking import MOST_AUTOMATIC_LEVELS, Stack, StackedModel, sc
 from mpu_cli.core.thresholds import ComparedCells
 from mpu_cli.core.validation import leading, predict
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.run import Run, Step
+from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Part, check_parts, no_labels, plan_parts

@@ -16,7 +16,7 @@ from mpu_cli.core.sample import Instances, draw_sample
 from mpu_cli.core.selection import Estimates, estimate_frequency, refuse_two_frequencies
 from mpu_cli.core.thresholds import Decision, chosen_thresholds, expected_f1
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.progress import Work
+from mpu_cli.runtime.run import Run
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Evidence:
         return self.estimates.reviewed
 
     @classmethod
-    def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Work) -> "Evidence":
+    def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Run) -> "Evidence":
         """Calibrate out-of-fold scores of any classifier, by c of the options or as it is estimated by them.
 
         Raises DataError (no label is annotated in a cell that is not ignored).

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.options import LARGEST, STANDARDISED
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.progress import USUAL, Work
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # From this share of non-zeros on, dense matrix products beat sparse ones.
 _DENSE_FROM = 0.25
@@ -385,7 +385,7 @@ class RbfFeatures:
         """Number of features D of an instance."""
         return len(self.mean)
 
-    def of(self, matrix: csr_array, run: Work = USUAL) -> csr_array:
+    def of(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> csr_array:
         """Return phi of instances (n x any, float32), all of whose entries are stored: csr_array of float32, (n, m)."""
         from sklearn.metrics import pairwise
 

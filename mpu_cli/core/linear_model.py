@@ -16,7 +16,7 @@ from mpu_cli.core.limits import largest, refuse_overflow
 from mpu_cli.core.predictions import Block, Predictions, Top
 from mpu_cli.core.weights import WeightRows, joined
 from mpu_cli.errors import OverflowingError
-from mpu_cli.runtime.progress import USUAL, Work
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # From such a score on, float32 has few probabilities up to 1.
 _SURE = 4.0
@@ -29,7 +29,7 @@ class LinearModel:
     weights: np.ndarray | csr_array  # ndarray or csr_array of float32, shape (D, q)
     bias: np.ndarray  # float32, shape (q,)
 
-    def probabilities(self, features: Features, run: Work = USUAL) -> np.ndarray:
+    def probabilities(self, features: Features, run: Run = DEFAULT_RUN) -> np.ndarray:
         """Pr(y^k = 1 | x) for every instance and label: float32, n x q; OverflowingError where a score may overflow."""
         self.refuse_overflow(features)
         if isinstance(self.weights, csr_array):
@@ -38,7 +38,7 @@ class LinearModel:
             scores = kernel(run).scores(features, self.weights)
         return expit(scores + self.bias)
 
-    def top(self, features: Features, top: Top, run: Work = USUAL, apart: bool = False) -> csr_array:
+    def top(self, features: Features, top: Top, run: Run = DEFAULT_RUN, apart: bool = False) -> csr_array:
         """Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above.
 
         `apart`: whether those of an instance that float32 rounds to 1 become different, in the order of their scores.
@@ -55,7 +55,9 @@ class LinearModel:
         largest.data = probabilities
         return largest
 
-    def predictions(self, features: Features, top: Top | None, run: Work = USUAL, apart: bool = False) -> Predictions:
+    def predictions(
+        self, features: Features, top: Top | None, run: Run = DEFAULT_RUN, apart: bool = False
+    ) -> Predictions:
         """Return all probabilities, or, with `top`, the largest of each instance."""
         return self.probabilities(features, run) if top is None else self.top(features, top, run, apart)
 

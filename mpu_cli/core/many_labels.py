@@ -28,7 +28,7 @@ from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
 from mpu_cli.core.sgd import TrainingSet, train_linear
 from mpu_cli.core.weights import WeightRows
-from mpu_cli.runtime.progress import Work
+from mpu_cli.runtime.run import Run
 
 # How many instances, and features, describe a label at most: more change little.
 _INSTANCES, _FEATURES = 100, 64
@@ -138,7 +138,7 @@ _NEAREST, _RANDOM = 15.0, 1.0
 _SIMILAR = 20
 
 
-def side_information(instances: Instances, chosen: HyperParameters, run: Work) -> SideInformation:
+def side_information(instances: Instances, chosen: HyperParameters, run: Run) -> SideInformation:
     """Return the prior and the negative sample of level 0."""
     n, q = instances.labels.shape
     prior = None
@@ -153,7 +153,7 @@ def side_information(instances: Instances, chosen: HyperParameters, run: Work) -
 
 
 def sample_negatives(
-    instances: Instances, chosen: HyperParameters, run: Work, prior: Prior | None = None
+    instances: Instances, chosen: HyperParameters, run: Run, prior: Prior | None = None
 ) -> NegativeSample:
     """Find the groups of labels, and the instances to learn each from; there are more labels than are in a group.
 

@@ -30,7 +30,7 @@ from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
 from mpu_cli.core.sgd import Fold
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.progress import USUAL, Work
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Sample:
         population: Instances,
         size: int,
         m: int | None,
-        run: Work = USUAL,
+        run: Run = DEFAULT_RUN,
         drawn: DrawnLabels | None = None,
         label_features: csr_array | None = None,
     ) -> None:
@@ -335,7 +335,7 @@ class Sample:
         return np.ascontiguousarray(cells[self.rows][:, self.columns])
 
 
-def draw_sample(population: Instances, validation: Validation, run: Work, per_label: bool = False) -> Sample:
+def draw_sample(population: Instances, validation: Validation, run: Run, per_label: bool = False) -> Sample:
     """Draw instances and, of many labels, labels; TooLargeError where predictions for them would not fit in memory.
 
     `per_label`: whether all labels with enough annotations for a label frequency of their own are in it.
@@ -351,7 +351,7 @@ def draw_sample(population: Instances, validation: Validation, run: Work, per_la
 def estimate_out_of_fold(
     X: csr_array,
     S: csr_array,
-    run: Work,
+    run: Run,
     *,
     method: str = "bbe",
     size: int = Validation.sample,
@@ -380,7 +380,7 @@ def draw_questions(
     problem: Problem,
     n: int,
     validation: Validation,
-    run: Work,
+    run: Run,
     scores: np.ndarray | None = None,
     allowed: np.ndarray | None = None,
 ) -> Questions:

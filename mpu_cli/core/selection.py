@@ -46,7 +46,7 @@ from mpu_cli.core.sgd import COSTS, Fold, Settings, default_epochs, default_sett
 from mpu_cli.core.thresholds import Decision, best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import leading, out_of_fold, predict, source_models
 from mpu_cli.errors import DataError, OverflowingError
-from mpu_cli.runtime.progress import USUAL, Work
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
@@ -123,7 +123,7 @@ def choose_settings(
     start: sgd.Settings,
     free: Collection[str] = ("cost", "step"),
     criterion: str | float = PU_F1,
-    run: Work = USUAL,
+    run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
 ) -> Choice:
     """Climb from a start along C, then along eta0, then along the prior, as long as the estimate rises.
@@ -163,7 +163,7 @@ def choose_settings(
     return best
 
 
-def choose_pruning(trial: Trial, settings: sgd.Settings, run: Work = USUAL) -> float:
+def choose_pruning(trial: Trial, settings: sgd.Settings, run: Run = DEFAULT_RUN) -> float:
     """Choose the largest weight to drop: as large as costs the estimate of micro-F1 next to nothing.
 
     The result is an absolute value, one of `CUTS` by the length of an instance.
@@ -295,7 +295,7 @@ class HyperParameters:
 def choose_hyper_parameters(
     population: Instances,
     options: Options,
-    run: Work,
+    run: Run,
     estimates: Estimates | None = None,
 ) -> HyperParameters:
     """Estimate c unless the options or an earlier choice have it, and choose the hyper-parameters that they leave free.
@@ -395,7 +395,7 @@ def refuse_two_frequencies(population: Instances, options: Options) -> None:
 def estimate_frequency(
     population: Instances,
     sample: Sample,
-    run: Work,
+    run: Run,
     tick: Callable[[], None] = lambda: None,
     probabilities: np.ndarray | None = None,
     method: str = "bbe",
@@ -435,7 +435,7 @@ def _choose(
     starts: list[Settings],
     free: tuple[str, ...],
     criterion: str | float,
-    run: Work,
+    run: Run,
     tick: Callable[[], None],
 ) -> Choice:
     """Choose what is free, from starts of different losses; of equals the first is taken."""
@@ -449,7 +449,7 @@ def _choose(
     return max(choices, key=lambda one: one.f1)
 
 
-def _held_out(sample: Sample, trial: Trial, choice: Choice, run: Work) -> HeldOut:
+def _held_out(sample: Sample, trial: Trial, choice: Choice, run: Run) -> HeldOut:
     """Return predictions of all instances out of fold, under chosen settings."""
     probabilities, others = choice.probabilities, sample.folds[len(trial.folds) :]
     out_of_fold(others, probabilities.shape, trial.frequency, choice.settings, run, into=probabilities)
@@ -543,7 +543,7 @@ class Chosen:
         return Chosen(replace(self.instances, features=scaling.of(self.instances.features)), scaling=scaling)
 
 
-def choose_features(problem: Problem, options: Options, run: Work) -> Chosen:
+def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:
     """Choose features, with gamma and the number of landmarks, and with them C; parameters as for `stacking.train`.
 
     DataError where the options ask for a kernel of data that it is not for, TooLargeError where its features would not
@@ -580,7 +580,7 @@ def choose_features(problem: Problem, options: Options, run: Work) -> Chosen:
     return replace(kernel, hyper_parameters=None)  # c comes from the features that tell labels apart better
 
 
-def _best_scaling(own: Chosen, options: Options, run: Work, tick: Callable[[], None]) -> Chosen:
+def _best_scaling(own: Chosen, options: Options, run: Run, tick: Callable[[], None]) -> Chosen:
     """Return features as in the data, or scaled, by the expected F1.
 
     All are compared by the same c, the largest: features that tell labels badly find c too low, and expect too much.
@@ -618,7 +618,7 @@ def _obstacle(instances: Instances) -> str | None:
     return None
 
 
-def _best_kernel(problem: Problem, options: Options, run: Work, linear: Chosen, tick: Callable[[], None]) -> Chosen:
+def _best_kernel(problem: Problem, options: Options, run: Run, linear: Chosen, tick: Callable[[], None]) -> Chosen:
     """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises.
 
     c and the loss are those chosen for linear features, so that neither makes a difference.

@@ -22,7 +22,7 @@ from mpu_cli.core.predictions import LEAST, Block
 from mpu_cli.core.weights import pruned, with_rows
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.progress import USUAL, Work
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 if TYPE_CHECKING:
     from mpu_cli.core.kernels.numpy_kernel import Batches
@@ -75,7 +75,7 @@ class TrainingSet:
         features: Features,
         labels: csr_array,
         rows: np.ndarray,
-        run: Work = USUAL,
+        run: Run = DEFAULT_RUN,
         side: SideInformation = NO_SIDE_INFORMATION,
     ) -> None:
         self.batch_size = BATCH_SIZE
@@ -120,7 +120,7 @@ class TrainingSet:
         return LinearModel(np.empty((0, len(bias)), np.float32), bias)
 
 
-def label_blocks(q: int, run: Work) -> list[slice]:
+def label_blocks(q: int, run: Run) -> list[slice]:
     """Cut q labels into blocks of nearly equal size, all but the last a multiple of what SIMD code takes at once.
 
     The cut depends on the number of labels only, so that a label's weights never depend on the number of threads.
@@ -130,9 +130,7 @@ def label_blocks(q: int, run: Work) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(cuts)]
 
 
-def blocks_to_learn(
-    q: int, side: SideInformation, run: Work, rows: np.ndarray | slice = slice(None)
-) -> Sequence[Block]:
+def blocks_to_learn(q: int, side: SideInformation, run: Run, rows: np.ndarray | slice = slice(None)) -> Sequence[Block]:
     """Return the groups of labels of the negative sample, if there is one, or else q labels cut into blocks.
 
     Only labels that some of the instances of these rows have, where the others do not learn.
@@ -171,7 +169,7 @@ def learn_labels(
     frequency: LabelFrequency,
     settings: Settings,
     use: Callable[[Fold, Block, list[LinearModel]], T],
-    run: Work = USUAL,
+    run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
     start: LinearModel | None = None,
 ) -> Iterator[T]:

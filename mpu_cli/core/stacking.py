@@ -51,7 +51,7 @@ from mpu_cli.core.validation import (
     predict_out_of_fold,
 )
 from mpu_cli.errors import OverflowingError
-from mpu_cli.runtime.progress import USUAL, Work
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # How many levels are learned where the better number of them is taken.
 MOST_AUTOMATIC_LEVELS = 2
@@ -62,7 +62,7 @@ _ENOUGH_ANNOTATIONS = 5_000
 
 
 def train(
-    problem: Problem, options: Options, run: Work = USUAL, *, hold_out_all: bool = False, calibrated: bool = True
+    problem: Problem, options: Options, run: Run = DEFAULT_RUN, *, hold_out_all: bool = False, calibrated: bool = True
 ) -> tuple["StackedModel", TrainingResult]:
     """Learn a stacked model of all labels, on one machine.
 
@@ -292,7 +292,7 @@ class StackedModel:
             return self.kernel.width
         return self.levels[0].weights.shape[0] if self.columns is None else self.columns.width
 
-    def probabilities(self, matrix: csr_array, run: Work = USUAL) -> np.ndarray:
+    def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
         """Pr(y^k = 1 | x) by the last level; of many labels 0 where it is not among the largest of the instance.
 
         `matrix`: csr_array, shape (n, any), float32: features; columns beyond the model's are ignored.
@@ -301,7 +301,7 @@ class StackedModel:
         predictions = self.predictions(matrix, run)
         return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
 
-    def predictions(self, matrix: csr_array, run: Work = USUAL, most: int | None = None) -> Predictions:
+    def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
         """Return the same as an array, or, of many labels, the largest of each instance as a sparse matrix.
 
         `most`: how many of each instance, however improbable they are. Default: the number of `top`.

@@ -30,7 +30,7 @@ from mpu_cli.core.loss import loss_named
 from mpu_cli.core.predictions import Block, HeldOut, SourceModels, Top
 from mpu_cli.core.sgd import NO_ROWS, Fold, Settings, TrainingSet, learn_labels
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.progress import USUAL, Work
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 _ROWS = 1 << 14
 _TOP_ROWS = 1 << 11
@@ -85,7 +85,7 @@ def split(
     features: Features,
     labels: csr_array,
     rows: np.ndarray,
-    run: Work = USUAL,
+    run: Run = DEFAULT_RUN,
     side: SideInformation = NO_SIDE_INFORMATION,
 ) -> Fold:
     """Hold out these rows."""
@@ -108,7 +108,7 @@ def out_of_fold(
     shape: tuple[int, int],
     frequency: LabelFrequency,
     settings: Settings,
-    run: Work = USUAL,
+    run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
     into: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -127,7 +127,7 @@ def out_of_fold(
     return probabilities
 
 
-def predict_top(model: LinearModel, features: Features, rows: np.ndarray, top: Top, run: Work) -> csr_array:
+def predict_top(model: LinearModel, features: Features, rows: np.ndarray, top: Top, run: Run) -> csr_array:
     """Predict the most probable of many labels of some of the instances: float32, shape (r, q)."""
 
     def predict_rows(start: int) -> csr_array:
@@ -144,7 +144,7 @@ def predict(
     rows: np.ndarray,
     block: Block,
     into: np.ndarray,
-    run: Work = USUAL,
+    run: Run = DEFAULT_RUN,
     places: np.ndarray | None = None,
 ) -> None:
     """Predict these of all instances by the model of a block of labels.
@@ -231,7 +231,7 @@ class LearningTask:
     labels: csr_array
     frequency: LabelFrequency
     settings: Settings
-    run: Work = USUAL
+    run: Run = DEFAULT_RUN
     side: SideInformation = NO_SIDE_INFORMATION  # of these instances and labels
     top: Top | None = None  # which predictions are kept, where labels are many; None: all
     prune: float | None = None  # where labels are many, weights below this are dropped; None: weights are dense

@@ -25,7 +25,8 @@ from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import holder, try_lock
 from mpu_cli.runtime.parallel import threads
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, Step
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import read

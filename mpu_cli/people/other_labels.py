@@ -18,7 +18,7 @@ from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.validation import deal
 from mpu_cli.people.posterior import log_odds
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.progress import USUAL, Work
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 FOLDS = 5
 # The parameters of a fold are learned from this many instances and cells at most.
@@ -40,7 +40,7 @@ def given_other_labels(
     probabilities: Predictions,
     annotated: csr_array,
     frequency: LabelFrequency,
-    run: Work = USUAL,
+    run: Run = DEFAULT_RUN,
     kin: np.ndarray | None = None,
 ) -> Predictions:
     """Return Pr(y_k=1 | x, annotations of the labels other than k) of all cells.

@@ -1,74 +1,69 @@
-"""The context of a run: seed, threads, kernels, progress callbacks; and the steps that these are told.
+"""The context of a run: seed, threads, kernels, and a callback for progress, which is told of each step.
 
 Kernels are the inner loops: NumPy's, the reference, or compiled by numba (extra ``fast``). Two runs in one process do
-not affect each other. A step of level k is called "level k" (from 0), and its predictions "level k, out of fold".
+not affect each other.
 """
 
-import importlib
-from dataclasses import dataclass
-from enum import StrEnum
-from types import ModuleType
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime import machine
-from mpu_cli.runtime.progress import Work
+from mpu_cli.runtime.options import RunOptions
+
+# Called at the start of every step with its name and its number of ticks (None: unknown). It returns a context manager,
+# which is open during the step. That gives a function to call once per tick.
+Observer = Callable[[str, int | None], AbstractContextManager[Callable[[], None]]]
 
 
-class Step(StrEnum):
-    """A step by its name in the code, what messages and reports call it, and what it counts."""
+class Bytes(int):
+    """A number of ticks of a step that reads so many bytes from files, by which it is counted."""
 
-    doing: str
-    unit: str
 
-    def __new__(cls, name: str, doing: str, unit: str = "step") -> "Step":
-        """Make a member; its value is the name."""
-        step = str.__new__(cls, name)
-        step._value_, step.doing, step.unit = name, doing, unit
-        return step
-
-    READ = "read", "reading data"
-    ESTIMATE_C = "estimate c", "estimating c"
-    ESTIMATE_C_OF_EACH_LABEL = "estimate c of each label", "estimating c of each label"
-    PLAN_QUESTIONS = "plan questions", "planning questions"
-    CHOOSE_C = "choose C", "choosing settings", "setting"
-    CHOOSE_FEATURES = "choose features", "choosing features", "kernel"
-    CHOOSE_PRIOR = "choose prior", "choosing the weight of label features", "setting"
-    CHOOSE_WEIGHTS_TO_DROP = "choose weights to drop", "choosing which weights to drop"
-    SHORTLIST = "shortlist", "finding instances for each label"
-    WITHOUT_TWO_FOLDS = "level 0, without two folds", "predicting level 0 without two folds"
-    OUT_OF_FOLD = "out of fold", "predicting out of fold"
-    OUT_OF_FOLD_WITH_WEIGHTS = "out of fold, with weights", "predicting out of fold with weights"
-    THRESHOLDS = "thresholds", "choosing thresholds"
-    TRAIN = "train", "learning"
-    LEARN_ON_ONE_WORKER = "learn on one worker", "learning on one worker"
-    FETCH_THE_SAMPLE = "fetch the sample", "fetching the sample"
-    FETCH_FEATURES = "fetch features", "fetching features"
-    FETCH_LABELS = "fetch labels", "fetching labels"
-    CELLS = "cells", "training and testing", "cell"
-    OTHER_LABELS = "other labels", "weighing the other labels"
-    LIST = "list", "listing labels"
-    TEST = "test", "testing the new model"
-    TEST_EARLIER_MODELS = "test earlier models", "testing earlier models"
-    WRITE = "write", "writing the model"
-    FIND_LANGUAGES = "find languages", "finding the languages"
-    READ_TEXTS = "read texts", "reading texts"
-    WRITE_VECTORS = "write vectors", "writing vectors"
+def no_observer(step: str, ticks: int | None) -> AbstractContextManager[Callable[[], None]]:
+    """Show no progress."""
+    return nullcontext(lambda: None)
 
 
 @dataclass(frozen=True)
-class Run(Work):
-    """The context of a command or of a call from Python.
+class Run(RunOptions):
+    """The context of a command or of a call from Python. Only the seed and the kernel affect the result.
 
     Raises MpuError (numba was requested and is not installed).
     """
+
+    observe: Observer = no_observer  # called for every step
 
     def __post_init__(self) -> None:
         if self.kernel == "numba" and not machine.numba_installed():
             raise MpuError("numba is not installed; install it with: pip install numba")
 
-    def choose(self, reference: ModuleType, compiled: str) -> ModuleType:
-        """Return a module of inner loops: the reference, or the compiled one of that name, which is imported here."""
-        return importlib.import_module(compiled) if self.compiled else reference
+    @property
+    def compiled(self) -> bool:
+        """Whether compiled inner loops run."""
+        return machine.numba_installed() if self.kernel is None else self.kernel == "numba"
+
+    def step(self, name: str, ticks: int | None = None) -> AbstractContextManager[Callable[[], None]]:
+        """Report a step. It lasts as long as the context, which gives a function to call once per tick."""
+        return self.observe(name, ticks)
+
+    def timed(self, seconds: dict[str, float]) -> "Run":
+        """Return the same, which also stores the wall time of each step in a dictionary."""
+
+        @contextmanager
+        def observe(name: str, ticks: int | None) -> Iterator[Callable[[], None]]:
+            start = time.perf_counter()
+            with self.observe(name, ticks) as tick:
+                yield tick
+            seconds[name] = time.perf_counter() - start
+
+        return replace(self, observe=observe)
+
+    def quiet(self) -> "Run":
+        """Return the same without a report of steps."""
+        return replace(self, observe=no_observer)
 
     def on_a_worker(self) -> "Run":
         """Return what units of work elsewhere run with: one thread each, since many of them run at a time."""

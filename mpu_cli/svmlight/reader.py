@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from itertools import chain, pairwise
 from pathlib import Path
 from threading import Lock
@@ -57,7 +58,7 @@ def parse_block(
     The last line need not end in a newline. `first_line` is the number of the first one, from 1, and `source` the name
     of the file, for errors. InputError where a line breaks the grammar.
     """
-    parser = run.choose(numpy_parser, "mpu_cli.svmlight.numba_parser")
+    parser = import_module("mpu_cli.svmlight.numba_parser") if run.compiled else numpy_parser
     for text_of in (bytes, partial(plain_labels, reading=reading)):
         with suppress(UnusualError):
             return parser.parse(text_of(block), reading.implicit_values).dataset()

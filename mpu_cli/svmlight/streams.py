@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Protocol
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
 from mpu_cli.runtime.files import Joined, ReadFile, replacing
-from mpu_cli.runtime.progress import Bytes
+from mpu_cli.runtime.run import Bytes
 from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
 from mpu_cli.svmlight.formats import COMPRESSED, SIGNATURE_BYTES, compression_of, problem_of
 from mpu_cli.svmlight.pairs import Pair, joined, pair_of

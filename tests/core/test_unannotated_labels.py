@@ -19,7 +19,7 @@ from mpu_cli.core.predictions import FEW_LABELS, Top
 from mpu_cli.core.sgd import UNLEARNED_PRIOR, Fold, Settings, TrainingSet, train_linear
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import Chain, LearningTask, learn
-from mpu_cli.runtime.progress import Work
+from mpu_cli.runtime.run import Run
 
 # Words are names; that of the last label is in no instance. Labels from USED on are never annotated.
 N, WORDS, USED = 400, 700, 300
@@ -87,7 +87,7 @@ def test_a_longer_prior_is_that_of_unannotated_labels_too(problem, unused):
     assert_allclose(weights_of(model)[:, unused].toarray(), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("run", [Work(kernel="numpy"), Work()])
+@pytest.mark.parametrize("run", [Run(kernel="numpy"), Run()])
 def test_names_that_are_sure_keep_the_order_of_their_scores(run):
     weights = np.float32([[30, 5, 20, 40, 0.5, 25], [0.5, 21, 20, 0, 18, 22]])
     model = LinearModel(csr_array(weights), np.zeros(6, np.float32))
