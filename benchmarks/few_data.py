@@ -25,7 +25,7 @@ from benchmarks import losing
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.experiment.cell import fit_and_predict
-from mpu_cli.experiment.removal import remove_labels
+from mpu_cli.experiment.design import remove_labels
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 

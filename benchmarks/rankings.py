@@ -67,7 +67,7 @@ def main(files: tuple[str, ...]) -> None:
     design = Design(methods=COMPARED, missing_rates=RATES, instances=(INSTANCES,), folds=FOLDS, run_folds=1)
     click.echo("| " + " | ".join(HEADER) + " |\n|---|" + "---:|" * (len(HEADER) - 1))
     for rate in RATES:
-        training, test, _ = design.split(data, Cell("any", rate, 0, 0, INSTANCES))
+        training, test, _ = design.split(data, Cell("any", rate, 0, INSTANCES))
         truth = test.labels.toarray().astype(bool)
         scored, half = {}, np.full(truth.shape[1], 0.5)
         for name in COMPARED:

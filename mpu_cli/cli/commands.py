@@ -323,19 +323,15 @@ def _steps(first: float, second: float, last: float) -> list[float]:
     return [round(first + i * (second - first), 10) for i in range(count + 1)]
 
 
-def sizes_of(text: str) -> tuple[Any, ...]:
-    """Read ascending whole numbers, separated by commas; dots at the end go on by the last factor: Ellipsis."""
-    words = text.split(",")
-    open_ended = words[-1] == _DOTS
+def sizes_of(text: str) -> tuple[int, ...]:
+    """Read ascending whole numbers, separated by commas."""
     try:
-        sizes = [int(word) for word in words[: -1 if open_ended else None]]
-        if open_ended and len(sizes) < 2:
-            raise ValueError
+        sizes = [int(word) for word in text.split(",")]
     except ValueError:
-        raise ValueError(f"{text!r} is not a list such as 6000 or 1000,2000,4000 or 1000,2000,...") from None
+        raise ValueError(f"{text!r} is not a list such as 6000 or 1000,2000,4000") from None
     if sizes[0] < 1 or any(b <= a for a, b in pairwise(sizes)):
         raise ValueError("numbers of instances start from 1 and ascend")
-    return (*sizes, ...) if open_ended else tuple(sizes)
+    return tuple(sizes)
 
 
 # Defaults of options, for each preset.
@@ -354,7 +350,7 @@ _PRESETS = {
         "missing_rates": "0.3",
         "folds": 10,
         "run_folds": 1,
-        "instances": "4000,8000,...",
+        "instances": "4000,8000,16000,32000,64000",
         "jobs": 1,
     },
 }
@@ -394,14 +390,12 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     "Shares of the training labels to remove.",
     default="0,0.3,0.6",
 )
-@option("--scheme", ("uniform", "label"), "How labels are removed; see `mpu corrupt`.", default="uniform")
-@option("--removals", Integer(1), "Repeat the removal N times per fold and rate.", default=1)
 @option("--folds", Integer(2), "Cross-validation folds.", default=10)
 @option("--run-folds", Integer(1), "Test on only N of the folds. Default: all.")
 @option(
     "--instances",
     Parsed("n,...", sizes_of),
-    "Draw N instances at random; 1000,2000,... doubles up to all. Default: all.",
+    "Draw N instances at random. Default: all.",
 )
 @option(
     "--format",

@@ -14,7 +14,6 @@ import numpy as np
 
 from mpu_cli.cli.messages import info
 from mpu_cli.errors import InputError, MpuError, counted
-from mpu_cli.experiment.removal import LabelDraw, rows_of
 from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -38,6 +37,7 @@ Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 _DRAWN_AT_ONCE = 1 << 16
 _HYPERGEOMETRIC_LIMIT = 10**9
+_SPREAD = 0.8  # how far the rates of labels are from their mean, by the distance of that from 0 or 1
 
 
 class UniformDraw:
@@ -91,6 +91,39 @@ class UniformDraw:
         self._left -= here
         self._size_left -= size
         return piece
+
+
+def rows_of(sizes: np.ndarray) -> np.ndarray:
+    """Return the row of each label."""
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+class LabelDraw:
+    """Draw labels by rates: each label has one of its own, uniform about the missing rate.
+
+    With `keep_one`, the label of an instance stays that was nearest to it.
+    """
+
+    def __init__(self, labels: np.ndarray, missing_rate: float, keep_one: bool, seed: int | tuple[int, ...]) -> None:
+        """Draw the rates of labels, the numbers of which ascend."""
+        kept = 1 - missing_rate
+        width = min(kept, 1 - kept) * _SPREAD
+        self._rng = np.random.default_rng(seed)
+        self._kept = np.append(self._rng.uniform(kept - width, kept + width, len(labels)), 0)
+        self._labels = labels
+        self._keep_one = keep_one
+
+    def __call__(self, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return which labels of the next instances are drawn: bool, shape (sum of sizes,)."""
+        order = np.lexsort((labels, rows_of(sizes)))
+        margin = self._kept[np.searchsorted(self._labels, labels)]
+        margin[order] -= self._rng.random(len(labels))
+        drawn = margin <= 0
+        if self._keep_one and len(labels):
+            labelled = sizes > 0
+            first = (np.cumsum(sizes) - sizes)[labelled]
+            drawn &= margin < np.repeat(np.maximum.reduceat(margin, first), sizes[labelled])
+        return drawn
 
 
 @dataclass(frozen=True, kw_only=True)

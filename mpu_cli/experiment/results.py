@@ -26,7 +26,7 @@ METRICS = (*metric_names((1, 3, 5)), *LOSSES, *(f"corrected_{name}" for name in 
 _CELL = tuple(field.name for field in fields(Cell))
 _NUMBERS = ("fit_seconds", "predict_seconds", "c")
 _TEXTS = ("dataset", "method", "version", "error")
-_COUNTS = ("fold", "removal", "instances", "seed")
+_COUNTS = ("fold", "instances", "seed")
 HEADER = ("dataset", "method", *_CELL[1:], *METRICS, *_NUMBERS, "seed", "version", "error")
 
 # The result of a cell: values of `HEADER`, without empty ones. If it failed, `error` says why,

@@ -36,21 +36,21 @@ class Panel:
     @classmethod
     def of(cls, rows: Sequence[Row]) -> "Panel":
         """Return what rows of one number of instances show."""
-        values: dict[Any, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        scores: dict[tuple[str, str, float], dict[int, float]] = defaultdict(dict)
         for row in rows:
             for metric in METRICS.keys() & row.keys():
-                values[metric, row["method"], row["missing_rate"]][row["fold"]].append(row[metric])
+                scores[metric, row["method"], row["missing_rate"]][row["fold"]] = row[metric]
         return cls(
             rows[0]["instances"],
             list(dict.fromkeys(row["method"] for row in rows)),
             sorted({row["missing_rate"] for row in rows}),
             len({row["fold"] for row in rows}),
             {metric: name for metric, name in METRICS.items() if any(metric in row for row in rows)},
-            {key: {fold: float(np.mean(of_fold)) for fold, of_fold in folds.items()} for key, folds in values.items()},
+            scores,
         )
 
     def scores(self, metric: str, method: str, rate: float) -> dict[int, float]:
-        """Return a metric by fold, its mean where labels are removed several times."""
+        """Return a metric by fold."""
         return self._scores.get((metric, method, rate), {})
 
     def mean(self, metric: str, method: str, rate: float) -> float:

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from mpu_cli.cli.commands import experiment, missing_rates_of, sizes_of
+from mpu_cli.cli.commands import experiment, missing_rates_of
 from mpu_cli.experiment.running import alone
 from tests.cli.training import message
 from tests.experiment.small import problem
@@ -230,15 +230,6 @@ def test_nothing_is_unpickled_from_the_folder_and_links_there_are_not_followed(c
     assert (out / ".data").is_symlink()
 
 
-def test_removals_and_schemes_as_of_corrupt(compare, tmp_path):
-    for scheme in ("uniform", "label"):
-        result = compare("--scheme", scheme, "--removals", 2, "--missing-rates", "0.5", out=scheme)
-        assert result.exit_code == 0
-        assert [row["removal"] for row in rows(tmp_path / scheme)].count("1") == 4
-    one, other = (outcomes(tmp_path / scheme) for scheme in ("uniform", "label"))
-    assert one != other
-
-
 def test_where_nothing_could_be_learned_no_folder_is_left(run, tmp_path):
     data = tmp_path / "bad.svm"
     data.write_text("no numbers\n")
@@ -286,7 +277,7 @@ def test_files_are_pooled(run, data, tmp_path):
 
 
 def test_sizes_and_run_folds(compare, tmp_path):
-    compare("--instances", "10,20,...", "--run-folds", 1, "--missing-rates", "0.5")
+    compare("--instances", "10,20,40", "--run-folds", 1, "--missing-rates", "0.5")
     found = rows(tmp_path / "out")
     assert [(row["instances"], row["fold"]) for row in found if row["method"].startswith("br")] == [
         ("10", "0"), ("20", "0"), ("40", "0")
@@ -300,11 +291,6 @@ def test_rates_go_by_equal_steps():
     assert missing_rates_of("0,0.2,0.25,...,0.35") == (0.0, 0.2, 0.25, 0.3, 0.35)
 
 
-def test_sizes_are_numbers_or_go_on():
-    assert sizes_of("6000") == (6000,)
-    assert sizes_of("10,20,...") == (10, 20, ...)
-
-
 def parsed(*options) -> dict:
     return experiment.make_context("experiment", ["data.svm", "--out", "out", *options]).params
 
@@ -315,6 +301,6 @@ def test_presets_are_defaults_that_options_override():
     assert len(small["methods"]) == 7
     assert (small["missing_rates"][-1], small["folds"], small["instances"]) == (0.7, 10, (6000,))
     assert (large["missing_rates"], large["run_folds"], large["instances"]) == ((0.0, 0.3, 0.6), 1, None)
-    assert (timed["instances"], timed["jobs"]) == ((4000, 8000, ...), 1)
+    assert (timed["instances"], timed["jobs"]) == ((4000, 8000, 16000, 32000, 64000), 1)
     given = parsed("--instances", "100", "--preset", "paper-small", "--methods", "br")
     assert (given["instances"], given["methods"], given["folds"]) == ((100,), ("br",), 10)

@@ -26,7 +26,7 @@ def run_cell(design: Design, data: Dataset, which: int, c: float | None = None) 
 
 
 def row(method="br", rate=0.0, fold=0, instances=60, error="", seconds=1.0, f1=0.5) -> Row:
-    of = {"dataset": "small", **asdict(Cell(method, rate, fold, 0, instances))}
+    of = {"dataset": "small", **asdict(Cell(method, rate, fold, instances))}
     of |= {"seed": 0, "version": "1.0.0", "error": error}
     if error:
         return of

@@ -17,7 +17,7 @@ def test_cells_are_all_combinations_and_every_method_has_run_before_the_next_fol
 
 def test_test_folds_are_a_partition_with_complete_labels():
     data = problem()
-    tests = [DESIGN.split(data, Cell("br", 0.5, fold, 0, 60))[1] for fold in range(3)]
+    tests = [DESIGN.split(data, Cell("br", 0.5, fold, 60))[1] for fold in range(3)]
     assert sum(map(len, tests)) == 60
     assert sum(test.labels.nnz for test in tests) == data.labels.nnz
     rows = {tuple(row) for test in tests for row in dense(test.features).tolist()}
@@ -27,17 +27,15 @@ def test_test_folds_are_a_partition_with_complete_labels():
 def test_methods_learn_from_the_same_instances_with_the_same_labels():
     data = problem()
     for rate in (0.0, 0.5):
-        cells = (Cell(method, rate, 1, 0, 40) for method in ("br", "mpu"))
+        cells = (Cell(method, rate, 1, 40) for method in ("br", "mpu"))
         (one, one_test, _), (other, other_test, _) = (DESIGN.split(data, cell) for cell in cells)
         for a, b in ((one, other), (one_test, other_test)):
             assert (dense(a.labels) == dense(b.labels)).all()
             assert (dense(a.features) == dense(b.features)).all()
 
 
-@pytest.mark.parametrize("scheme", ("uniform", "label"))
-def test_the_removed_labels_of_a_fold_are_nested_over_rates(scheme):
-    design = replace(DESIGN, scheme=scheme)
-    kept = [dense(design.split(problem(), Cell("br", rate, 2, 0, 60))[0].labels) for rate in (0, 0.2, 0.5)]
+def test_the_removed_labels_of_a_fold_are_nested_over_rates():
+    kept = [dense(DESIGN.split(problem(), Cell("br", rate, 2, 60))[0].labels) for rate in (0, 0.2, 0.5)]
     assert kept[0].sum() > kept[1].sum() > kept[2].sum()
     assert (kept[2] <= kept[1]).all()
 
@@ -45,7 +43,7 @@ def test_the_removed_labels_of_a_fold_are_nested_over_rates(scheme):
 @pytest.mark.parametrize("change", [{"seed": 1}, {"folds": 4}])
 def test_the_seed_and_the_folds_change_the_split(change):
     data = problem()
-    cell = Cell("br", 0.0, 0, 0, 60)
+    cell = Cell("br", 0.0, 0, 60)
     one, other = (design.split(data, cell)[1] for design in (DESIGN, replace(DESIGN, **change)))
     assert dense(one.features).tolist() != dense(other.features).tolist()
 
@@ -54,25 +52,10 @@ def test_a_larger_draw_contains_a_smaller_one():
     data = problem()
     drawn = []
     for size in (20, 40):
-        parts = DESIGN.split(data, Cell("br", 0.0, 0, 0, size))[:2]
+        parts = DESIGN.split(data, Cell("br", 0.0, 0, size))[:2]
         drawn.append({tuple(row) for part in parts for row in dense(part.features).tolist()})
     assert [len(rows) for rows in drawn] == [20, 40]
     assert drawn[0] < drawn[1]
-
-
-def test_removals_differ_in_the_labels_and_schemes_in_their_rates():
-    data = problem(600)
-    design = replace(DESIGN, instances=(600,), removals=2)
-    cells = [Cell("br", 0.5, 0, removal, 600) for removal in range(2)]
-    one, other = (design.split(data, cell) for cell in cells)
-    assert dense(one[0].features).tolist() == dense(other[0].features).tolist()
-    assert (dense(one[0].labels) != dense(other[0].labels)).any()
-    complete = dense(data.labels[one[2]]).sum(axis=0)
-    rates = {
-        scheme: dense(replace(design, scheme=scheme).split(data, cells[0])[0].labels).sum(axis=0) / complete
-        for scheme in ("uniform", "label")
-    }
-    assert np.ptp(rates["uniform"]) < 0.15 < np.ptp(rates["label"])
 
 
 def test_equal_instances_are_in_one_fold():
@@ -80,6 +63,6 @@ def test_equal_instances_are_in_one_fold():
     features = csr_array(np.tile(rng.random((100, 4)), (2, 1)).astype(np.float32))
     data = Dataset(csr_array(np.ones((200, 1), bool)), features)
     for fold in range(3):
-        training, test, _ = DESIGN.split(data, Cell("br", 0.0, fold, 0, 200))
+        training, test, _ = DESIGN.split(data, Cell("br", 0.0, fold, 200))
         rows = ({tuple(row) for row in dense(of.features).tolist()} for of in (training, test))
         assert not set.intersection(*rows)

@@ -20,17 +20,15 @@ METRICS = (
     "corrected_micro_precision,corrected_micro_recall,corrected_micro_f1,"
     "corrected_macro_precision,corrected_macro_recall,corrected_macro_f1"
 )
-HEADER = (
-    f"dataset,method,missing_rate,fold,removal,instances,{METRICS},fit_seconds,predict_seconds,c,seed,version,error"
-)
+HEADER = f"dataset,method,missing_rate,fold,instances,{METRICS},fit_seconds,predict_seconds,c,seed,version,error"
 BLANK = "," * (METRICS.count(",") + 5) + "0,1.0.0,no"
-LINE = "small,br,0.0,0,0,60"
+LINE = "small,br,0.0,0,60"
 CELLS = [results.cell_of(row(fold=fold)) for fold in range(3)]
 words = (st.text(min_size=1) | st.sampled_from(["=1+1", "'=1", '"a', "-", "@b\tc"])).map(one_line)
 shares = st.floats(0, 1)
 whole = st.integers(0, 99)
 of_all = {
-    "dataset": words, "method": words, "missing_rate": shares, "fold": whole, "removal": whole,
+    "dataset": words, "method": words, "missing_rate": shares, "fold": whole,
     "instances": st.integers(1, 10**9), "seed": whole, "version": words,
 }  # fmt: skip
 numbers = {"fit_seconds": st.floats(0, 1e9), "predict_seconds": st.floats(0, 1e9), "c": shares, "error": st.just("")}
@@ -75,10 +73,10 @@ def test_a_half_written_header_is_dropped(path):
     [
         ("a,b\n", 1),
         (f"{HEADER}\nsmall,br\n", 2),
-        (f"{HEADER}\n{LINE}{BLANK}\nsmall,br,zero,0,0,60{BLANK}\n", 3),
-        (f"{HEADER}\nsmall,br,0.0,0.5,0,60{BLANK}\n", 2),
+        (f"{HEADER}\n{LINE}{BLANK}\nsmall,br,zero,0,60{BLANK}\n", 3),
+        (f"{HEADER}\nsmall,br,0.0,0.5,60{BLANK}\n", 2),
         (f"{HEADER}\n\xff\n", 2),
-        (f"{HEADER}\nsmall,br,0.0,7,0,60{BLANK}\n", 2),
+        (f"{HEADER}\nsmall,br,0.0,7,60{BLANK}\n", 2),
         (f"{HEADER}\n{LINE}{BLANK.removesuffix('no')}\n", 2),  # without its times
     ],
 )

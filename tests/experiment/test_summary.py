@@ -67,15 +67,6 @@ def test_one_method_is_ahead_of_no_other():
     assert "minus the method" not in markdown([row()])
 
 
-def test_removals_of_a_fold_are_one_mean():
-    removals = [
-        row(fold=fold, f1=f1) | {"removal": removal}
-        for fold, values in enumerate([(0.2, 0.4), (0.5, 0.7)])
-        for removal, f1 in enumerate(values)
-    ]
-    assert line(markdown(removals), "br") == f"| br | **0.450 ± {np.std([0.3, 0.6], ddof=1):.3f}** |"
-
-
 def test_failures_are_listed_once_a_cell_with_their_reason():
     rows = [row(), *(row("well", fold=f, error="too|large") for f in (0, 1))]
     text = markdown(rows)
