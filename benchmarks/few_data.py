@@ -5,7 +5,7 @@
 
 Training instances are drawn from complete training files, and part of their labels is removed; a draw of more instances
 contains that of fewer. The test is that of all instances of the test files. Methods learn from the same draws. Binary
-relevance has a tuned threshold (`mpu_cli.experiment.tuned`), mpu its own. What results.tsv has is not
+relevance has a tuned threshold (`mpu_cli.experiment.methods`), mpu its own. What results.tsv has is not
 computed again, so the run may be stopped at any time. `docs/choices/training.md` has the table.
 """
 
@@ -24,8 +24,8 @@ from scipy.sparse import csr_array
 from benchmarks import losing
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
-from mpu_cli.experiment.cell import fit_and_predict
-from mpu_cli.experiment.design import remove_labels
+from mpu_cli.experiment.cell import remove_labels
+from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 

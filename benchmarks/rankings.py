@@ -9,10 +9,10 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from mpu_cli.cli.experiment import read_pooled
 from mpu_cli.core.features import with_width
-from mpu_cli.experiment.cell import fit_and_predict
-from mpu_cli.experiment.design import Cell, Design
-from mpu_cli.experiment.running import read_pooled
+from mpu_cli.experiment.cell import Cell, Design
+from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING
 

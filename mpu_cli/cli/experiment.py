@@ -1,45 +1,191 @@
-"""Compare methods by cross-validation: ``mpu experiment``."""
+"""Compare methods by cross-validation: ``mpu experiment``. Unfinished cells run in processes."""
 
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from functools import cache
+from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import click
+import joblib
+import numpy as np
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from mpu_cli.cli.messages import info, is_quiet, warn
-from mpu_cli.errors import MpuError, counted
-from mpu_cli.experiment import running
-from mpu_cli.experiment.design import Design
-from mpu_cli.runtime.files import refuse_urls
+from mpu_cli.core.features import Columns
+from mpu_cli.core.sample import estimate_out_of_fold
+from mpu_cli.errors import BusyError, MpuError, counted, one_line
+from mpu_cli.experiment import results
+from mpu_cli.experiment.cell import Cell, Design, Row, run_cell
+from mpu_cli.experiment.summary import markdown
+from mpu_cli.runtime import signals
+from mpu_cli.runtime.files import holder, refuse_urls, try_lock
+from mpu_cli.runtime.parallel import threads
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
+from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
 from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.streams import stem
+from mpu_cli.version import __version__
+
+# An estimate of the label frequency from here on is compatible with complete labels.
+_COMPLETE = 0.95
 
 
 def command(
     sources: tuple[str, ...], out: Path, formats: tuple[str, ...], run: Run, reading: Reading, **of_design: Any
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    """Carry out the command, with what `mpu_cli.cli.commands` has read.
+
+    The threads of the run are the number of cells that run at a time. An unfinished experiment in the folder is
+    continued.
+    """
     refuse_urls({"--out": out})
     design = Design(**of_design, seed=run.seed)
     if design.run_folds is not None and design.run_folds > design.folds:
         raise click.UsageError(f"--run-folds {design.run_folds} is more than --folds {design.folds}.")
-    report = running.experiment(sources, out, design, formats=formats, reading=reading, run=run)
-    if report.done:
-        info(f"{out}: {report.done} of {counted(report.cells, 'cell')} done already")
-    if report.figures is None:
-        warn("no figures: matplotlib is not installed; install it with: pip install matplotlib")
-    elif not report.figures:
-        info("no figures: they need several missing rates, or several numbers of instances")
-    else:
-        info(f"{out}: figures {', '.join(path.name for path in report.figures)}")
-    if report.c is not None:
+    with alone(out):
+        with run.step(Step.READ):
+            data = read_pooled(sources, reading, run)
+        design, dataset = design.on(len(data)), dataset_name(sources)
+        settings = asdict(design) | {"dataset": dataset, "data": joblib.hash(data), "version": __version__}
+        results.keep_settings(out / "settings.json", settings | {"kernel": "numba" if run.compiled else "numpy"})
+        cells = design.cells()
+        rows = {results.cell_of(row): row for row in results.finished(out / "results.csv", cells)}
+        if rows:
+            info(f"{out}: {len(rows)} of {counted(len(cells), 'cell')} done already")
+        with run.step(Step.ESTIMATE_C) as tick:
+            estimated = estimate_out_of_fold(data.features, data.labels, run, tick=tick)
+        assert estimated.interval is not None  # of this method
+        c = estimated.c if estimated.predictable and estimated.interval[1] < _COMPLETE else None
+        left = [cell for cell in cells if cell not in rows]
+        with run.step(Step.CELLS, len(left)) as tick:
+            for row in _run_cells(left, design, data, dataset, run, c):
+                rows[results.cell_of(row)] = row
+                results.write_rows(out / "results.csv", rows.values())
+                tick()
+        in_order = [rows[cell] for cell in cells]
+        summary = markdown(in_order, c, design.folds)
+        results.write(out / "summary.md", summary.encode())
+        if find_spec("matplotlib") is None:
+            warn("no figures: matplotlib is not installed; install it with: pip install matplotlib")
+        else:
+            from mpu_cli.experiment import plots
+
+            if figures := plots.draw(in_order, out, formats):
+                info(f"{out}: figures {', '.join(path.name for path in figures)}")
+            else:
+                info("no figures: they need several missing rates, or several numbers of instances")
+    if c is not None:
         warn(
-            f"before any are removed, an estimated {report.c:.0%} of the true labels are annotated in these data: "
+            f"before any are removed, an estimated {c:.0%} of the true labels are annotated in these data: "
             "metrics on them are too low; corrected metrics are shown next to them"
         )
-    if report.failed == report.cells:
-        why = next(row["error"] for row in report.rows if row["error"])
-        raise MpuError(f"{out}: no cell of {report.cells} could be run; of the first: {why}")
-    if report.failed:
-        warn(f"{report.failed} of {counted(report.cells, 'cell')} failed; the summary says why")
+    errors = [row["error"] for row in in_order if row["error"]]
+    if len(errors) == len(cells):
+        raise MpuError(f"{out}: no cell of {len(cells)} could be run; of the first: {errors[0]}")
+    if errors:
+        warn(f"{len(errors)} of {counted(len(cells), 'cell')} failed; the summary says why")
     if not is_quiet():
-        click.echo(report.summary, nl=False)
+        click.echo(summary, nl=False)
+
+
+def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
+    """Read files as one set of instances. The labels that occur are renumbered from 0, and few features too.
+
+    Raises InputError (a file cannot be read, or a line breaks the grammar), MpuError (no instance has a label).
+    """
+    labels, features = GrowingCsr(bool), GrowingCsr(np.float32)
+    for source in sources:
+        part = read(source, reading, run)
+        labels.append(part.labels)
+        features.append(part.features)
+    pooled = Dataset(labels.finish(), features.finish())
+    occurring, ids = pooled.occurring_labels()
+    if not len(ids):
+        raise MpuError(f"{', '.join(sources)}: no instance has a label, so there is nothing to learn")
+    return Dataset(occurring, Columns.occurring(pooled.features).narrowed(pooled.features))
+
+
+def dataset_name(sources: Sequence[str]) -> str:
+    """Return the common first words of the file names: news-train.svm and news-test.svm give news."""
+    names = [one_line(stem(source)) for source in sources]
+    words = takewhile(lambda same: len(set(same)) == 1, zip(*(name.split("-") for name in names), strict=False))
+    return "-".join(word for word, *_ in words) or names[0]
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Create the folder of an experiment, and lock it for the ``with`` block. If it stays empty, it is removed.
+
+    Raises BusyError (another process has locked it), MpuError (it cannot be created or written to).
+    """
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    path = folder / ".lock"
+    lock = None
+
+    def clear() -> None:
+        if lock is not None:
+            path.unlink(missing_ok=True)
+            os.close(lock)
+        for place in made:
+            with suppress(OSError):  # there is something in it
+                place.rmdir()
+
+    with signals.finally_call(clear):
+        try:
+            with signals.unbroken():
+                folder.mkdir(parents=True, exist_ok=True)
+                lock = try_lock(path)
+        except OSError as error:
+            raise MpuError(f"{folder}: cannot be written: {error.strerror}; give another --out") from error
+        if lock is None:
+            raise BusyError(f"{folder}: {holder(path)} runs an experiment there: wait for it, or give another --out")
+        yield
+
+
+def _run_cells(
+    cells: Sequence[Cell], design: Design, data: Dataset, dataset: str, how: Run, c: float | None
+) -> Iterator[Row]:
+    """Run cells, as many at a time as the run has threads, and yield the row of each.
+
+    With several at a time, each has a process, to which joblib maps the data into memory.
+    """
+    jobs = min(threads(how.jobs), max(len(cells), 1))
+    parallel = joblib.Parallel(jobs, return_as="generator_unordered", pre_dispatch=jobs)
+    main = os.getpid()
+    # After an interruption its own tracker says that it has cleaned up.
+    quiet = "ignore::UserWarning:joblib.externals.loky.backend.resource_tracker"
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), quiet]))
+    try:
+        yield from parallel(joblib.delayed(_run_cell)(main, one, design, data, dataset, how.kernel, c) for one in cells)
+    except TerminatedWorkerError:
+        raise MpuError(
+            "a process that ran a cell was killed, perhaps for lack of memory: run the command again, with a smaller "
+            "-j, to go on"
+        ) from None
+
+
+def _run_cell(main: int, *arguments: object) -> Row:
+    if os.getpid() != main:
+        _end_with(main)
+    return run_cell(*arguments)  # type: ignore[arg-type]
+
+
+@cache
+def _end_with(main: int) -> None:
+    """End this process soon after the main one ends, for whatever reason."""
+
+    def watch() -> None:
+        while os.getppid() == main:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,58 +1,98 @@
-"""One cell of an experiment: train, predict the test fold, count."""
+"""The cells of an experiment: samples of instances, their folds, the labels that are removed, a training, a test."""
 
-import time
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import NamedTuple
+from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.features import only_entries
+from mpu_cli.core.labels.problem import kin_of
+from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.incomplete import corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
 from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.reliability import Reliability
-from mpu_cli.experiment.design import Cell, Design
-from mpu_cli.experiment.methods import make
-from mpu_cli.experiment.results import AVERAGES, LOSSES, Row
+from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.version import __version__
 
+AVERAGES = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in ("precision", "recall", "f1"))
+LOSSES = ("brier", "log_loss", "ece")  # of scores from 0 to 1
 
-class Predictions(NamedTuple):
-    """Scores of a method and its thresholds, with its label frequency and times."""
-
-    scores: np.ndarray  # float32, shape (n, q): 0 for a label without annotation in training
-    thresholds: np.ndarray | np.floating  # float32, shape (q,); infinite for a label without annotation in training
-    c: float  # mean label frequency of the method
-    fit_seconds: float
-    predict_seconds: float
+# The result of a cell: values of `results.HEADER`, without empty ones. If it failed, `error` says why,
+# and there are no metrics. Macro averages are over the labels that are true or predicted in the test fold.
+Row = dict[str, Any]
 
 
-def fit_and_predict(label: str, training: Dataset, instances: Dataset, run: Run) -> Predictions:
-    """Learn from training instances and predict others, from their features alone.
+@dataclass(frozen=True)
+class Cell:
+    """One training and its test."""
 
-    Raises MpuError (no label is left in training, or the method cannot learn from the data).
+    method: str  # with its options, as the user wrote it: `mpu_cli.experiment.methods.make`
+    missing_rate: float  # share of the training labels that is removed
+    fold: int  # number of the test fold, from 0
+    instances: int  # size of the sample: instances for training and for the test together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """An experiment."""
+
+    methods: tuple[str, ...]
+    missing_rates: tuple[float, ...]  # from 0 to below 1
+    instances: tuple[int, ...] | None = None  # sizes of the samples, which ascend; None: all instances
+    folds: int = 10  # number of folds of a sample
+    run_folds: int | None = None  # how many of them are test folds, each with the others for training; None: all
+    seed: int = 0
+
+    def on(self, available: int) -> "Design":
+        """Return the experiment on a number of instances.
+
+        MpuError where a size exceeds the number of instances, or is less than the number of folds.
+        """
+        sizes = self.instances or (available,)
+        if sizes[-1] > available:
+            raise MpuError(f"the files have {available:,} instances, not {sizes[-1]:,}; give fewer --instances")
+        if sizes[0] < self.folds:
+            raise MpuError(f"{sizes[0]} instances are too few for {self.folds} folds")
+        return replace(self, instances=sizes, run_folds=self.run_folds or self.folds)
+
+    def cells(self) -> list[Cell]:
+        """All cells, fold by fold, so that the finished ones are a fair comparison at any time."""
+        assert self.instances is not None and self.run_folds is not None  # of a design `on` instances
+        keys = product(self.instances, range(self.run_folds), self.missing_rates, self.methods)
+        return [Cell(method, rate, fold, size) for size, fold, rate, method in keys]
+
+    def split(self, data: Dataset, cell: Cell) -> tuple[Dataset, Dataset, np.ndarray]:
+        """Return the training and the test instances of a cell, and which are the former; these have lost labels.
+
+        They depend on the seed, the number of instances and the fold; the removed labels depend on the missing rate
+        too. Nothing depends on the method. A larger sample contains a smaller one.
+        """
+        drawn = np.sort(np.random.default_rng(self.seed).permutation(len(data))[: cell.instances])
+        held_out = deal(len(drawn), self.folds, self.seed, kin_of(data.features[drawn]))[cell.fold]
+        rows = np.delete(drawn, held_out)
+        left = remove_labels(data.labels[rows], cell.missing_rate, (self.seed, cell.fold))
+        return Dataset(left, data.features[rows]), data[drawn[held_out]], rows
+
+
+def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...]) -> csr_array:
+    """Remove a share of all labels uniformly: csr_array of bool, shape (n, q), before and after.
+
+    With the same seed, labels removed at one rate are also removed at a higher one. So a curve over rates does not vary
+    by the draw. (`mpu corrupt`, which never has all labels in memory, cannot do this.)
     """
-    S, annotated = training.occurring_labels()
-    if not len(annotated):
-        raise MpuError("no label is left in the training part")
-    method = make(label, run)
-    start = time.perf_counter()
-    method.fit(training.features, S, *([instances.features] if getattr(method, "transductive", False) else []))
-    fitted = time.perf_counter()
-    predicted = method.predict(instances.features)
-    end = time.perf_counter()
-    q = training.labels.shape[1]
-    scores, thresholds = np.zeros((len(instances), q), np.float32), np.full(q, np.inf, np.float32)
-    scores[:, annotated] = predicted
-    thresholds[annotated] = getattr(method, "threshold", 0.5)
-    c = float(np.broadcast_to(getattr(method, "c", 1.0), len(annotated)).mean())
-    return Predictions(scores, thresholds, c, fitted - start, end - fitted)
+    order = np.random.default_rng(seed).permutation(labels.nnz)
+    keep = np.ones(labels.nnz, bool)
+    keep[order[: round(missing_rate * labels.nnz)]] = False
+    return only_entries(labels, keep)
 
 
 def measure(
@@ -90,7 +130,7 @@ def _warm(label: str, kernel: str | None) -> None:
         fit_and_predict(label, toy, toy, Run(jobs=1, kernel=kernel))
 
 
-def run(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: str | None, c: float | None) -> Row:
+def run_cell(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: str | None, c: float | None) -> Row:
     """Run a cell on one thread, and return its row. If it fails, the row says why.
 
     `dataset`: name of the data in results.

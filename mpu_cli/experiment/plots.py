@@ -15,11 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from mpu_cli.experiment.results import Row, write
-from mpu_cli.experiment.summary import Panel, fit_power_law, fit_seconds, panels, short_names
+from mpu_cli.experiment.cell import Row
+from mpu_cli.experiment.results import write
+from mpu_cli.experiment.summary import Panel, fit_power_law, panels, seconds_of, short_names
 from mpu_cli.runtime.figures import image, literal, new_figure
 
-FORMATS = ("png", "svg", "pdf")
 _MARKERS = "osD^v<>Pp*Xh"
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 # Okabe and Ito's, which colour-blind people can distinguish, from dark to light.
@@ -32,7 +32,6 @@ _STYLE = {
     "lines.linewidth": 0.9,
     "lines.markersize": 2.8,
     "axes.linewidth": 0.6,
-    "svg.fonttype": "none",
     "pdf.fonttype": 42,
 }
 # Width of the points of one missing rate: as a share of the distance between two rates, and at most of the axis.
@@ -44,86 +43,90 @@ def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "sv
     """Draw metrics if there are several missing rates, and training time if there are several numbers of instances.
 
     The folder gets ``micro_f1``, ``macro_f1`` and ``time``, and the corrected metrics if the data are incomplete. If
-    there are several numbers of instances, the number is added to the name. Formats are a subset of `FORMATS`. Return
-    the files.
+    there are several numbers of instances, the number is added to the name. Return the files.
     """
     every = panels(rows)
     several_sizes = len({panel.instances for panel in every}) > 1
-    written: list[Path] = []
     with rc_context(_STYLE):
-        for panel in every:
-            if len(panel.rates) > 1:
-                suffix = f"-{panel.instances}" * several_sizes
-                for metric, name in panel.metrics.items():
-                    figure = _metric_figure(panel, metric, name, rows[0]["dataset"])
-                    written += _save(figure, folder / f"{metric}{suffix}", formats)
+        figures = {
+            f"{metric}-{panel.instances}" if several_sizes else metric: _metric_figure(panel, metric)
+            for panel in every
+            for metric in panel.metrics
+            if len(panel.rates) > 1
+        }
         if several_sizes:
-            written += _save(_time_figure(fit_seconds(rows), rows[0]["dataset"]), folder / "time", formats)
+            figures["time"] = _time_figure(rows)
+        written = []
+        for name, figure in figures.items():
+            for suffix in formats:
+                written.append(folder / f"{name}.{suffix}")
+                write(written[-1], image(figure, suffix, salt=name, dpi=300))
     return written
 
 
-def _metric_figure(panel: Panel, metric: str, name: str, dataset: str) -> Figure:
+def _styles(methods: Sequence[str]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return how the points, and the line, of each method look."""
+    looks = zip(methods, cycle(_MARKERS), cycle(_LINES), cycle(_COLOURS))
+    return [
+        (
+            {"marker": marker, "color": colour, "markerfacecolor": "white" if i % 2 else colour},
+            {"linestyle": line, "color": colour},
+        )
+        for i, (_, marker, line, colour) in enumerate(looks)
+    ]
+
+
+def _metric_figure(panel: Panel, metric: str) -> Figure:
     """Plot a metric against the missing rate."""
-    bars = f"mean and standard deviation over {panel.folds} folds" if panel.folds > 1 else "one fold"
+    folds = len({row["fold"] for row in panel.rows})
+    bars = f"mean and standard deviation over {folds} folds" if folds > 1 else "one fold"
     figure, axes = _figure(
-        len(panel.methods),
-        title=f"{literal(dataset)}, {panel.instances:,} instances\n{bars}",
+        panel.methods,
+        title=f"{literal(panel.rows[0]['dataset'])}, {panel.instances:,} instances\n{bars}",
         xlabel="training labels missing, %",
-        ylabel=name,
+        ylabel=panel.metrics[metric],
     )
     rates = np.array(panel.rates) * 100
     between = min(np.diff(rates).min() * _SPREAD, (rates[-1] - rates[0]) * _WIDEST) / len(panel.methods)
     names = short_names(panel.methods)
-    for i, (method, marker, line, colour) in enumerate(
-        zip(panel.methods, cycle(_MARKERS), cycle(_LINES), cycle(_COLOURS))
-    ):
-        means = [panel.mean(metric, method, rate) for rate in panel.rates]
-        spread = [panel.deviation(metric, method, rate) for rate in panel.rates]
+    for i, (method, (points, line)) in enumerate(zip(panel.methods, _styles(panel.methods), strict=True)):
+        means, spread = zip(*(panel.over_folds(metric, method, rate) for rate in panel.rates), strict=True)
         axes.errorbar(
             rates + (i - (len(panel.methods) - 1) / 2) * between,
             means,
-            np.nan_to_num(spread) if panel.folds > 1 else None,
+            np.nan_to_num(spread) if folds > 1 else None,
             label=literal(names[method]),
-            marker=marker,
-            linestyle=line,
-            color=colour,
-            markerfacecolor=colour if i % 2 == 0 else "white",
             elinewidth=0.6,
+            **points | line,
         )
-    axes.set_xticks(_every_kth(rates))
+    axes.set_xticks(_every_kth(rates, _MOST_TICKS))
     axes.margins(y=0.04)
     return _with_key(figure, axes)
 
 
-def _time_figure(seconds: dict[str, dict[int, float]], dataset: str) -> Figure:
+def _time_figure(rows: Sequence[Row]) -> Figure:
     """Plot training time against the number of instances on log axes, with a fitted power law per method."""
-    figure, axes = _figure(
-        len(seconds), title=literal(dataset), xlabel="instances", ylabel="training time, s", xscale="log", yscale="log"
-    )
-    names = short_names(list(seconds))
-    for i, ((method, by_size), marker, line, colour) in enumerate(
-        zip(seconds.items(), cycle(_MARKERS), cycle(_LINES), cycle(_COLOURS))
-    ):
-        sizes, times = list(by_size), list(by_size.values())
-        style: dict[str, Any] = {"color": colour, "markerfacecolor": colour if i % 2 == 0 else "white"}
-        if len(sizes) > 1:
-            law = fit_power_law(sizes, times)
-            axes.plot(
-                sizes, np.exp(law.intercept) * np.asarray(sizes, float) ** law.slope, color=colour, linestyle=line
-            )
-            axes.plot([], [], marker, linestyle=line, label=f"{literal(names[method])}: n^{law.slope:.2f}", **style)
-            axes.plot(sizes, times, marker, **style)
-        else:
-            axes.plot(sizes, times, marker, label=literal(names[method]), **style)
+    seconds = seconds_of(rows, "fit")
+    labels = {"title": literal(rows[0]["dataset"]), "xlabel": "instances", "ylabel": "training time, s"}
+    figure, axes = _figure([*seconds], xscale="log", yscale="log", **labels)
+    names = short_names([*seconds])
+    for (method, by_size), (points, line) in zip(seconds.items(), _styles([*seconds]), strict=True):
+        name = literal(names[method])
+        if len(by_size) > 1:
+            law = fit_power_law(by_size)
+            axes.plot([*by_size], np.exp(law.intercept) * np.array([*by_size], float) ** law.slope, **line)
+            axes.plot([], [], label=f"{name}: n^{law.slope:.2f}", **points | line)
+            name = "_"  # which is not in the key
+        axes.plot([*by_size], [*by_size.values()], label=name, **points | {"linestyle": ""})
     every = _every_kth(np.unique([size for by_size in seconds.values() for size in by_size]), 5)
     axes.set_xticks(every, [f"{size:,}" for size in every])
     axes.xaxis.set_minor_locator(NullLocator())
     return _with_key(figure, axes)
 
 
-def _figure(methods: int, **labels: Any) -> tuple[Figure, Axes]:
+def _figure(methods: Sequence[str], **labels: Any) -> tuple[Figure, Axes]:
     """Return a figure of one column's width, with room for a key of two columns."""
-    figure = new_figure(_WIDTH, _HEIGHT + _ROW * ((methods + 1) // 2))
+    figure = new_figure(_WIDTH, _HEIGHT + _ROW * ((len(methods) + 1) // 2))
     axes = figure.add_subplot(**labels)
     axes.grid(alpha=0.3, linewidth=0.4)
     return figure, axes
@@ -135,15 +138,6 @@ def _with_key(figure: Figure, axes: Axes) -> Figure:
     return figure
 
 
-def _every_kth(values: np.ndarray, most: int = _MOST_TICKS) -> list[Any]:
+def _every_kth(values: np.ndarray, most: int) -> list[Any]:
     """Return every k-th value, so that ticks do not overlap."""
     return list(values[:: -(-len(values) // most)])
-
-
-def _save(figure: Figure, path: Path, formats: Sequence[str]) -> list[Path]:
-    written = []
-    for suffix in formats:
-        file = path.with_name(f"{path.name}.{suffix}")
-        write(file, image(figure, suffix, salt=path.name, dpi=300))
-        written.append(file)
-    return written

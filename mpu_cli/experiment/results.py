@@ -14,13 +14,11 @@ from typing import Any
 
 from mpu_cli.errors import InputError, MpuError, one_line
 from mpu_cli.evaluation.compare import metric_names
-from mpu_cli.experiment.design import Cell
+from mpu_cli.experiment.cell import AVERAGES, LOSSES, Cell, Row
 from mpu_cli.names import lines
 from mpu_cli.runtime.files import open_regular, replacing
 from mpu_cli.runtime.untrusted import json_value
 
-AVERAGES = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in ("precision", "recall", "f1"))
-LOSSES = ("brier", "log_loss", "ece")  # of scores from 0 to 1
 # As in `mpu evaluate`, and estimates on complete labels, for a test set with incomplete labels.
 METRICS = (*metric_names((1, 3, 5)), *LOSSES, *(f"corrected_{name}" for name in AVERAGES))
 _CELL = tuple(field.name for field in fields(Cell))
@@ -28,10 +26,6 @@ _NUMBERS = ("fit_seconds", "predict_seconds", "c")
 _TEXTS = ("dataset", "method", "version", "error")
 _COUNTS = ("fold", "instances", "seed")
 HEADER = ("dataset", "method", *_CELL[1:], *METRICS, *_NUMBERS, "seed", "version", "error")
-
-# The result of a cell: values of `HEADER`, without empty ones. If it failed, `error` says why,
-# and there are no metrics. Macro averages are over the labels that are true or predicted in the test fold.
-Row = dict[str, Any]
 
 
 def cell_of(row: Row) -> Cell:

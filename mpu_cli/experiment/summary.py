@@ -1,96 +1,78 @@
 """The summary of an experiment, in Markdown."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import takewhile
 from math import isnan, nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from mpu_cli.experiment.results import Row
+from mpu_cli.experiment.cell import Row
 
 METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
 METRICS |= {f"corrected_{metric}": f"{name} corrected for c" for metric, name in METRICS.items()}
 
 
-def fit_power_law(sizes: Sequence[float], seconds: Sequence[float]) -> Any:
-    """Fit ``seconds = exp(intercept) * n ** slope`` by least squares on the logarithms, of at least two sizes."""
-    return linregress(np.log(sizes), np.log(seconds))
+def fit_power_law(seconds: dict[int, float]) -> Any:
+    """Fit ``seconds = exp(intercept) * n ** slope`` by least squares on the logarithms, of at least two sizes n."""
+    return linregress(np.log([*seconds]), np.log([*seconds.values()]))
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """The content of one table or figure: all methods and missing rates, at one number of instances."""
 
-    instances: int
+    rows: list[Row]  # of cells that did not fail
     methods: list[str]  # in the order of the rows
     rates: list[float]  # ascending
-    folds: int  # number of folds with results
     metrics: dict[str, str]  # those that are shown and their names, with corrected ones if the data are incomplete
-    _scores: dict[tuple[str, str, float], dict[int, float]]
 
-    @classmethod
-    def of(cls, rows: Sequence[Row]) -> "Panel":
-        """Return what rows of one number of instances show."""
-        scores: dict[tuple[str, str, float], dict[int, float]] = defaultdict(dict)
-        for row in rows:
-            for metric in METRICS.keys() & row.keys():
-                scores[metric, row["method"], row["missing_rate"]][row["fold"]] = row[metric]
-        return cls(
-            rows[0]["instances"],
-            list(dict.fromkeys(row["method"] for row in rows)),
-            sorted({row["missing_rate"] for row in rows}),
-            len({row["fold"] for row in rows}),
-            {metric: name for metric, name in METRICS.items() if any(metric in row for row in rows)},
-            scores,
-        )
+    @property
+    def instances(self) -> int:
+        """Their number."""
+        return int(self.rows[0]["instances"])
 
     def scores(self, metric: str, method: str, rate: float) -> dict[int, float]:
         """Return a metric by fold."""
-        return self._scores.get((metric, method, rate), {})
+        rows = (row for row in self.rows if (row["method"], row["missing_rate"]) == (method, rate))
+        return {row["fold"]: row[metric] for row in rows if metric in row}
 
-    def mean(self, metric: str, method: str, rate: float) -> float:
-        """Return the mean of a metric over folds; NaN if there are none."""
-        scores = self.scores(metric, method, rate)
-        return float(np.mean([*scores.values()])) if scores else nan
-
-    def deviation(self, metric: str, method: str, rate: float) -> float:
-        """Return the standard deviation of a metric over folds; NaN with fewer than two."""
-        return _deviation([*self.scores(metric, method, rate).values()])
+    def over_folds(self, metric: str, method: str, rate: float) -> tuple[float, float]:
+        """Return mean and standard deviation of a metric over folds, NaN where there are too few for them."""
+        values = [*self.scores(metric, method, rate).values()]
+        return (float(np.mean(values)) if values else nan), _deviation(values)
 
 
 def _deviation(values: list[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else nan
 
 
-def panels(rows: Iterable[Row]) -> list[Panel]:
+def panels(rows: Sequence[Row]) -> list[Panel]:
     """Group the rows of cells that did not fail into panels."""
     parts = defaultdict(list)
     for row in rows:
         if not row["error"]:
             parts[row["instances"]].append(row)
-    return [Panel.of(part) for part in parts.values()]
+    return [
+        Panel(
+            part,
+            list(dict.fromkeys(row["method"] for row in part)),
+            sorted({row["missing_rate"] for row in part}),
+            {metric: name for metric, name in METRICS.items() if any(metric in row for row in part)},
+        )
+        for part in parts.values()
+    ]
 
 
-def seconds_of(rows: Iterable[Row]) -> dict[tuple[str, int], np.ndarray]:
-    """Return mean times of training and of prediction, by method and number of instances."""
-    seconds = defaultdict(list)
+def seconds_of(rows: Sequence[Row], step: str) -> dict[str, dict[int, float]]:
+    """Return the mean time of a step, ``fit`` or ``predict``, by method and number of instances, as in the rows."""
+    seconds: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if not row["error"]:
-            seconds[row["method"], row["instances"]].append((row["fit_seconds"], row["predict_seconds"]))
-    return {key: np.mean(times, axis=0) for key, times in seconds.items()}
-
-
-def fit_seconds(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
-    """Return the mean training time, by method and ascending number of instances."""
-    seconds: dict[str, dict[int, float]] = defaultdict(dict)
-    for (method, instances), (fit, _) in sorted(seconds_of(rows).items(), key=lambda item: item[0][1]):
-        seconds[method][instances] = float(fit)
-    return seconds
+            seconds[row["method"]][row["instances"]].append(row[f"{step}_seconds"])
+    return {method: {n: float(np.mean(s)) for n, s in by_size.items()} for method, by_size in seconds.items()}
 
 
 def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> str:
@@ -111,13 +93,21 @@ def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> st
             parts.append(f"## {name}, {panel.instances:,} instances\n\n{_scores(panel, metric)}")
             if len(panel.methods) > 1:
                 parts.append(_against_first(panel, metric, folds))
+    training, prediction = (seconds_of(rows, step) for step in ("fit", "predict"))
     times = [
-        [method, f"{instances:,}", *(f"{time:,.2f}" for time in of_cell)]
-        for (method, instances), of_cell in seconds_of(rows).items()
+        [method, f"{n:,}", f"{seconds:,.2f}", f"{prediction[method][n]:,.2f}"]
+        for method, by_size in training.items()
+        for n, seconds in by_size.items()
     ]
     header = ["method", "instances", "training, s", "prediction, s"]
     parts.append(f"## Time of a cell, means\n\n{_table(header, times)}")
-    if exponents := [_exponent(method, seconds) for method, seconds in fit_seconds(rows).items() if len(seconds) > 1]:
+    exponents = []
+    for method, by_size in training.items():
+        if len(by_size) > 1:
+            law = fit_power_law(by_size)
+            sizes = f"{min(by_size):,} to {max(by_size):,}"
+            exponents.append([method, f"{law.slope:.2f} ± {law.stderr:.2f}", sizes])
+    if exponents:
         table = _table(["method", "exponent ± standard error", "instances"], exponents)
         parts.append(f"## Training time as a power of the number of instances\n\n{table}")
     if counts := Counter((row["method"], row["instances"], row["error"]) for row in rows if row["error"]):
@@ -127,15 +117,14 @@ def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> st
 
 
 def _scores(panel: Panel, metric: str) -> str:
-    means = np.array([[panel.mean(metric, method, rate) for rate in panel.rates] for method in panel.methods])
-    best = np.nanmax(means, axis=0)
+    values = np.array([[panel.over_folds(metric, method, rate) for rate in panel.rates] for method in panel.methods])
+    best = np.nanmax(values[..., 0], axis=0)
     table = []
-    for method, row in zip(panel.methods, means, strict=True):
+    for method, of_rates in zip(panel.methods, values, strict=True):
         cells = [method]
-        for rate, value, top in zip(panel.rates, row, best, strict=True):
-            spread = panel.deviation(metric, method, rate)
-            text = "" if isnan(value) else f"{value:.3f}" if isnan(spread) else f"{value:.3f} ± {spread:.3f}"
-            cells.append(f"**{text}**" if value == top else text)
+        for (mean, spread), top in zip(of_rates, best, strict=True):
+            text = "" if isnan(mean) else f"{mean:.3f}" if isnan(spread) else f"{mean:.3f} ± {spread:.3f}"
+            cells.append(f"**{text}**" if mean == top else text)
         table.append(cells)
     return _table(["method, by share of the labels missing", *(f"{rate:.0%}" for rate in panel.rates)], table)
 
@@ -169,11 +158,6 @@ def _difference(differences: list[float], folds: int) -> str:
     return f"{mean:+.4f} ({low:+.4f} to {high:+.4f})"
 
 
-def _exponent(method: str, seconds: dict[int, float]) -> list[str]:
-    law = fit_power_law(list(seconds), list(seconds.values()))
-    return [method, f"{law.slope:.2f} ± {law.stderr:.2f}", f"{min(seconds):,} to {max(seconds):,}"]
-
-
 def _table(header: list[str], rows: list[list[str]]) -> str:
     rule = "|---" + "|---:" * (len(header) - 1) + "|"
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in (header, *rows)]
@@ -181,24 +165,23 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def short_names(labels: Sequence[str]) -> dict[str, str]:
-    """Return a name for each label of a method, such as ``mpu:levels=1:c=0.7``.
+    """Return a name for each label of a method, such as ``mpu, levels=1``.
 
-    Options that all methods of the same name share are left out. If two names would then be equal, they
-    have all options.
+    Options that all methods of the same name share are left out.
 
     Examples
     --------
     >>> short_names(["mpu:c=0.7:cost=100", "mpu:levels=1:c=0.7:cost=100", "br:cost=100"])
     {'mpu:c=0.7:cost=100': 'mpu', 'mpu:levels=1:c=0.7:cost=100': 'mpu, levels=1', 'br:cost=100': 'br'}
     """
-    parts = {label: [*takewhile(lambda word: "=" not in word, label.split(":"))] for label in labels}
+    options = {}
     groups = defaultdict(list)
-    options_of = {label: label.split(":")[len(name) :] for label, name in parts.items()}
-    for label, name in parts.items():
-        groups[*name].append(options_of[label])
-    short_of = {}
-    for label, name in parts.items():
-        own = [option for option in options_of[label] if not all(option in others for others in groups[*name])]
-        short_of[label] = ", ".join([":".join(name), *own])
-    twice = Counter(short_of.values())
-    return {label: short if twice[short] == 1 else label for label, short in short_of.items()}
+    for label in labels:
+        words = label.split(":")
+        name = ":".join(takewhile(lambda word: "=" not in word, words))
+        options[label] = name, words[name.count(":") + 1 :]
+        groups[name].append(options[label][1])
+    return {
+        label: ", ".join([name, *(word for word in own if not all(word in others for others in groups[name]))])
+        for label, (name, own) in options.items()
+    }

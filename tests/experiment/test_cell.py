@@ -7,9 +7,8 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
 from mpu_cli.evaluation.compare import metric_names
-from mpu_cli.experiment.cell import fit_and_predict
-from mpu_cli.experiment.design import Design
-from mpu_cli.experiment.methods import make
+from mpu_cli.experiment.cell import Design
+from mpu_cli.experiment.methods import fit_and_predict, make
 from mpu_cli.experiment.results import METRICS, cell_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset

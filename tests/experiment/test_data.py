@@ -1,6 +1,6 @@
 import pytest
 
-from mpu_cli.experiment.running import dataset_name
+from mpu_cli.cli.experiment import dataset_name
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.experiment.design import Cell
+from mpu_cli.experiment.cell import Cell
 from mpu_cli.svmlight.dataset import Dataset
 from tests.experiment.small import DESIGN, dense, problem
 

@@ -70,8 +70,8 @@ def test_a_figure_is_one_column_wide_and_says_what_it_shows(tmp_path):
 
 def test_points_are_beside_each_other_but_near_their_missing_rate():
     methods = ["mpu", "br", "elkan08", "m3l-linear", "m3l-rbf", "well", "sklearn"]
-    (panel,) = panels(row(method, rate, fold) for method in methods for rate in (0.0, 0.3) for fold in (0, 1))
-    (axes,) = _metric_figure(panel, "micro_f1", "Micro-F1", "small").axes
+    (panel,) = panels([row(method, rate, fold) for method in methods for rate in (0.0, 0.3) for fold in (0, 1)])
+    (axes,) = _metric_figure(panel, "micro_f1").axes
     at = np.array([container.lines[0].get_xdata() for container in axes.containers])
     assert (np.diff(at, axis=0) > 0.1).all()
     assert np.abs(at - [0, 30]).max() < 1

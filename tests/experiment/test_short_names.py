@@ -12,7 +12,6 @@ from mpu_cli.experiment.summary import short_names
         (["mpu:c=0.7", "mpu:levels=1:c=0.7"], ["mpu", "mpu, levels=1"]),
         (["mpu:levels=1:c=1", "mpu:levels=2:c=1"], ["mpu, levels=1", "mpu, levels=2"]),
         (["a.b:C:n=1", "a.b:D:n=1"], ["a.b:C", "a.b:D"]),
-        (["mpu:levels=1:c=1", "mpu:c=1:levels=1"], ["mpu:levels=1:c=1", "mpu:c=1:levels=1"]),
     ],
 )
 def test_names_have_what_tells_methods_apart(labels, expected):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from mpu_cli.experiment.summary import fit_seconds, markdown, panels
+from mpu_cli.experiment.summary import markdown, panels, seconds_of
 from tests.experiment.small import row
 
 
@@ -97,6 +97,6 @@ def test_costs_are_means():
 
 def test_exponents_where_there_are_several_sizes():
     rows = [row(instances=n, seconds=2e-6 * n**2, fold=fold) for n in (100, 200, 400) for fold in (0, 1)]
-    assert fit_seconds(rows) == {"br": {n: pytest.approx(2e-6 * n**2) for n in (100, 200, 400)}}
+    assert seconds_of(rows, "fit") == {"br": {n: pytest.approx(2e-6 * n**2) for n in (100, 200, 400)}}
     assert "| br | 2.00 ± 0.00 | 100 to 400 |" in markdown(rows)
     assert "power" not in markdown(rows[:2])

@@ -7,16 +7,28 @@ is learned.
 
 import inspect
 import sys
+import time
 from ast import literal_eval
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import takewhile
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import is_classifier
+
+from mpu_cli.api.any_classifier import SEEDS, learned, scores, suited
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.labels.problem import kin_of
+from mpu_cli.core.sample import estimate_out_of_fold
+from mpu_cli.core.thresholds import pooled_threshold
+from mpu_cli.core.validation import deal
 from mpu_cli.errors import MpuError, one_line
 from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.dataset import Dataset
 
 
 def names() -> list[str]:
@@ -35,7 +47,7 @@ def make(label: str, run: Run) -> Any:
     `transductive`: whether it is ``fit(X, S, T)``, where T are the instances to predict.
 
     A parameter `run` of its constructor gets the `Run`, which has the `seed`. With the option ``tuned=True``, any
-    method gets the threshold of `mpu_cli.experiment.tuned`.
+    method gets the threshold of `Tuned`.
 
     Raises MpuError (there is no such method, or it does not take these options).
     """
@@ -49,8 +61,6 @@ def make(label: str, run: Run) -> Any:
             raise MpuError(f"{label}: {key!r} is duplicate")
         options[key] = _value(text)
     if options.pop("tuned", False):
-        from mpu_cli.experiment.tuned import Method as Tuned
-
         return Tuned(":".join(word for word in words if not word.startswith("tuned=")), run)
     try:
         takes_run = "run" in inspect.signature(made).parameters
@@ -61,8 +71,6 @@ def make(label: str, run: Run) -> Any:
         raise MpuError(f"{label}: {one_line(str(error))}") from error
     if hasattr(method, "predict") and not hasattr(method, "get_params"):
         return method
-    from mpu_cli.experiment.scikit_learn import Method as Classifiers
-
     return Classifiers(method, label, run)
 
 
@@ -102,3 +110,87 @@ def _value(text: str) -> Any:
         return literal_eval(text)
     except (ValueError, SyntaxError):
         return text
+
+
+class Predictions(NamedTuple):
+    """Scores of a method and its thresholds, with its label frequency and times."""
+
+    scores: np.ndarray  # float32, shape (n, q): 0 for a label without annotation in training
+    thresholds: np.ndarray | np.floating  # float32, shape (q,); infinite for a label without annotation in training
+    c: float  # mean label frequency of the method
+    fit_seconds: float
+    predict_seconds: float
+
+
+def fit_and_predict(label: str, training: Dataset, instances: Dataset, run: Run) -> Predictions:
+    """Learn from training instances and predict others, from their features alone.
+
+    Raises MpuError (no label is left in training, or the method cannot learn from the data).
+    """
+    S, annotated = training.occurring_labels()
+    if not len(annotated):
+        raise MpuError("no label is left in the training part")
+    method = make(label, run)
+    start = time.perf_counter()
+    method.fit(training.features, S, *([instances.features] if getattr(method, "transductive", False) else []))
+    fitted = time.perf_counter()
+    predicted = method.predict(instances.features)
+    end = time.perf_counter()
+    q = training.labels.shape[1]
+    scores, thresholds = np.zeros((len(instances), q), np.float32), np.full(q, np.inf, np.float32)
+    scores[:, annotated] = predicted
+    thresholds[annotated] = getattr(method, "threshold", 0.5)
+    c = float(np.broadcast_to(getattr(method, "c", 1.0), len(annotated)).mean())
+    return Predictions(scores, thresholds, c, fitted - start, end - fitted)
+
+
+class Tuned:
+    """A method, by its label, with one criterion for its threshold, which compares methods apart from their own rules.
+
+    A fifth of the training instances is held out and predicted by a model of the others. The threshold, one for all
+    labels, maximises the micro-F1 that is estimated for complete labels from the incomplete ones
+    (`mpu_cli.core.thresholds`). The label frequency c that the estimate needs comes from all training instances as in
+    `mpu train`, whatever the method. The threshold is then used for the model of all training instances.
+    """
+
+    def __init__(self, label: str, run: Run) -> None:
+        self.label, self.run, self.method = label, run, make(label, run)
+        self.transductive = getattr(self.method, "transductive", False)
+
+    def fit(self, X: csr_array, S: csr_array, *unlabeled: csr_array) -> None:
+        """Learn; MpuError as from `fit_and_predict`."""
+        self.c = estimate_out_of_fold(X, S, self.run).c
+        held_out = deal(len(training := Dataset(S, X)), 5, self.run.seed, kin_of(X))[0]
+        rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)
+        predictions = fit_and_predict(self.label, training[rest], training[held_out], self.run)
+        annotated = S[held_out]
+        self.threshold, _ = pooled_threshold(predictions.scores, annotated, LabelFrequency.of(self.c, annotated.shape))
+        self.method.fit(X, S, *unlabeled)
+
+    def predict(self, X: csr_array) -> Any:
+        """Return the scores of the method."""
+        return self.method.predict(X)
+
+
+class Classifiers:
+    """Any classifier in scikit-learn's conventions as a method. It takes missing labels for negatives.
+
+    It learns all labels at once where it can, else one by one. A label is predicted from a probability of 0.5.
+    """
+
+    def __init__(self, classifier: Any, label: str, run: Run) -> None:
+        """Take the seed of the run, if the classifier takes one and has no other."""
+        if not is_classifier(classifier):
+            raise MpuError(f"{label} is not a scikit-learn classifier and has no fit and predict")
+        self.classifier = classifier
+        if classifier.get_params().get("random_state", run) is None:
+            classifier.set_params(random_state=run.seed % SEEDS)
+
+    def fit(self, X: csr_array, S: csr_array) -> None:
+        """Learn; TooLargeError where it needs dense features, and memory is too small."""
+        self.learned = learned(self.classifier, suited([self.classifier], X), S.toarray())
+        self.q = S.shape[1]
+
+    def predict(self, X: csr_array) -> np.ndarray:
+        """Return probabilities, or the logistic function of decisions."""
+        return scores(self.learned, suited(self.learned, X), self.q)
