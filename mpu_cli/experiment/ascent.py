@@ -1,4 +1,4 @@
-"""The inner loops of `mpu_cli.experiment.m3l`, compiled where numba is installed.
+"""The inner loops of `mpu_cli.experiment.methods.m3l_linear` and `m3l_rbf`, compiled where numba is installed.
 
 Arrays of labels are contiguous, so that the innermost loops run over labels and become SIMD code.
 """
@@ -7,18 +7,26 @@ import numpy as np
 
 from mpu_cli.runtime.machine import numba_installed
 
-COMPILED = numba_installed()
-
-
-def _as_it_is(function):
-    return function
-
-
-inlined, compiled = _as_it_is, _as_it_is
-if COMPILED:
+if numba_installed():
     from mpu_cli.runtime import compilation
 
     inlined, compiled = compilation.fused_inlined, compilation.compiled(fused=True)
+
+    @inlined
+    def add(to, factor, row):
+        """Add a multiple of a row to another."""
+        for k in range(len(to)):
+            to[k] += factor * row[k]
+
+else:
+
+    def compiled(function):  # noqa: D103
+        return function
+
+    inlined = compiled
+
+    def add(to, factor, row):  # noqa: D103
+        to += factor * row
 
 
 @inlined
@@ -41,14 +49,9 @@ def ascend(scores, squared_norm, present, alpha, prior, cost, step, sums):
         if best != alpha[k]:
             change = sign * (best - alpha[k])
             alpha[k] = best
-            moved, row = True, prior[k]
-            if not COMPILED:
-                scores += squared_norm * change * row
-                step += change * row
-                continue
-            for m in range(len(scores)):
-                scores[m] += squared_norm * change * row[m]
-                step[m] += change * row[m]
+            moved = True
+            add(scores, squared_norm * change, prior[k])
+            add(step, change, prior[k])
     return moved
 
 
@@ -69,20 +72,10 @@ def ascend_linear(indptr, indices, values, squared_norms, order, present, alpha,
     for i in order:
         scores[:] = 0
         for p in range(indptr[i], indptr[i + 1]):
-            x, w = values[p], weights[indices[p]]
-            if not COMPILED:
-                scores += x * w
-                continue
-            for k in range(len(scores)):
-                scores[k] += x * w[k]
+            add(scores, values[p], weights[indices[p]])
         if ascend(scores, squared_norms[i], present[i], alpha[i], prior, cost, step, sums):
             for p in range(indptr[i], indptr[i + 1]):
-                x, w = values[p], weights[indices[p]]
-                if not COMPILED:
-                    w += x * step
-                    continue
-                for k in range(len(scores)):
-                    w[k] += x * step[k]
+                add(weights[indices[p]], values[p], step)
 
 
 @compiled
@@ -96,10 +89,5 @@ def ascend_batch(scores, gram, present, alpha, prior, cost, sums):
     for i in range(len(scores)):
         if ascend(scores[i], gram[i, i], present[i], alpha[i], prior, cost, steps[i], sums):
             for j in range(i + 1, len(scores)):
-                x, other = gram[j, i], scores[j]
-                if not COMPILED:
-                    other += x * steps[i]
-                    continue
-                for k in range(len(other)):
-                    other[k] += x * steps[i, k]
+                add(scores[j], gram[j, i], steps[i])
     return steps

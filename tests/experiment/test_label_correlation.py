@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import cosine_similarity as cosines
 
-from mpu_cli.experiment.m3l import correlation_prior, cosine_similarity
+from mpu_cli.experiment.methods.m3l_linear import correlation_prior, cosine_similarity
 from tests.core.simulated import as_labels
 
 

@@ -1,25 +1,200 @@
-"""M3L with phi(x) = (x, 1): max-margin with a prior of label correlations (`experiment.m3l`)."""
+"""M3L with phi(x) = (x, 1): max-margin multi-label learning with a prior of label correlations.
+
+Hariharan, Zelnik-Manor, Vishwanathan and Varma, "Large Scale Max-Margin Multi-Label Classification with Priors",
+ICML 2010; Hariharan, Vishwanathan and Varma, "Efficient Max-Margin Multi-Label Classification with Applications to
+Zero-Shot Learning", Machine Learning 88, 2012. With y_i^l = 1 if instance i is annotated with label l and -1
+otherwise, and a positive definite prior R (q x q) of label correlations:
+
+    min over z_1 .. z_q of  1/2 sum_lk (R^-1)_lk <z_l, z_k> + 2 C sum_i sum_l max(0, 1 - y_i^l <z_l, phi(x_i)>)
+
+and label l is predicted where <z_l, phi(x)> > 0. C is that of the papers: it weights the Hamming loss of structured
+prediction, sum_l (1 - y^l y'^l), in which a wrong label costs 2. So C = 0.5 is a support vector machine's C = 1. In the
+dual, 0 <= alpha_il <= 2 C and
+
+    z_l = sum_k R_lk sum_i alpha_ik y_i^k phi(x_i).
+
+It is solved by dual coordinate ascent. The gradient along alpha_il is 1 - y_i^l <z_l, phi(x_i)> and the curvature R_ll
+K_ii, so that each coordinate has its maximum in closed form; a step of delta moves every z_k by R_kl delta y_i^l
+phi(x_i). With R = I these are q independent support vector machines, which LIBLINEAR and LIBSVM solve; they have no R.
+What the papers leave open, and how it was chosen: docs/choices/baselines.md, "Choices of M3L".
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
+from scipy.special import expit
 
 from mpu_cli.core.features import Features
-from mpu_cli.core.limits import refuse_beyond_free
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.labels.problem import kin_of
+from mpu_cli.core.limits import largest, refuse_beyond_free, refuse_overflow
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.sample import draw
-from mpu_cli.experiment.m3l import HAMMING, LinearSpace, MaxMargin
+from mpu_cli.core.selection import climb
+from mpu_cli.core.sgd import COSTS
+from mpu_cli.core.thresholds import estimated_f1
+from mpu_cli.core.validation import deal, default_folds, leading
+from mpu_cli.errors import OverflowingError
+from mpu_cli.experiment.ascent import ascend_linear
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
+# Largest number of passes over the instances. A few dozen suffice for any C that predicts well.
+MAX_EPOCHS = 300
+# The relative duality gap to reach; a larger one hardly changes which of two C is better.
+TOLERANCE, _ROUGH_TOLERANCE = 0.01, 0.05
+# Cost of a wrong label in the Hamming loss of +1 and -1.
+HAMMING = 2
+# The next number after 1/2: a label is predicted if sigma(z) is greater than 1/2.
+THRESHOLD = np.nextafter(np.float32(0.5), np.float32(1))
+# Held-out instances for the choice of C: more hardly change which of two is better.
+_HELD_OUT = 1_200
+# Start of the hill climb along C, for instances of unit length.
+_FIRST_COST = 3.0
+_ROWS = 1 << 14
 # Most instances for the choice of C.
 _SAMPLE = 20_000
 
 
-class Method(MaxMargin):
+@dataclass(frozen=True)
+class Dual:
+    """The problem that is solved."""
+
+    space: Any  # `LinearSpace`, or another with its methods
+    present: np.ndarray  # bool, shape (n, q): annotated labels
+    rows: np.ndarray  # the training instances
+    prior: np.ndarray  # shape (q, q): R, positive definite
+    cost: float | np.float32
+
+
+class LinearSpace:
+    """The space of phi(x) = x; weights are the z_l as columns, D x q.
+
+    `matrix`: csr_array, shape (n, D), float32.
+    Raises OverflowingError (the features are too large for 32-bit numbers).
+    """
+
+    def __init__(self, matrix: csr_array) -> None:
+        squared_norms = Features.of(matrix).squared_norms
+        if len(squared_norms) and squared_norms.max() > np.finfo(np.float32).max:
+            raise OverflowingError
+        self._matrix, self.width, self._squared_norms = matrix, matrix.shape[1], squared_norms.astype(np.float32)
+
+    def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """<z_l, phi(x_i)> for the instances `rows`: float32, len(rows) x q."""
+        features = Features.of(self._matrix[rows])
+        refuse_overflow(features, weights, np.zeros(weights.shape[1], weights.dtype), largest(weights))
+        scores: np.ndarray = self._matrix[rows] @ weights
+        return scores
+
+    def ascend(self, dual: Dual, order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Visit instances in an order, and move alpha and the weights; the prior and the cost are in 32 bits here.
+
+        Returns: the duality gap and the primal objective, each instance's part at its visit.
+        """
+        sums, X = np.zeros(2), self._matrix
+        of_dual = dual.present, alpha, weights, dual.prior, dual.cost
+        ascend_linear(X.indptr, X.indices, X.data, self._squared_norms, order, *of_dual, sums)
+        return sums
+
+
+def solve(dual: Dual, tolerance: float, seed: int, max_epochs: int = MAX_EPOCHS) -> tuple[np.ndarray, np.ndarray]:
+    """Maximise by coordinate ascent until the relative duality gap is within the tolerance.
+
+    Each epoch visits the instances in a new random order. It also sums up a gap with the weights of each moment, at no
+    cost; once this is within the tolerance, the exact gap is computed. OverflowingError where the features are too
+    large for 32-bit numbers.
+
+    Returns: the weights; and the dual variables, from 0 to C: float32, shape (n, q), 0 for instances not in `rows`.
+    """
+    rng = np.random.default_rng(seed)
+    dual = replace(dual, prior=dual.prior.astype(np.float32), cost=np.float32(dual.cost))
+    alpha = np.zeros(dual.present.shape, np.float32)
+    weights = np.zeros((dual.space.width, dual.present.shape[1]), np.float32)
+    for _ in range(max_epochs):
+        with np.errstate(all="ignore"):  # an instance of zeros: the dual grows without bound, up to alpha = C
+            gap, primal = dual.space.ascend(dual, rng.permutation(dual.rows), alpha, weights)
+        if not np.isfinite(gap):
+            raise OverflowingError
+        if gap <= tolerance * primal:
+            gap, primal = duality_gap(dual, alpha, weights)
+            if gap <= tolerance * primal:
+                break
+    return weights, alpha
+
+
+def duality_gap(dual: Dual, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Difference of the primal and the dual objective, and the primal objective, with the z_l that belong to alpha.
+
+    With z_l = sum_k R_lk u_k and u_k = sum_i alpha_ik y_i^k phi(x_i), the primal's regulariser is half of sum_l <u_l,
+    z_l> = sum_il alpha_il y_i^l <z_l, phi(x_i)>. So both objectives are sums over instances of functions of their
+    scores, R^-1 is not needed, and the gap is the sum of C max(0, 1 - m) - alpha (1 - m) over instances and labels,
+    where m = y <z, phi(x)>. No term is negative.
+    """
+    total_gap = total_primal = 0.0
+    for start in range(0, len(dual.rows), _ROWS):
+        rows = dual.rows[start : start + _ROWS]
+        scores = dual.space.scores(weights, rows)
+        margin = np.where(dual.present[rows], scores, -scores)
+        loss = dual.cost * np.maximum(1 - margin, 0)
+        regulariser = alpha[rows] * margin / 2
+        total_gap += float((loss + 2 * regulariser - alpha[rows]).sum(dtype=np.float64))
+        total_primal += float((loss + regulariser).sum(dtype=np.float64))
+    return total_gap, total_primal
+
+
+def cosine_similarity(labels: csr_array) -> np.ndarray:
+    """Cosine of each pair of label columns, |a and b| / sqrt(|a| |b|): float64, shape (q, q).
+
+    Positive semi-definite with a diagonal of ones. A label without instances is similar to itself alone.
+    """
+    counts = labels.astype(np.float64)
+    together = (counts.T @ counts).toarray()
+    squared = np.diagonal(together)
+    lengths = np.sqrt(np.where(squared > 0, squared, 1))
+    similarity = together / np.outer(lengths, lengths)
+    np.fill_diagonal(similarity, 1)
+    return similarity
+
+
+def correlation_prior(labels: csr_array, rho: float) -> np.ndarray:
+    """R = (1 - rho) I + rho S, where S is the cosine similarity of labels by their annotations: float64, (q, q).
+
+    0 <= rho < 1; at 0 labels are independent of each other. R is positive definite: no eigenvalue is less than 1 - rho.
+    Its diagonal is one.
+    """
+    prior = rho * cosine_similarity(labels)
+    np.fill_diagonal(prior, 1)
+    return prior
+
+
+class ChosenCost(NamedTuple):
+    """C of a support vector machine, the bound of the dual variables, and its micro-F1."""
+
+    cost: float
+    f1: float
+
+
+class Method:
     """M3L, linear.
 
     `cost`: C of the papers, half of a support vector machine's; None: by cross-validated micro-F1.
     `label_correlation`: weight rho of label correlations in the prior, from 0 to below 1; 0: independent labels.
     `folds`: of the choice of C; None: by the number of instances.
     """
+
+    threshold = THRESHOLD
+
+    def __init__(
+        self,
+        cost: float | None = None,
+        label_correlation: float = 0.5,
+        folds: int | None = None,
+        run: Run = DEFAULT_RUN,
+    ) -> None:
+        self.cost, self.rho, self.folds, self.run = cost, label_correlation, folds, run
 
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn; TooLargeError where weights and dual variables would not fit in memory."""
@@ -42,3 +217,43 @@ class Method(MaxMargin):
     def predict(self, X: csr_array) -> np.ndarray:
         """Return sigma(z)."""
         return self.model.probabilities(Features.of(X), self.run)
+
+    def learned(self, space: Any, S: csr_array, bound: float) -> np.ndarray:
+        """Return the weights that all instances give, with a bound of the dual variables."""
+        dual = Dual(space, S.toarray(), np.arange(S.shape[0]), correlation_prior(S, self.rho), bound)
+        return solve(dual, TOLERANCE, self.run.seed)[0]
+
+    def choose(self, evaluate: Callable[[float], float], unit: float) -> ChosenCost:
+        """Choose C by a hill climb from 3 units, in half decades, while the micro-F1 that `evaluate` gives rises.
+
+        `unit` is 1 / mean ||phi(x)||^2, which makes the choice independent of the scale of the features.
+        """
+
+        def at(units: float) -> ChosenCost:
+            return ChosenCost(unit * units, evaluate(unit * units))
+
+        return climb(at, COSTS, _FIRST_COST, at(_FIRST_COST))
+
+    def out_of_fold_f1(self, space: Any, X: csr_array, labels: csr_array) -> Callable[[float], float]:
+        """Return the function from C to the micro-F1 of out-of-fold predictions on the annotated labels.
+
+        C is that of a support vector machine here, the bound of the dual variables. Equal rows of X are in one fold.
+        """
+        n, q = labels.shape
+        present = labels.toarray()
+        held_out = deal(n, self.folds or default_folds(n), self.run.seed, kin_of(X))
+        held_out = held_out[: leading(held_out, _HELD_OUT)]
+        annotated = labels[np.concatenate(held_out)]
+        complete = LabelFrequency.of(1.0, annotated.shape)
+
+        def predict(rows: np.ndarray, cost: float) -> np.ndarray:
+            rest = np.setdiff1d(np.arange(n), rows, assume_unique=True)
+            rest = rest if len(rest) else rows  # no rest: there is only one instance
+            dual = Dual(space, present, rest, correlation_prior(labels[rest], self.rho), cost)
+            return expit(space.scores(solve(dual, _ROUGH_TOLERANCE, self.run.seed)[0], rows))
+
+        def evaluate(cost: float) -> float:
+            predictions = np.vstack([predict(rows, cost) for rows in held_out])
+            return estimated_f1(predictions, annotated, complete, np.full(q, THRESHOLD))
+
+        return evaluate

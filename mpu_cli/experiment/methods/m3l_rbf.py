@@ -1,4 +1,4 @@
-"""M3L with <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + 1, its prior as that of m3l-linear (`experiment.m3l`)."""
+"""M3L with <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + 1, its prior as that of m3l-linear."""
 
 from typing import Any
 
@@ -12,20 +12,56 @@ from mpu_cli.core.limits import LARGEST_SUM, refuse_beyond_free
 from mpu_cli.core.sample import draw
 from mpu_cli.core.selection import WORTHWHILE
 from mpu_cli.errors import OverflowingError
-from mpu_cli.experiment.m3l import HAMMING, KernelSpace, MaxMargin
+from mpu_cli.experiment.ascent import ascend_batch
+from mpu_cli.experiment.methods import m3l_linear
+from mpu_cli.experiment.methods.m3l_linear import HAMMING, Dual
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Values of gamma, in units of 1 / mean ||x - x'||^2.
 _WIDTHS = (1.0, 0.2)
 # Most instances for the choice of C and gamma, whose time is quadratic in them.
 _SAMPLE = 3_000
+# Instances whose scores are computed together, and then kept up to date by their kernel values.
+_BATCH_SIZE = 128
 # The square of a constant feature, whose weight is the bias.
 _CONSTANT = np.float32(1)
 # Kernel values of a prediction in memory at a time: 64 MB.
 _SLICE = 1 << 24
 
 
-class Method(MaxMargin):
+class KernelSpace:
+    """The space of a kernel; weights are coefficients: z_l = sum_i weights_il phi(x_i); otherwise as `LinearSpace`.
+
+    `gram`: float32, shape (n, n): K(x_i, x_j).
+    """
+
+    def __init__(self, gram: np.ndarray) -> None:
+        self._gram, self.width = gram, len(gram)
+
+    def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:  # noqa: D102
+        scores: np.ndarray = self._gram[rows] @ weights
+        return scores
+
+    def ascend(self, dual: Dual, order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Visit instances in an order.
+
+        A step at instance i changes the score of every other instance j by K_ij. Scores are updated when
+        their batch begins, by one dense product, and within the batch after every step: the same ascent, mostly in
+        BLAS.
+        """
+        sums = np.zeros(2)
+        for start in range(0, len(order), _BATCH_SIZE):
+            rows = order[start : start + _BATCH_SIZE]
+            similar, of_rows = self._gram[rows], alpha[rows]
+            scores = similar @ weights
+            weights[rows] += ascend_batch(
+                scores, similar[:, rows], dual.present[rows], of_rows, dual.prior, dual.cost, sums
+            )
+            alpha[rows] = of_rows
+        return sums
+
+
+class Method(m3l_linear.Method):
     """M3L with an RBF kernel; the options are those of m3l-linear.
 
     `gamma`: None: 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better cross-validated
@@ -98,20 +134,13 @@ def kernel_values(left: csr_array, right: csr_array, gamma: float) -> np.ndarray
     """
     if not float(np.finfo(np.float32).tiny) <= gamma <= float(np.finfo(np.float32).max):
         raise OverflowingError
-    columns = np.union1d(left.indices, right.indices)  # only features that occur: the largest index may be huge
-
-    def narrow(matrix: csr_array) -> csr_array:
-        indices = np.searchsorted(columns, matrix.indices)
-        return csr_array((matrix.data, indices, matrix.indptr), shape=(matrix.shape[0], max(len(columns), 1)))
-
     with np.errstate(over="ignore"):  # a distance of infinity is a similarity of zero
-        return rbf_kernel(narrow(left), narrow(right), gamma=gamma)
+        return rbf_kernel(left, right, gamma=gamma)
 
 
 def mean_squared_distance(matrix: csr_array) -> float:
     """Mean of ||x - x'||^2 over all pairs of rows, 2 (mean ||x||^2 - ||mean x||^2); 1 if all rows are equal."""
-    columns, places = np.unique(matrix.indices, return_inverse=True)
-    mean = np.bincount(places, matrix.data, minlength=len(columns)) / matrix.shape[0]
+    mean = np.bincount(matrix.indices, matrix.data) / matrix.shape[0]
     mean_squared_norm = float(Features.of(matrix).squared_norms.mean())
     distance = 2 * (mean_squared_norm - float(np.square(mean).sum()))
     return distance if distance > 1e-9 * mean_squared_norm else 1.0

@@ -35,11 +35,11 @@ scaled a coordinate by the bound D - W <= 2 D, with restarts (O'Donoghue and Can
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, tril, vstack
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_beyond_free
-from mpu_cli.experiment.m3l import cosine_similarity
+from mpu_cli.experiment.methods.m3l_linear import cosine_similarity
 
 # Instances whose similarities to all others are computed together.
 _ROWS = 256
@@ -76,10 +76,10 @@ class Graph:
 
     def edge_costs(self, order: np.ndarray, k: int) -> np.ndarray:
         """Increases of f' L_k f when f_i changes from 0 to 1, one instance after the other: float64."""
-        alone = self.degree[order] - 2 * _to_earlier(self.similarity, order)
+        to_earlier = tril(self.similarity[order][:, order], -1).sum(axis=1, dtype=np.float64)
         counts = np.cumsum(self.annotated[order].toarray(), axis=0, dtype=np.float64)
         shared = (counts - counts**2 / self.sizes) @ self.combination[k]
-        return alone + np.diff(shared, prepend=0)
+        return self.degree[order] - 2 * to_earlier + np.diff(shared, prepend=0)
 
 
 def nearest_neighbours(matrix: csr_array, k: int, degree: float) -> csr_array:
@@ -91,8 +91,7 @@ def nearest_neighbours(matrix: csr_array, k: int, degree: float) -> csr_array:
     n = matrix.shape[0]
     norms = np.sqrt(np.repeat(Features.of(matrix).squared_norms, np.diff(matrix.indptr)))
     data = np.divide(matrix.data, norms, out=np.zeros(len(norms)), where=norms > 0).astype(np.float32)
-    columns, indices = np.unique(matrix.indices, return_inverse=True)  # the largest index may be huge
-    directions = csr_array((data, indices, matrix.indptr), shape=(n, max(len(columns), 1)))
+    directions = csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
     others = csr_array(directions.T)
     parts = []
     for start in range(0, n, _ROWS):
@@ -107,18 +106,6 @@ def nearest_neighbours(matrix: csr_array, k: int, degree: float) -> csr_array:
     if (degrees > 0).any():
         similarity *= np.float32(degree / np.median(degrees[degrees > 0]))
     return similarity
-
-
-def _to_earlier(similarity: csr_array, order: np.ndarray) -> np.ndarray:
-    """Sum the similarities of each instance to those before it: float64. In blocks, to avoid a copy of W."""
-    sums = np.empty(len(order))
-    earlier = np.zeros(similarity.shape[0], np.float32)
-    for start in range(0, len(order), _ROWS):
-        rows = order[start : start + _ROWS]
-        part = similarity[rows]
-        sums[start : start + _ROWS] = part @ earlier + np.tril(part[:, rows].toarray(), -1).sum(axis=1)
-        earlier[rows] = 1
-    return sums
 
 
 # The largest change of a value by a projected step from the solution: its distance from the optimality conditions.

@@ -12,19 +12,13 @@ def by_definition(X, Z, gamma):
     return np.exp(-gamma * np.square(X[:, None, :] - Z[None, :, :]).sum(axis=2))
 
 
-def test_kernel_values_of_matrices_of_different_width():
+def test_kernel_values_are_those_of_the_definition():
     rng = np.random.default_rng(0)
-    X, Z = rng.normal(size=(7, 5)), rng.normal(size=(4, 8))
+    X, Z = rng.normal(size=(7, 5)), rng.normal(size=(4, 5))
     X[2] = 0
     values = kernel_values(as_features(X), as_features(Z), 0.3)
     assert values.dtype == np.float32
-    assert_allclose(values, by_definition(np.pad(X, ((0, 0), (0, 3))), Z, 0.3), atol=1e-6)
-
-
-def test_a_huge_index_costs_no_memory():
-    matrix = csr_array((np.ones(2, np.float32), [3, 2**31 - 2], [0, 1, 2]), shape=(2, 2**31 - 1))
-    assert_allclose(kernel_values(matrix, matrix, 0.5), [[1, np.exp(-1)], [np.exp(-1), 1]], rtol=1e-6)
-    assert mean_squared_distance(matrix) == 1.0
+    assert_allclose(values, by_definition(X, Z, 0.3), atol=1e-6)
 
 
 def test_instances_without_any_feature_are_all_the_same():

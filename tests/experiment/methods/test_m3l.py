@@ -11,7 +11,6 @@ from sklearn.svm import LinearSVC
 
 from mpu_cli.core import limits
 from mpu_cli.errors import OverflowingError, TooLargeError
-from mpu_cli.experiment import m3l
 from mpu_cli.experiment.methods import m3l_linear, m3l_rbf
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
 
@@ -56,7 +55,7 @@ def test_an_instance_without_features_has_a_label_that_most_have(method):
 @pytest.mark.parametrize("cost", [0.05, 0.5])
 def test_independent_labels_are_support_vector_machines_of_liblinear(cost, monkeypatch):
     """LIBLINEAR regularises the weight of its constant feature too; the C of M3L counts a wrong label twice."""
-    monkeypatch.setattr(m3l, "TOLERANCE", 1e-5)
+    monkeypatch.setattr(m3l_linear, "TOLERANCE", 1e-5)
     X, Y = offset_problem()
     found = fit(m3l_linear.Method, X, Y, cost=cost, label_correlation=0).predict(as_features(X))
     expected = np.column_stack([liblinear(2 * cost).fit(X, y).decision_function(X) for y in Y.T])
@@ -65,7 +64,7 @@ def test_independent_labels_are_support_vector_machines_of_liblinear(cost, monke
 
 def test_independent_labels_are_kernel_machines_of_liblinear(monkeypatch):
     """LIBLINEAR gets coordinates whose scalar products are the values of the kernel."""
-    monkeypatch.setattr(m3l, "TOLERANCE", 1e-5)
+    monkeypatch.setattr(m3l_linear, "TOLERANCE", 1e-5)
     X, Y = offset_problem()
     found = fit(m3l_rbf.Method, X, Y, gamma=0.3, cost=0.5, label_correlation=0).predict(as_features(X))
     values, vectors = np.linalg.eigh(rbf_kernel(X, gamma=0.3))

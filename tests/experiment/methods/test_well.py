@@ -8,8 +8,8 @@ from sklearn.neighbors import kneighbors_graph
 
 from mpu_cli.core import limits
 from mpu_cli.errors import MpuError, TooLargeError
-from mpu_cli.experiment.m3l import cosine_similarity
 from mpu_cli.experiment.methods import well
+from mpu_cli.experiment.methods.m3l_linear import cosine_similarity
 from mpu_cli.experiment.methods.well import Graph, nearest_neighbours
 from tests.core.simulated import as_features, as_labels, hide
 
@@ -109,11 +109,6 @@ def test_neighbours_are_those_of_scikit_learn(rows, monkeypatch):
     expected *= 0.3 / np.median(expected.sum(axis=1))
     found = nearest_neighbours(as_features(X), 4, 0.3)
     assert_allclose(found.toarray(), expected, atol=1e-5)
-
-
-def test_neighbours_of_huge_indices():
-    matrix = csr_array((np.ones(4, np.float32), [3, 2**31 - 2, 3, 5], [0, 2, 3, 4]), shape=(3, 2**31 - 1))
-    assert_allclose(nearest_neighbours(matrix, 1, 1.0).toarray(), [[0, 1, 0], [1, 0, 0], [0, 0, 0]], atol=1e-6)
 
 
 def test_correlated_labels_lend_their_values():
