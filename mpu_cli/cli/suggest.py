@@ -102,6 +102,8 @@ def find(
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
         listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
+        if evidence.estimates.is_known:
+            of_all, right = suggestions.agreed(of_all, right, claims.decided is not None)
         filling_in = suggestions.worth_filling_in(listed, annotated, missing)
     return Suggestions(
         probabilities=probabilities,

@@ -72,6 +72,28 @@ class Count:
     high: np.ndarray | float
 
 
+def agreed(missing: Count, right: Count, is_decided: bool) -> tuple[Count, Count]:
+    """Make two counts agree: how many labels are missing, by c, and how many of a list are right, by other evidence.
+
+    No more can be right than are missing. What people have decided of a list outweighs c. Otherwise c limits the list
+    from above, and the list limits c from below, unless c leaves fewer than the least that the list claims.
+
+    >>> agreed(Count(30.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
+    (Count(expected=75.0, low=75.0, high=300.0), Count(expected=140.0, low=75.0, high=190.0))
+    >>> agreed(Count(30.0, 10.0, 50.0), Count(140.0, 75.0, 190.0), is_decided=False)
+    (Count(expected=30.0, low=10.0, high=50.0), Count(expected=30.0, low=10.0, high=50.0))
+    """
+
+    def by(choose: Callable[[float, float], float], count: Count, other: Count) -> Count:
+        return Count(*map(choose, vars(count).values(), vars(other).values()))
+
+    if is_decided:
+        return by(max, missing, right), right
+    if missing.high < right.low:
+        return missing, by(min, right, missing)
+    return by(max, missing, Count(*[right.low] * 3)), by(min, right, Count(*[missing.high] * 3))
+
+
 def suggest(
     probabilities: Predictions,
     annotated: csr_array,

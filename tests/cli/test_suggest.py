@@ -101,6 +101,24 @@ def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, i
     assert "of these 0" not in nothing.stderr
 
 
+def test_no_more_of_a_list_is_right_than_is_missing(run, digits, incomplete, tmp_path):
+    out, checked = tmp_path / "missing.tsv", tmp_path / "checked.tsv"
+    options = ("--features", "linear", "--cost", 10, "--epochs", 3, "-o", out, "--json", "-q")
+
+    def counts(source, top, *more):
+        report = json.loads(run("suggest", source, *options, "--top", top, *more).stdout)
+        return [[report[of + end] for end in ("_low", "_high")] for of in ("right", "missing")]
+
+    lost = counts(incomplete[0], 200)
+    yes = [f"{row['instance']}\t{row['label']}\tyes\n" for row in rows(out)[:20]]
+    checked.write_text("instance\tlabel\tverdict\n" + "".join(yes))
+    decided = counts(incomplete[0], 200, "--reviewed", checked)
+    complete = counts(digits[0], 200)
+    for right, missing in (lost, decided, complete):
+        assert all(r <= m for r, m in zip(right, missing, strict=True))
+    assert complete[1][1] == counts(digits[0], 400)[1][1]  # at most as many are missing, whatever is listed
+
+
 def test_where_all_is_known_nothing_is_missing(run, tmp_path):
     data, checked = tmp_path / "data.svm", tmp_path / "checked.tsv"
     data.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n")
