@@ -225,6 +225,8 @@ def command(
             )
     report.added = origins.total()
     report.decided, report.suggested, report.implied = (origins[each] for each in get_args(Origin))
+    if suggestions is not None and not report.suggested:
+        report.warnings.append(f"no suggestion was added: all are below {least}, decided, or tags already")
     report.absent = len(by_key.keys() - used)
     if report.absent:
         report.warnings.append(

@@ -40,6 +40,7 @@ from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
 _DESIGN = (
+    "write yes or no under verdict, line by line, without skipping hard ones; then give this file to --reviewed",
     "questions drawn by chance: drawn is the probability with which a cell was; labels by annotations^0.7, "
     "cells by r^{0:g} (1-r)^{1:g}, where r is the probability, of at least {2:g}",
     "probability is that of yes, {3}",

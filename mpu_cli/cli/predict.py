@@ -220,8 +220,8 @@ class Texts:
             raise InputError(
                 str(source),
                 None,
-                "is taken for texts, and the model was trained on vectors; give these in a file such as new.svm, "
-                "which mpu vectorize --like makes of texts",
+                "has texts, but the model was trained on vectors; give vectors in a file such as new.svm (if mpu "
+                "vectorize made the training data, its --like makes these too)",
             )
         from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors need none
 

@@ -138,6 +138,8 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
     assert "no decisions are given" in refused.stderr
     assert run("apply", books, *options, "--yes", "-o", new).exit_code == 0
     assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, ["food"]]
+    nothing = run("apply", books, "--suggestions", suggestions, "--min-probability", 0.99, "--yes", "-o", new)
+    assert "no suggestion was added" in nothing.stderr
 
 
 def test_records_are_matched_by_their_ids(run, collection, decided, tmp_path):

@@ -237,4 +237,4 @@ def test_review_shows_names_and_reads_suggestions_by_name(run, folder):
 @pytest.mark.parametrize("source", ["/", ".", "..", ""])
 def test_data_that_have_no_name(run, model, source):
     result = run("predict", model, source, "--format", "jsonl")
-    assert ("is taken for texts, and the model was trained on" if source else "cannot be read") in error(result)
+    assert ("has texts, but the model was trained on" if source else "cannot be read") in error(result)
