@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from mpu_cli.errors import InputError
+from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight import numpy_parser
@@ -289,7 +290,7 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
         start = part.start or _top(file, part.path, reading)[1]
         if start > end or not (_begins_line(file, end) or part.end is None) or not _begins_line(file, start):
             raise InputError(part.path, None, _CHANGED)
-        lines = _Lines(file, part.path, start, end)
+        lines = Joined(_bytes_of(file, part.path, start, end))
         chunks = iter_stream(lines, part.path, reading, run=run, may_be_empty=True, may_have_header=False)
         try:
             return gathered(chunks, (end - start) / BLOCK_BYTES)
@@ -345,12 +346,9 @@ def _cut(file: BinaryIO, path: str, most_bytes: int) -> Iterator[Part]:
 def _next_line(file: BinaryIO, position: int) -> int:
     """Return where the first line at or after a position starts; the end of the file if there is none."""
     file.seek(position - 1)
-    place = position - 1
-    while block := file.read(BLOCK_BYTES):
-        if (newline := block.find(b"\n")) >= 0:
-            return place + newline + 1
-        place += len(block)
-    return place
+    while (line := file.readline(BLOCK_BYTES)) and not line.endswith(b"\n"):
+        pass
+    return file.tell()
 
 
 def _begins_line(file: BinaryIO, position: int) -> bool:
@@ -379,17 +377,12 @@ def _lines_before(file: BinaryIO, position: int) -> int:
     return sum(file.read(min(BLOCK_BYTES, position - start)).count(b"\n") for start in starts)
 
 
-class _Lines:
-    """The bytes of a file from one position up to another, as a stream."""
-
-    def __init__(self, file: BinaryIO, path: str, start: int, end: int) -> None:
-        file.seek(start)
-        self._file, self._path = file, path
-        self._left = end - start
-
-    def read(self, n_bytes: int = -1, /) -> bytes:
-        data = self._file.read(self._left if n_bytes < 0 else min(n_bytes, self._left))
-        if not data and self._left and n_bytes:
-            raise InputError(self._path, None, _CHANGED)
-        self._left -= len(data)
-        return data
+def _bytes_of(file: BinaryIO, path: str, start: int, end: int) -> Iterator[bytes]:
+    """Yield the bytes of a file from one position up to another."""
+    file.seek(start)
+    while start < end:
+        data = file.read(min(BLOCK_BYTES, end - start))
+        if not data:
+            raise InputError(path, None, _CHANGED)
+        start += len(data)
+        yield data

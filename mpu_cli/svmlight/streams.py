@@ -22,7 +22,7 @@ from mpu_cli.runtime.files import Joined, ReadFile, replacing
 from mpu_cli.runtime.run import Bytes
 from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
 from mpu_cli.svmlight.formats import COMPRESSED, SIGNATURE_BYTES, compression_of, problem_of
-from mpu_cli.svmlight.pairs import Pair, joined, pair_of
+from mpu_cli.svmlight.header import Pair, joined, pair_of
 
 
 class Files(tuple[str, ...]):
@@ -197,10 +197,6 @@ def _opened(source: str | Path) -> Iterator[ReadableLines]:
             raise InputError(str(source), None, problem) from error
         try:
             yield _decompressed(raw, source)
-        except _DamagedError as error:
-            raise InputError(
-                str(source), error.line, f"at or after this line, {_fault(source, error.fault)}"
-            ) from error
         except _DAMAGE as error:
             raise InputError(str(source), None, _fault(source, error)) from error
 
@@ -283,14 +279,6 @@ class _BadDataError(Exception):
 
 
 _DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, _BadDataError)
-
-
-class _DamagedError(Exception):
-    """Compressed data are damaged at or after `line`."""
-
-    def __init__(self, line: int, fault: Exception) -> None:
-        self.line = line
-        self.fault = fault
 
 
 def _fault(source: str | Path, error: Exception) -> str:
@@ -392,11 +380,11 @@ def _compressed(raw: BinaryIO, target: str | Path) -> AbstractContextManager[Wri
     return nullcontext(raw)
 
 
-def _read(stream: Readable, n_bytes: int, line: int) -> bytes:
+def _read(stream: Readable, n_bytes: int, source: str, line: int) -> bytes:
     try:
         return stream.read(n_bytes)
     except _DAMAGE as error:
-        raise _DamagedError(line, error) from error
+        raise InputError(source, line, f"at or after this line, {_fault(source, error)}") from error
 
 
 class LineByLine:
@@ -420,7 +408,7 @@ def blocks(
     first_line = 1
     rest: list[bytes] = []
     rest_bytes = 0
-    while data := _read(stream, block_bytes, first_line):
+    while data := _read(stream, block_bytes, source, first_line):
         end = data.find(b"\n")
         if rest_bytes + (len(data) if end < 0 else end) > max_line_bytes:
             problem = f"the line is longer than {max_line_bytes:,} bytes; --max-line-bytes N allows longer lines"
