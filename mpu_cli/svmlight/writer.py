@@ -69,27 +69,17 @@ def without_labels(block: bytes, spans: LabelSpans, removed: np.ndarray) -> byte
     One comma next to a removed label is removed too. If all labels of a line are removed and only a comment, or nothing
     at the end of the file, would be left, a space is inserted. Without it the line would no longer be an instance.
     """
-    gone = np.zeros(len(block) + 1, np.int8)
-    gone[spans.starts[removed]] = 1
-    gone[spans.stops[removed]] = -1
-    gone = np.cumsum(gone[:-1], dtype=np.int8).view(bool)
-
-    sizes = spans.sizes[spans.sizes > 0]
-    row_stops = np.cumsum(sizes)
-    row_starts = row_stops - sizes
-    kept_before = np.cumsum(~removed) - ~removed
-    kept_before -= np.repeat(kept_before[row_starts], sizes)
-    needs_comma = ~removed & (kept_before > 0)
-    has_comma = np.ones(len(removed), bool)
-    has_comma[row_starts] = False
-    gone[spans.starts[has_comma & ~needs_comma] - 1] = True
-
-    characters = np.frombuffer(block + b"#", np.uint8).copy()
-    emptied_stops = spans.stops[row_stops - 1][np.add.reduceat(~removed, row_starts, dtype=int) == 0]
-    needs_space = emptied_stops[characters[emptied_stops] == ord("#")] - 1
-    gone[needs_space] = False
-    characters[needs_space] = ord(" ")
-    return characters[:-1][~gone].tobytes()
+    starts, stops, ends = spans.starts.tolist(), spans.stops.tolist(), np.cumsum(spans.sizes)
+    kept = (~removed).tolist()
+    pieces, done = [], 0
+    for row in np.unique(np.searchsorted(ends, np.flatnonzero(removed), side="right")):
+        of_row = range(ends[row] - spans.sizes[row], ends[row])
+        left = b",".join([block[starts[j] : stops[j]] for j in of_row if kept[j]])
+        pieces += [block[done : starts[of_row[0]]], left]
+        done = stops[of_row[-1]]
+        if not left and block[done : done + 1] in (b"", b"#"):
+            pieces.append(b" ")
+    return b"".join([*pieces, block[done:]])
 
 
 def with_labels(block: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.ndarray) -> bytes:
