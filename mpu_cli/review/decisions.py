@@ -50,7 +50,7 @@ from mpu_cli.review.tables import (
     YES,
     Table,
     chance,
-    checksum_comment,
+    checked_checksum,
     find_checksum,
     find_size,
     instance_number,
@@ -61,7 +61,6 @@ from mpu_cli.review.tables import (
     probability,
     read_table,
     refuse_other_data,
-    size_comment,
     verdict_number,
 )
 from mpu_cli.svmlight.dataset import Dataset
@@ -95,6 +94,14 @@ class Decisions:
         The file of the decision, a position in `files`,
     line : ndarray of int64, shape (m,)
         and its line there, from 1; the first of several that agree.
+    chance : ndarray of float64, shape (m,)
+        The probability with which each cell was drawn as a question; NaN: it was not.
+    origin : ndarray of int8, shape (m,)
+        The `Origin` of each; the largest of several.
+    probability : ndarray of float64, shape (m,)
+        What was claimed of each cell when it was decided; NaN where the files do not say.
+    reviewer : ndarray of object, shape (m,)
+        Who decided each; empty where the files do not say.
     files : tuple of str
         As the user named them.
     checksums : tuple of str or None
@@ -103,14 +110,6 @@ class Decisions:
         Number of lines without verdict.
     names : LabelNames or None
         Names of labels for errors.
-    chance : ndarray of float64, shape (m,), or None
-        The probability with which each cell was drawn as a question; NaN: it was not. None: no cell was.
-    origin : ndarray of int8, shape (m,), or None
-        The `Origin` of each; the largest of several. None: unknown.
-    probability : ndarray of float64, shape (m,), or None
-        What was claimed of each cell when it was decided; NaN where the files do not say. None: nowhere.
-    reviewer : ndarray of object, shape (m,), or None
-        Who decided each; empty where the files do not say. None: nowhere.
     """
 
     instance: np.ndarray
@@ -119,21 +118,20 @@ class Decisions:
     is_sample: np.ndarray
     file: np.ndarray
     line: np.ndarray
+    chance: np.ndarray
+    origin: np.ndarray
+    probability: np.ndarray
+    reviewer: np.ndarray
     files: tuple[str, ...]
     checksums: tuple[str | None, ...]
     undecided: int = 0
     names: LabelNames | None = None
-    chance: np.ndarray | None = None
-    origin: np.ndarray | None = None
-    probability: np.ndarray | None = None
-    reviewer: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.instance)
 
     def lines(self) -> "Lines":
         """Return what is written of these decisions, as they were read."""
-        assert self.chance is not None and self.origin is not None  # as they were read
         is_added = (self.origin == Origin.ADDED) & self.verdict
         kinds = np.select([self.is_sample, ~np.isnan(self.chance), is_added], [SAMPLE, QUESTION, ADDED], SUGGESTION)
         return Lines(
@@ -143,7 +141,7 @@ class Decisions:
             source=kinds.tolist(),
             probability=self.probability,
             drawn=self.chance,
-            reviewer=None if self.reviewer is None else self.reviewer.tolist(),
+            reviewer=self.reviewer.tolist(),
         )
 
     def error(self, i: int, problem: str) -> InputError:
@@ -194,32 +192,16 @@ def read(
     >>> decisions.instance, decisions.label, decisions.verdict, decisions.undecided
     (array([0, 0]), array([-1,  7]), array([False,  True]), 1)
     """
-    tables = [read_cells(source, (SOURCE, DRAWN, PROBABILITY, REVIEWER), names, ids) for source in sources]
-    checksums = tuple(one.checksum for one in tables)
-    parts = [_numbers(one) for one in tables]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 9
-    file = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
-    decided = columns[2] != UNDECIDED
-    instance, label, verdict, is_sample, line, chances, origin, claims, reviewer, file = (
-        column[decided] for column in (*columns, file)
-    )
+    files = [read_cells(source, (SOURCE, DRAWN, PROBABILITY, REVIEWER), names, ids) for source in sources]
+    nothing = WrittenCells("", {VERDICT: []}, [], [], None, *[np.zeros(0, np.int64)] * 2)  # where there is no file
+    parts = [_decided(cells, number) for number, cells in enumerate([*files, nothing])]
     every = Decisions(
-        instance,
-        label,
-        verdict == 1,
-        is_sample.astype(bool),
-        file,
-        line,
-        tuple(one.source for one in tables),
-        checksums,
-        int(np.count_nonzero(~decided)),
-        names,
-        chances,
-        origin.astype(np.int8),
-        claims.astype(float),
-        reviewer,
+        **{name: np.concatenate([part[name] for part in parts]) for name in parts[0]},
+        files=tuple(cells.source for cells in files),
+        checksums=tuple(cells.checksum for cells in files),
+        undecided=sum(len(cells.lines) for cells in files) - sum(len(part["line"]) for part in parts),
+        names=names,
     )
-    files = every.files
     return _each_once(every if len(files) < 2 else _undisputed(every, ids), ids)
 
 
@@ -228,43 +210,35 @@ def _undisputed(every: Decisions, ids: RecordIds | None) -> Decisions:
 
     What one person has decided and both files have is no agreement of two.
     """
-    verdicts: list[dict[tuple[int, int], bool]] = []
-    written: list[dict[tuple[int, int], str]] = []  # where each decision stands, and what it says
-    by: list[dict[tuple[int, int], str]] = []  # who decided
-    for file in range(len(every.files)):
+    said: list[dict[tuple[int, int], tuple[bool, str, str]]] = []  # by cell: is it true, who says so, and where
+    for file, name in enumerate(every.files):
         one = _each_once(_part(every, every.file == file), ids)
+        where = [
+            f"{shown(name)}:{line} {YES if true else NO}" for line, true in zip(one.line, one.verdict, strict=True)
+        ]
         cells = zip(one.instance.tolist(), one.label.tolist(), strict=True)
-        verdicts.append(dict(zip(cells, one.verdict.tolist(), strict=True)))
-        lines = dict(zip(verdicts[-1], one.line.tolist(), strict=True))
-        assert one.reviewer is not None  # as it was read
-        by.append(dict(zip(verdicts[-1], one.reviewer.tolist(), strict=True)))
-        written.append(
-            {
-                cell: f"{shown(every.files[file])}:{lines[cell]} {'yes' if true else 'no'}"
-                for cell, true in verdicts[-1].items()
-            }
-        )
+        said.append(dict(zip(cells, zip(one.verdict.tolist(), one.reviewer, where, strict=True), strict=True)))
     disputed: set[tuple[int, int]] = set()
-    for i, j in combinations(range(len(verdicts)), 2):
-        both = [cell for cell in verdicts[i] if cell in verdicts[j] and cell[1] != NOTHING_ELSE]
-        others = {cell for cell in both if verdicts[i][cell] != verdicts[j][cell]}
-        both = [cell for cell in both if cell in others or not by[i][cell] or by[i][cell] != by[j][cell]]
+    for (i, mine), (j, theirs) in combinations(enumerate(said), 2):
+        both = [cell for cell in mine if cell in theirs and cell[1] != NOTHING_ELSE]
+        others = sorted(cell for cell in both if mine[cell][0] != theirs[cell][0])
+        both = [cell for cell in both if mine[cell][:2] != theirs[cell][:2] or not mine[cell][1]]
         if others:
             from sklearn.metrics import cohen_kappa_score  # slow to import
 
-            kappa = cohen_kappa_score([verdicts[i][cell] for cell in both], [verdicts[j][cell] for cell in both])
+            kappa = cohen_kappa_score([mine[cell][0] for cell in both], [theirs[cell][0] for cell in both])
             _log.warning(
                 f"{shown(every.files[i])} and {shown(every.files[j])} agree on {len(both) - len(others):,} of the "
                 f"{len(both):,} labels of instances that both decide (Cohen's kappa {kappa:.2f}); {len(others):,} are "
                 "left undecided: "
                 + "; ".join(
-                    f"label {label_text(cell[1], every.names)} of {_record(cell[0], ids)}: {written[i][cell]} and "
-                    f"{written[j][cell]}"
-                    for cell in sorted(others)[:_MOST_DISPUTED]
+                    f"label {label_text(cell[1], every.names)} of {_record(cell[0], ids)}: {mine[cell][2]} and "
+                    f"{theirs[cell][2]}"
+                    for cell in others[:_MOST_DISPUTED]
                 )
                 + "; ..." * (len(others) > _MOST_DISPUTED)
             )
-        disputed |= others
+        disputed.update(others)
     left_out = disputed | {(instance, NOTHING_ELSE) for instance, _ in disputed}
     cells = zip(every.instance.tolist(), every.label.tolist(), strict=True)
     return _part(every, np.array([cell not in left_out for cell in cells], bool)) if disputed else every
@@ -321,38 +295,46 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
     return instance
 
 
-def _numbers(cells: WrittenCells) -> list[np.ndarray]:
-    """Return the columns of `Decisions` from instance to line, then chance, origin, probability and reviewer."""
-    label, sources = cells.label, cells.column(SOURCE)
-    is_sample = np.ones(len(cells.lines), np.int64)
+def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
+    """Return the columns of `Decisions` of one file, for its lines with a verdict."""
+    instance, label, sources = cells.instance, cells.label, cells.column(SOURCE)
+    is_sample = np.ones(len(cells.lines), bool)
     if SOURCE in cells.columns:
-        is_sample = _translate(cells, sources, is_sample_word)
+        is_sample = _translate(cells, sources, is_sample_word, bool)
     verdict = _translate(cells, cells.columns[VERDICT], verdict_number)
     if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
         raise InputError(
             cells.source, cells.lines[wrong[0]], "label * stands for all other labels, so its only verdict is no"
         )
     words = np.array([word.lower() for word in sources], object)
-    origin = np.where(words == ADDED, Origin.ADDED, Origin.UNKNOWN)
+    origin = np.where(words == ADDED, Origin.ADDED, Origin.UNKNOWN).astype(np.int8)
     claims = _translate(cells, cells.column(PROBABILITY), probability, float)
     if PROBABILITY in cells.columns:
         origin[np.isnan(claims) & (label != NOTHING_ELSE)] = Origin.ADDED
     listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin != Origin.ADDED)
-    of_open = listed & ~np.isin(cells.instance, cells.instance[label == NOTHING_ELSE])
+    of_open = listed & ~np.isin(instance, instance[label == NOTHING_ELSE])
     undecided, size = verdict[of_open] == UNDECIDED, find_size(cells.comments)
     if size is not None and np.count_nonzero(listed) >= size and (undecided[:-1] <= undecided[1:]).all():
         origin[of_open] = Origin.IN_ORDER
     drawn = list(zip(cells.column(DRAWN), sources, strict=True))
-    chances = _translate(cells, drawn, lambda pair: chance(*pair), float)
     reviewers = cells.column(REVIEWER)
     own = {text: meanings(text)[0] for text in {*reviewers}}
-    by = np.array([own[text] for text in reviewers], object)
-    return [cells.instance, label, verdict, is_sample, np.array(cells.lines, np.int64), chances, origin, claims, by]
+    columns = {
+        "instance": instance,
+        "label": label,
+        "verdict": verdict == 1,
+        "is_sample": is_sample,
+        "file": np.full(len(label), file),
+        "line": np.array(cells.lines, np.int64),
+        "chance": _translate(cells, drawn, lambda pair: chance(*pair), float),
+        "origin": origin,
+        "probability": claims,
+        "reviewer": np.array([own[text] for text in reviewers], object),
+    }
+    return {name: column[verdict != UNDECIDED] for name, column in columns.items()}
 
 
-def _translate(
-    table: Table, values: Sequence[T], number: Callable[[T], float], kind: type[int | float] = int
-) -> np.ndarray:
+def _translate(table: Table, values: Sequence[T], number: Callable[[T], float], kind: type[float] = int) -> np.ndarray:
     """Convert values of rows to numbers by a function, which raises a ValueError with the reason if one is wrong."""
     translated: dict[T, float] = {}
     for value in dict.fromkeys(values):  # in order, so that the first wrong line is reported
@@ -384,11 +366,9 @@ def _each_once(every: Decisions, ids: RecordIds | None) -> Decisions:
         )
     is_sample = np.zeros(len(first), bool)
     is_sample[group[every.is_sample[order]]] = True
-    assert every.origin is not None  # as it was read
     origin = np.maximum.reduceat(every.origin[order], first) if len(first) else every.origin
 
-    def last_of(values: np.ndarray | None) -> np.ndarray:
-        assert values is not None
+    def last_of(values: np.ndarray) -> np.ndarray:
         kept, in_order = np.full(len(first), np.nan), values[order]
         is_there = ~np.isnan(in_order)
         kept[group[is_there]] = in_order[is_there]
@@ -534,9 +514,9 @@ def write(
     if of is not None:
         out.write(f"# review of {one_line(' '.join(shown(of).split()))}\n".encode(errors="backslashreplace"))
     if checksum is not None:
-        out.write(checksum_comment(checksum).encode())
+        out.write(f"# checksum {checked_checksum(checksum)}\n".encode())
     if (lines.verdict, lines.source) == ("", SUGGESTION):
-        out.write(size_comment(len(lines)).encode())
+        out.write(f"# suggestions {len(lines)}\n".encode())
     both = (PROBABILITY, lines.probability), (DRAWN, lines.drawn)
     shares = {name: values for name, values in both if values is not None}
     columns = [INSTANCE, *([] if ids is None else [ID]), LABEL, *shares, VERDICT, SOURCE]

@@ -108,7 +108,8 @@ def match(
 
     >>> data = Dataset(csr_array(np.array([[0, 0, 0, 1], [0, 1, 0, 0]], bool)), csr_array((2, 1), dtype=np.float32))
     >>> cells = np.zeros(2, int), np.array([NOTHING_ELSE, 5]), np.array([False, True]), np.array([True, True])
-    >>> decisions = Decisions(*cells, np.zeros(2, int), np.array([2, 3]), ("checked.tsv",), (None,))
+    >>> others = np.full(2, np.nan), np.zeros(2, np.int8), np.full(2, np.nan), np.array(["", ""], object)
+    >>> decisions = Decisions(*cells, np.zeros(2, int), np.array([2, 3]), *others, ("checked.tsv",), (None,))
     >>> reviewed = match(decisions, data, "news.svm")
     >>> reviewed.ids.tolist(), reviewed.sampled.tolist(), reviewed.counts.new_labels
     ([1, 3, 5], [0], [5])
@@ -150,16 +151,13 @@ def match(
 
 def _answers(decisions: Decisions, column: np.ndarray, counts: np.ndarray) -> Answers:
     """Return what was answered to questions, of decisions that count."""
-    if decisions.chance is None:
-        return Answers.none()
     asked = counts & ~np.isnan(decisions.chance)
     return Answers(decisions.instance[asked], column[asked], decisions.verdict[asked], decisions.chance[asked])
 
 
 def _origins(decisions: Decisions, column: np.ndarray, has_column: np.ndarray, shape: tuple[int, int]) -> csr_array:
-    has_origin = has_column & (False if decisions.origin is None else decisions.origin != Origin.UNKNOWN)
-    origins = np.zeros(0, np.int8) if decisions.origin is None else decisions.origin[has_origin]
-    return csr_array((origins, (decisions.instance[has_origin], column[has_origin])), shape=shape)
+    has_origin = has_column & (decisions.origin != Origin.UNKNOWN)
+    return csr_array((decisions.origin[has_origin], (decisions.instance[has_origin], column[has_origin])), shape=shape)
 
 
 def _check_instances(decisions: Decisions, n: int, source: Source, checksum_of: Callable[[], str]) -> None:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from operator import itemgetter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -106,9 +106,6 @@ def is_sample_word(text: str) -> bool:
     return _SOURCES[text.lower()]
 
 
-_ROWS = 1 << 16
-
-
 @dataclass(frozen=True)
 class Table:
     """Chosen columns of a table."""
@@ -134,59 +131,47 @@ def read_table(
     Raises InputError (the file cannot be read, is not UTF-8 text, or has no line that names the columns; one of
     `required` is missing, a name is there twice, or a line has more values than there are names).
     """
-    with closing(text_lines(source)) as lines:
-        return _read(enumerate(lines, 1), str(source), required, optional, in_place or {})
-
-
-def _read(
-    lines: Iterator[tuple[int, str]],
-    source: str,
-    required: Sequence[str],
-    optional: Sequence[str],
-    in_place: Mapping[str, str],
-) -> Table:
     comments: list[tuple[int, str]] = []
-    number, header, delimiter, quoted = 0, None, "\t", False
-    for number, line in lines:
-        if _is_comment(line):
-            _keep(comments, number, line)
-        elif line.strip():
-            delimiter = delimiter_of(line.lower(), delimiter, required)
-            quoted = delimiter != "\t" or line.startswith('"')
-            header = [name.strip().lower() for name in _cells(line, delimiter, quoted, source, number)]
-            break
-    if header is None:
-        raise InputError(source, None, f"it is empty; its first line should name the columns: {', '.join(required)}")
-    while header and not header[-1]:
-        header.pop()
-    absent = {name for name, other in in_place.items() if name not in header and other in header}
-    _check(source, number, header, [name for name in required if name not in absent])
-    names = [name for name in header if name in (*required, *optional)]
-    wanted = [header.index(name) for name in names]
-    pick = itemgetter(*wanted)
-    width, needed = len(header), max(wanted) + 1
-    columns: list[list[str]] = [[] for _ in names]
-    same: dict[str, str] = {}  # so that a repeated value is in memory once
-    rows, places = [], []
-    for number, line in lines:
-        if _is_comment(line):
-            _keep(comments, number, line)
-            continue
-        if not line.strip(' \t,;"'):
-            continue
-        fields = _cells(line, delimiter, quoted, source, number)
-        if any(field.strip() for field in fields[width:]):
-            there = ", ".join(header)[:200]
-            raise InputError(source, number, f"there are {len(fields)} values, but the columns are {there}")
-        if len(fields) < needed:  # which take no more time than they have, however long the header is
-            rows.append(tuple(fields[column] if column < len(fields) else "" for column in wanted))
-        else:
-            rows.append(pick(fields))
-        places.append(number)
-        if len(rows) == _ROWS:
-            _move(rows, columns, same)
-    _move(rows, columns, same)
-    return Table(source, dict(zip(names, columns, strict=True)), places, comments)
+    with closing(text_lines(source)) as text:
+        lines = _lines(text, comments)
+        number, first = next(lines, (None, ""))
+        if number is None:
+            names_of = f"its first line should name the columns: {', '.join(required)}"
+            raise InputError(str(source), None, f"it is empty; {names_of}")
+        delimiter = delimiter_of(first.lower(), "\t", required)
+        cells = partial(
+            _cells, delimiter=delimiter, quoted=delimiter != "\t" or first.startswith('"'), source=str(source)
+        )
+        header = [name.strip().lower() for name in cells(first, number=number)]
+        while header and not header[-1]:
+            header.pop()
+        absent = {name for name, other in (in_place or {}).items() if name not in header and other in header}
+        _check(str(source), number, header, [name for name in required if name not in absent])
+        columns: dict[str, list[str]] = {name: [] for name in header if name in (*required, *optional)}
+        places = [(header.index(name), column) for name, column in columns.items()]
+        same: dict[str, str] = {}  # so that a repeated value is in memory once
+        numbers = []
+        for number, line in lines:
+            fields = cells(line, number=number)
+            if any(map(str.strip, fields[len(header) :])):
+                there = ", ".join(header)[:200]
+                raise InputError(str(source), number, f"there are {len(fields)} values, but the columns are {there}")
+            for place, column in places:
+                value = fields[place] if place < len(fields) else ""
+                column.append(same.setdefault(value, value.strip()))
+            numbers.append(number)
+    return Table(str(source), columns, numbers, comments)
+
+
+def _lines(text: Iterable[str], comments: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the lines with values, and their numbers; add comments that tell of the data to a list."""
+    for number, line in enumerate(text, 1):
+        if line.startswith(("#", '"#')):  # spreadsheets put quotation marks around text that has a comma
+            comment = line[:_LONGEST_COMMENT].strip(' \t,;"')[1:].strip()
+            if comment.lower().startswith(("checksum", "suggestions")):
+                comments.append((number, comment))
+        elif line.strip(' \t,;"'):
+            yield number, line
 
 
 def _cells(line: str, delimiter: str, quoted: bool, source: str, number: int) -> list[str]:
@@ -196,23 +181,6 @@ def _cells(line: str, delimiter: str, quoted: bool, source: str, number: int) ->
         return next(csv.reader([line], delimiter=delimiter))
     except csv.Error as error:
         raise InputError(source, number, f"this is not a row of a table ({error})") from None
-
-
-def _move(rows: list[tuple[str, ...]], columns: list[list[str]], same: dict[str, str]) -> None:
-    """Add rows to columns; none is left."""
-    for column, values in zip(columns, zip(*rows, strict=True), strict=False):  # zip gives no columns of no rows
-        column.extend([same.setdefault(value, value.strip()) for value in values])
-    rows.clear()
-
-
-def _is_comment(line: str) -> bool:
-    return line.startswith(("#", '"#'))  # spreadsheets put quotation marks around text that has a comma
-
-
-def _keep(comments: list[tuple[int, str]], number: int, line: str) -> None:
-    text = line[:_LONGEST_COMMENT].strip(' \t,;"')[1:].strip()
-    if text.lower().startswith(("checksum", "suggestions")):
-        comments.append((number, text))
 
 
 def _check(source: str, number: int, header: list[str], required: Sequence[str]) -> None:
@@ -251,11 +219,6 @@ def checksum(features: csr_array) -> str:
     return digest.hexdigest()
 
 
-def checksum_comment(checksum: str) -> str:
-    """Return the line of comment with the checksum."""
-    return f"# checksum {checked_checksum(checksum)}\n"
-
-
 def checked_checksum(checksum: str) -> str:
     """Return a checksum in lower case; ValueError if it is none."""
     if not _DIGITS.fullmatch(checksum):
@@ -281,11 +244,6 @@ def find_checksum(source: str, comments: Iterable[tuple[int, str]]) -> str | Non
             raise InputError(source, number, "there are two different checksums; are these two files in one?")
         before = checksum
     return before
-
-
-def size_comment(size: int) -> str:
-    """Return the line of comment with the number of suggestions."""
-    return f"# suggestions {size}\n"
 
 
 def find_size(comments: Iterable[tuple[int, str]]) -> int | None:
