@@ -143,21 +143,11 @@ def match(
         closed=int(np.count_nonzero(verified.instances)),
         sampled=len(complete),
     )
-    answers = _answers(decisions, column, has_column & ~is_annotated)
-    return Reviewed(
-        labels, ids, verified, complete, counts, answers, _origins(decisions, column, has_column, labels.shape)
-    )
-
-
-def _answers(decisions: Decisions, column: np.ndarray, counts: np.ndarray) -> Answers:
-    """Return what was answered to questions, of decisions that count."""
-    asked = counts & ~np.isnan(decisions.chance)
-    return Answers(decisions.instance[asked], column[asked], decisions.verdict[asked], decisions.chance[asked])
-
-
-def _origins(decisions: Decisions, column: np.ndarray, has_column: np.ndarray, shape: tuple[int, int]) -> csr_array:
-    has_origin = has_column & (decisions.origin != Origin.UNKNOWN)
-    return csr_array((decisions.origin[has_origin], (decisions.instance[has_origin], column[has_origin])), shape=shape)
+    asked = has_column & ~is_annotated & ~np.isnan(decisions.chance)
+    answers = Answers(decisions.instance[asked], column[asked], decisions.verdict[asked], decisions.chance[asked])
+    known = has_column & (decisions.origin != Origin.UNKNOWN)
+    origins = csr_array((decisions.origin[known], (decisions.instance[known], column[known])), shape=labels.shape)
+    return Reviewed(labels, ids, verified, complete, counts, answers, origins)
 
 
 def _check_instances(decisions: Decisions, n: int, source: Source, checksum_of: Callable[[], str]) -> None:

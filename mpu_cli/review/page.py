@@ -152,7 +152,11 @@ def _data(review: Review) -> dict[str, Any]:
     names, numbers, counts = review.label_names, review.labels, review.counts
     place = {number: i for i, number in enumerate(numbers)}
     items = [_item(review, instance, place) for instance in review.instances]
-    decided = {} if review.decided is None else {"decided": _decided(review.decided, review.ids)}
+    decided = {}
+    if review.decided is not None:
+        out = io.BytesIO()
+        write(out, review.decided.lines(), ids=review.ids)
+        decided = {"decided": out.getvalue().decode()}  # a review file, which the page imports when it opens
     listed = [[item["n"], item["s"]] for item in items]
     chosen = hashlib.sha256(json.dumps([*listed, *decided.values()]).encode()).hexdigest()
     source = SAMPLE if review.sample is not None else SUGGESTION if review.suggestions is not None else ""
@@ -180,13 +184,6 @@ def _data(review: Review) -> dict[str, Any]:
     }
 
 
-def _decided(decided: Decisions, ids: RecordIds | None) -> str:
-    """Return decisions as a review file, which the page imports when it opens."""
-    out = io.BytesIO()
-    write(out, decided.lines(), ids=ids)
-    return out.getvalue().decode()
-
-
 def _cells(names: LabelNames, numbers: list[int]) -> dict[int, str]:
     """Return, by their places, the cells of labels in review files that are not just their names."""
     cells = ((i, number, cell(names.written(number))) for i, number in enumerate(numbers))
@@ -206,21 +203,17 @@ def _uris(uris: list[str | None]) -> dict[str, Any]:
     return {"shared": shared, "rest": [uri and uri[len(shared) :] for uri in uris]}
 
 
-def _suggested(one: Suggested, place: dict[int, int]) -> list[Any]:
-    """Return a label, its probability, and of a question the one with which it was drawn."""
-    return [place[one.label], one.probability, *([] if one.drawn is None else [one.drawn])]
-
-
 def _item(review: Review, instance: int, place: dict[int, int]) -> dict[str, Any]:
     """Return an instance by short names.
 
-    n number, i id, a annotated, s suggested, w what speaks for these by their places, h title, t text, f features
+    n number, i id, a annotated, h title, t text, f features,
+    s suggested: label, probability, and of a question the one with which it was drawn, w what speaks for these by place
     """
     suggested, texts = review.suggested(instance), (review.texts or {}).get(instance)
     shown: dict[str, Any] = {
         "n": instance + 1,
         "a": [place[label] for label in labels_of(review.data, instance)],
-        "s": [_suggested(one, place) for one in suggested],
+        "s": [[place[one.label], one.probability, *filter(None, [one.drawn])] for one in suggested],
     }
     often = function_words(language_of("\n\n".join(filter(None, texts or ()))))  # which say nothing to people
     telling = {one.label: [words for words in one.why if not often.issuperset(words.split())] for one in suggested}
@@ -238,8 +231,5 @@ def _heaviest(data: Dataset, instance: int, names: Names | None) -> tuple[tuple[
     part = slice(data.features.indptr[instance], data.features.indptr[instance + 1])
     indices, values = data.features.indices[part], data.features.data[part]
     order = np.argsort(-np.abs(values), kind="stable")[:_HEAVIEST]
-    return tuple((_feature(int(indices[i]), names), float(f"{values[i]:.4g}")) for i in order)
-
-
-def _feature(number: int, names: Names | None) -> str:
-    return next(iter((names or {}).get(number, ())), str(number))
+    shown = ((names or {}).get(number, ())[:1] or (str(number),) for number in indices[order].tolist())
+    return tuple((name, float(f"{value:.4g}")) for (name,), value in zip(shown, values[order], strict=True))
