@@ -6,56 +6,32 @@ The names below are imported when they are first used, so that ``import mpu_cli`
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mpu_cli.version import __version__
+from mpu_cli.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from mpu_cli.api.analysis import (
-        OutOfFold,
-        Thresholds,
-        c_from_review,
-        calibrate,
-        choose_thresholds,
-        estimate_c,
-        missing_labels,
-        out_of_fold,
-        questions,
-    )
-    from mpu_cli.api.any_classifier import IncompleteLabelClassifier
-    from mpu_cli.api.estimator import MPUClassifier, load
-    from mpu_cli.api.scoring import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
-    from mpu_cli.core.frequency.estimators import FrequencyEstimate
-    from mpu_cli.core.frequency.questions import Questions
-    from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
-    from mpu_cli.errors import MpuError, MpuWarning
-    from mpu_cli.people.posterior import unannotated_posterior
-    from mpu_cli.text.vectorizer import Vectorizer
-
-__all__ = [
-    "FrequencyEstimate",
-    "IncompleteLabelClassifier",
-    "MPUClassifier",
-    "MpuError",
-    "MpuWarning",
-    "OutOfFold",
-    "Questions",
-    "ReviewedFrequency",
-    "Thresholds",
-    "Vectorizer",
-    "__version__",
-    "c_from_review",
-    "calibrate",
-    "choose_thresholds",
-    "corrected_metrics",
-    "estimate_c",
-    "incomplete_f1_scorer",
-    "jain_propensities",
-    "load",
-    "missing_labels",
-    "out_of_fold",
-    "questions",
-    "ranking_metrics",
-    "unannotated_posterior",
-]
+    from mpu_cli.api.analysis import OutOfFold as OutOfFold
+    from mpu_cli.api.analysis import Thresholds as Thresholds
+    from mpu_cli.api.analysis import c_from_review as c_from_review
+    from mpu_cli.api.analysis import calibrate as calibrate
+    from mpu_cli.api.analysis import choose_thresholds as choose_thresholds
+    from mpu_cli.api.analysis import estimate_c as estimate_c
+    from mpu_cli.api.analysis import missing_labels as missing_labels
+    from mpu_cli.api.analysis import out_of_fold as out_of_fold
+    from mpu_cli.api.analysis import questions as questions
+    from mpu_cli.api.any_classifier import IncompleteLabelClassifier as IncompleteLabelClassifier
+    from mpu_cli.api.estimator import MPUClassifier as MPUClassifier
+    from mpu_cli.api.estimator import load as load
+    from mpu_cli.api.scoring import corrected_metrics as corrected_metrics
+    from mpu_cli.api.scoring import incomplete_f1_scorer as incomplete_f1_scorer
+    from mpu_cli.api.scoring import jain_propensities as jain_propensities
+    from mpu_cli.api.scoring import ranking_metrics as ranking_metrics
+    from mpu_cli.core.frequency.estimators import FrequencyEstimate as FrequencyEstimate
+    from mpu_cli.core.frequency.questions import Questions as Questions
+    from mpu_cli.core.frequency.review_frequency import ReviewedFrequency as ReviewedFrequency
+    from mpu_cli.errors import MpuError as MpuError
+    from mpu_cli.errors import MpuWarning as MpuWarning
+    from mpu_cli.people.posterior import unannotated_posterior as unannotated_posterior
+    from mpu_cli.text.vectorizer import Vectorizer as Vectorizer
 
 _MODULES = {
     "mpu_cli.api.analysis": (
@@ -80,6 +56,7 @@ _MODULES = {
     "mpu_cli.text.vectorizer": ("Vectorizer",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = sorted([*_MODULE_OF, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
@@ -89,4 +66,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__
