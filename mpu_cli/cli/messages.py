@@ -60,40 +60,29 @@ def reset() -> None:
 def verbosity_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """``-q``, ``-v``, ``--accept-warning`` and ``--log-format``. The command does not get them as parameters."""
 
-    def speak(verbosity: int) -> Callable[..., None]:
-        def remember(_context: click.Context, _param: click.Parameter, is_set: bool) -> None:
-            _manner.verbosity = verbosity if is_set else _manner.verbosity
+    def remember(context: click.Context, option: click.Parameter, value: Any) -> None:
+        if option.name == "log_format":
+            _manner.as_json, _manner.context = value == "json", context
+            _listen()
+        elif option.name == "accept_warning":
+            _manner.accepted = value
+        elif value:
+            _manner.verbosity = _QUIET if option.name == "quiet" else _VERBOSE
 
-        return remember
-
-    def accept(_context: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> None:
-        _manner.accepted = words
-
-    def write(context: click.Context, _param: click.Parameter, form: str) -> None:
-        _manner.as_json, _manner.context = form == "json", context
-        _listen()
-
-    quiet = "Print only warnings and errors."
-    verbose = "Print more messages."
-    known = "Hide warnings that contain WORDS. Can be repeated."
-    log_format = "Format of messages on standard error."
-    options = (
-        partial(click.option, "-q", "--quiet", is_flag=True, callback=speak(_QUIET), help=quiet),
-        partial(click.option, "-v", "--verbose", is_flag=True, callback=speak(_VERBOSE), help=verbose),
-        partial(click.option, "--accept-warning", multiple=True, metavar="WORDS", callback=accept, help=known),
-        partial(
-            click.option,
-            "--log-format",
-            type=click.Choice(["text", "json"]),
-            default="text",
-            show_default=True,
-            callback=write,
-            is_eager=True,  # before any option that may be wrong
-            help=log_format,
+    option = partial(click.option, callback=remember, expose_value=False)
+    form: dict[str, Any] = {"type": click.Choice(["text", "json"]), "default": "text", "show_default": True}
+    for add in (
+        option("--log-format", **form, is_eager=True, help="Format of messages on standard error."),
+        option(
+            "--accept-warning",
+            multiple=True,
+            metavar="WORDS",
+            help="Hide warnings that contain WORDS. Can be repeated.",
         ),
-    )
-    for option in reversed(options):
-        function = option(expose_value=False)(function)
+        option("-v", "--verbose", is_flag=True, help="Print more messages."),
+        option("-q", "--quiet", is_flag=True, help="Print only warnings and errors."),
+    ):
+        function = add(function)
     return function
 
 
