@@ -154,8 +154,7 @@ def _widths(text: str) -> tuple[float, ...]:
 @options_as_one(FrequencyOptions)
 @numbers_option
 @run_options("seed", "jobs", "kernel")
-@training_files
-@scores_option
+@training_files(scores_option)
 @report_options
 @runs_command
 def estimate_c() -> None:
@@ -533,8 +532,7 @@ def predict() -> None:
 @option("--csv FILE", PATH, "Also write the numbers of the page to FILE.", name="table")
 @option("--top N", Integer(1, MOST_INSTANCES), "List the N most probable missing labels.", default=50)
 @run_options("seed", "jobs", "kernel")
-@training_files
-@scores_option
+@training_files(scores_option)
 @json_option
 @runs_command
 def report() -> None:
@@ -665,9 +663,7 @@ def serve() -> None:
 @numbers_option
 @options_as_one(Options)
 @run_options("seed", "jobs", "kernel")
-@training_files
-@label_features_option
-@scores_option
+@training_files(label_features_option, scores_option)
 @report_options
 @runs_command
 def suggest() -> None:
@@ -767,8 +763,7 @@ model replaces an existing one only when it is complete.
 )
 @cluster_option
 @run_options("seed", "jobs", "kernel")
-@training_files
-@label_features_option
+@training_files(label_features_option)
 @json_option
 @runs_command
 def train() -> None:

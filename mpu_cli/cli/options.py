@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
@@ -223,19 +223,11 @@ encoding_option = option(
 numbers_option = option("--numbers", bool, "Print label numbers instead of names.", name="by_number")
 
 
-# The command gets `reading`.
-reading_options = as_one(
-    "reading",
-    Reading,
+_READING = (
     option("--implicit-values", bool, "Read a feature index without a colon as `index:1`."),
     max_line_bytes_option,
 )
-
-
-# The command gets `naming`.
-names_options = as_one(
-    "naming",
-    lambda labels, zero_based: Naming(labels, zero_based),
+_NAMES = (
     option(
         "--labels NAMES",
         FILE,
@@ -244,9 +236,8 @@ names_options = as_one(
     ),
     option("--zero-based", bool, "Line 1 of --labels names label 0. Default: if the data have a label 0."),
 )
-
-
-# The command gets `suggestible`.
+reading_options = as_one("reading", Reading, *_READING)
+names_options = as_one("naming", lambda labels, zero_based: Naming(labels, zero_based), *_NAMES)
 suggestible_options = as_one(
     "suggestible",
     Suggestible,
@@ -260,26 +251,37 @@ def reviewed_option(purpose: str) -> Callable[..., Any]:
     return option("--reviewed CHECKED.tsv", FILE, f"{purpose} Can be repeated.", multiple=True)
 
 
-def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add FILE, the files that say more of its labels, and the options of names and reading.
+def _sources(
+    file: tuple[str, ...],
+    fully_labelled: tuple[str, ...],
+    labels: str | None,
+    zero_based: bool,
+    implicit_values: bool,
+    max_line_bytes: int,
+    **others: Any,
+) -> Any:
+    from mpu_cli.inputs.training_data import Sources  # NumPy and SciPy, which other commands need not wait for
 
-    The command gets them as `sources`, with other options that fill a field of `Sources`.
+    refuse_repeated("FILE", file)
+    if len(fully_labelled) > 1:
+        raise click.UsageError("--fully-labelled takes one file: join them.")
+    return Sources(
+        read_as_one(file),
+        fully_labelled=next(iter(fully_labelled), None),
+        naming=Naming(labels, zero_based),
+        reading=Reading(implicit_values, max_line_bytes),
+        **others,
+    )
+
+
+def training_files(*others: Callable[..., Any]) -> Callable[..., Any]:
+    """Add FILE, the files that say more of its labels, and the options of names and reading, as `sources`.
+
+    `others`: options of further files, `label_features_option` and `scores_option`.
     """
-
-    @names_options
-    @reading_options
-    @wraps(function)
-    def with_sources(*args: Any, file: tuple[str, ...], fully_labelled: tuple[str, ...], **kwargs: Any) -> Any:
-        from mpu_cli.inputs.training_data import Sources  # NumPy and SciPy, which other commands need not wait for
-
-        refuse_repeated("FILE", file)
-        if len(fully_labelled) > 1:
-            raise click.UsageError("--fully-labelled takes one file: join them.")
-        chosen = {field.name: kwargs.pop(field.name) for field in fields(Sources) if field.name in kwargs}
-        sources = Sources(read_as_one(file), fully_labelled=next(iter(fully_labelled), None), **chosen)
-        return function(*args, sources=sources, **kwargs)
-
-    options = (
+    return as_one(
+        "sources",
+        _sources,
         click.argument("file", metavar="FILE...", nargs=-1, required=True, type=FILE),
         reviewed_option(
             "Decisions of people about labels of FILE, as `mpu review` exports them. They override annotations."
@@ -308,14 +310,12 @@ def training_files(function: Callable[..., Any]) -> Callable[..., Any]:
             "Labels that imply others: a file with two columns, narrower and broader label. Default: from the "
             "thesaurus of `mpu vectorize --labels`.",
         ),
+        *_NAMES,
+        *_READING,
+        *others,
     )
-    command: Callable[..., Any] = with_sources
-    for add in reversed(options):
-        command = add(command)
-    return command
 
 
-# Of commands with `training_files`.
 label_features_option = option(
     "--label-features LABELS.svm",
     FILE,
