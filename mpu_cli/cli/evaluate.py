@@ -58,9 +58,9 @@ from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 from mpu_cli.runtime.report import HIDDEN, INLINE
-from mpu_cli.runtime.run import DEFAULT_RUN, Bytes, Run
+from mpu_cli.runtime.run import Bytes, Run
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import gathered, iter_chunks, read
 from mpu_cli.svmlight.streams import Files, Source, as_one, bytes_of, files_of, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars, refuse_other_vectorizer
@@ -104,27 +104,17 @@ class Candidate:
         is_model = self.model is not None
         return Form(self.name, labels=is_model, scores=is_model)
 
-    def collect(
-        self,
-        add: Callable[[Dataset, Dataset], None],
-        truth: Source,
-        reading: Reading,
-        run: Run,
-        *,
-        called: str = "PREDICTIONS",
-        tick: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        """Call a function with instances of data and their predictions, in the form of `evaluation.compare`.
-
-        `called`: what the predictions are called in messages.
-        `tick`: called with how many more instances are done with.
-        """
+    def pairs(
+        self, truth: Source, reading: Reading, run: Run, called: str = "PREDICTIONS"
+    ) -> Iterator[tuple[Dataset, Dataset]]:
+        """Yield instances of data and their predictions, in the form of `evaluation.compare`; `called`: in messages."""
         if self.model is None:
-            for pair in pairs_of_files(truth, self.source, reading, run, called):
-                add(*pair)
-                tick(len(pair[0]))
+            yield from pairs_of_files(truth, self.source, reading, run, called)
             return
-        fitness = collect(add, self.model, truth, reading, run, tick)
+        fitness = Fitness()
+        for true, predicted in predicted_pairs(self.model, truth, reading, run):
+            fitness += Fitness.of(self.model, true.features, true.labels)
+            yield true, predicted
         if not fitness.entries:
             _log.warning(f"{truth}: no instance has a feature, such as 1:0.5")
         for note in fitness.notes():
@@ -139,23 +129,13 @@ class Candidate:
         return gathered((predicted for _, predicted in _predicted(self.model, data, truth, run)), 1)
 
 
-def collect(
-    add: Callable[[Dataset, Dataset], None],
-    model: bundle.TrainedModel,
-    truth: Source,
-    reading: Reading,
-    run: Run,
-    tick: Callable[[int], None] = lambda _: None,
-) -> Fitness:
-    """Call a function with instances of data, and what a model predicts of them. Return whether it fits them."""
+def predicted_pairs(
+    model: bundle.TrainedModel, truth: Source, reading: Reading, run: Run
+) -> Iterator[tuple[Dataset, Dataset]]:
+    """Yield instances of data, and what a model predicts of them."""
     refuse_other_vectorizer(truth, model.packed_vectorizer)
-    fitness = Fitness()
     for chunk in iter_chunks(truth, reading, run=run):
-        fitness += Fitness.of(model, chunk.features, chunk.labels)
-        for pair in _predicted(model, chunk, truth, run):
-            add(*pair)
-            tick(len(pair[0]))
-    return fitness
+        yield from _predicted(model, chunk, truth, run)
 
 
 def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
@@ -295,16 +275,14 @@ def _counted(
     """Count one of several predictions. Also return whether its label sets come from the usual threshold."""
     candidate, threshold = Candidate.of(name, truth), metrics.threshold
     form, listed, over, gains = candidate.form, [], [], []
-
-    def add(true: Dataset, predicted: Dataset) -> None:
+    for true, predicted in candidate.pairs(truth, reading, run, name):
         form.see(predicted)
         labels = true.labels if c is None else c.weighted(true.labels)
         listed.append((labels, predicted.labels))
         gains.append(ranking_gains(labels, predicted.features, metrics.ks))
         if threshold is not None or not form.labels:
             over.append((labels, labels_from_scores(predicted.features, threshold)))
-
-    candidate.collect(add, truth, reading, run, called=name, tick=count)
+        count(len(true))
     form.refuse(threshold)
     by_threshold = form.scores and (threshold is not None or not form.labels)
     has_scores = form.scores or not form.labels
@@ -332,21 +310,6 @@ def _propensities(path: str | Path, names: LabelNames | None = None) -> Propensi
     for warning in () if earlier is None else earlier.warnings:
         _log.warning(f"{path}: {warning}")
     return Propensities.of_frequencies(by_label, str(path))
-
-
-def read_propensities(
-    training: str | None,
-    frequencies: str | None,
-    a: float = PROPENSITY_A,
-    b: float = PROPENSITY_B,
-    reading: Reading = DEFAULT_READING,
-    run: Run = DEFAULT_RUN,
-) -> Propensities | None:
-    """Return propensities by one of two files, of annotated data or of label frequencies; None with neither."""
-    if training is not None:
-        chunks = iter_chunks(training, reading, run=run)
-        return Propensities.of_annotations((chunk.labels for chunk in chunks), a, b)
-    return None if frequencies is None else _propensities(frequencies)
 
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
@@ -388,8 +351,12 @@ def evaluate(
     """
     calibration = metrics.calibration or metrics.calibration_plot is not None
     all_names: LabelNames | None = None
-    of_model = metrics.propensity_a, metrics.propensity_b, reading, run
-    propensities = read_propensities(metrics.training, metrics.propensity_file, *of_model)
+    propensities = None
+    if metrics.training is not None:
+        annotated = (chunk.labels for chunk in iter_chunks(metrics.training, reading, run=run))
+        propensities = Propensities.of_annotations(annotated, metrics.propensity_a, metrics.propensity_b)
+    elif metrics.propensity_file is not None:
+        propensities = _propensities(metrics.propensity_file)
     frequencies = metrics.frequencies(truth)
     candidate = Candidate.of(predictions, truth)
     comparison = Comparison(candidate.form, metrics.threshold, metrics.ks, propensities, calibration, frequencies)
@@ -402,7 +369,9 @@ def evaluate(
         predicted = labels_from_scores(listed.features, metrics.threshold) if by_threshold else listed.labels
         intervals = dict(micro_intervals(true.labels, predicted, run.seed))
     else:
-        candidate.collect(comparison.add, truth, reading, run, tick=count)
+        for pair in candidate.pairs(truth, reading, run):
+            comparison.add(*pair)
+            count(len(pair[0]))
     comparison.finish()
     if (ends := comparison.label_sets.other_base()) is not None:
         (first, last), (other, end) = ends
@@ -512,7 +481,7 @@ def per_label_report(
 
 
 # Options that say more about one file of predictions, and are refused for several.
-_FOR_ONE = (
+_FOR_ONE = [
     "fail_below",
     "per_label",
     "training",
@@ -521,7 +490,7 @@ _FOR_ONE = (
     "calibration_plot",
     "reviewed",
     "labels",
-)
+]
 _CUT = (
     "labels that score {:g} or more count as predicted, since these scores carry no threshold of a model, as those of "
     "`mpu predict` do; give --threshold, or label lists"

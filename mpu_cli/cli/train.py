@@ -17,7 +17,7 @@ from mpu_cli.bundle.manifest import manifest_of
 from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept
 from mpu_cli.cli.commands import KS, Acceptance
-from mpu_cli.cli.evaluate import collect, conclusion_on
+from mpu_cli.cli.evaluate import conclusion_on, predicted_pairs
 from mpu_cli.cli.history import append, refuse_unappendable, with_failures
 from mpu_cli.cli.messages import detail, is_quiet, name_of, planned
 from mpu_cli.cli.options import refuse_set
@@ -53,7 +53,6 @@ from mpu_cli.runtime.report import HIDDEN, INLINE, as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
 from mpu_cli.runtime.urls import is_url
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import Files, files_of, refuse_unwritable, stem
@@ -203,13 +202,11 @@ class Gate:
         return not worse, said, gains[decisive]
 
     def _tested(self, model: TrainedModel) -> tuple[Counts, Fitness]:
-        chunks, gains = [], []  # of label sets by the thresholds of the model itself
-
-        def add(true: Dataset, predicted: Dataset) -> None:
+        chunks, gains, fitness = [], [], Fitness()  # of label sets by the thresholds of the model itself
+        for true, predicted in predicted_pairs(model, self.acceptance.test, self.reading, self.run):
+            fitness += Fitness.of(model, true.features, true.labels)
             chunks.append((true.labels, predicted.labels))
             gains.append(ranking_gains(true.labels, predicted.features, KS))
-
-        fitness = collect(add, model, self.acceptance.test, self.reading, self.run)
         return Counts.of(chunks, gains, KS), fitness
 
 
