@@ -6,12 +6,12 @@ Files have vectors, with the ids beside them, or texts; predictions are lines of
 import json
 import logging
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from itertools import count, pairwise
+from itertools import count, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,6 @@ from mpu_cli.runtime.files import checksum, refuse_overlaps, refuse_repeated
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.urls import file_name
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_LINE_BYTES, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, open_output, refuse_unreadable
@@ -106,31 +105,22 @@ def making(folder: Path, targets: Collection[Path]) -> Iterator[None]:
 RECORD_FORMS = ("jsonl", "tsv")
 
 
-class Ids:
-    """The ids of a data file, to be taken in order: from the file beside it, or else the instances' numbers, from 1."""
-
-    def __init__(self, source: str | Path) -> None:
-        self.source = source
-        self.sidecars = Sidecars(source)
-        ids = read_ids(source)
-        self._has_file = ids is not None
-        self._ids: Iterator[str] = map(str, count(1)) if ids is None else ids
-
-    def take(self, n: int) -> list[str]:
-        """Return the next n ids; InputError where there are fewer."""
-        taken = [text for _, text in zip(range(n), self._ids, strict=False)]
-        if len(taken) < n:
-            raise self._error(are_more=False)
-        return taken
-
-    def finish(self) -> None:
-        """Raise InputError where there are more ids than instances, or they belong to other data."""
-        if self._has_file and next(self._ids, None) is not None:
-            raise self._error(are_more=True)
-        self.sidecars.refuse_ids()
-
-    def _error(self, are_more: bool) -> InputError:
-        return InputError(str(ids_file(self.source)), None, wrong_number_of_ids(are_more, self.source))
+def _rows_of(
+    source: str | Path, sidecars: Sidecars | None, reading: Reading, run: Run, by_line: bool
+) -> Iterator[tuple[csr_array, list[str]]]:
+    """Yield the features of instances and, with `sidecars`, their ids: those beside the data, or numbers from 1."""
+    beside = read_ids(source)
+    ids: Iterator[str] = map(str, count(1)) if beside is None else beside
+    contents = None if sidecars is None else sidecars.contents
+    for chunk in iter_chunks(source, reading, run=run, may_be_empty=True, by_line=by_line, contents=contents):
+        taken = [] if sidecars is None else list(islice(ids, len(chunk)))
+        if sidecars is not None and len(taken) < len(chunk):
+            raise InputError(str(ids_file(source)), None, wrong_number_of_ids(False, source))
+        yield chunk.features, taken
+    if sidecars is not None:
+        if beside is not None and next(ids, None) is not None:
+            raise InputError(str(ids_file(source)), None, wrong_number_of_ids(True, source))
+        sidecars.refuse_ids()
 
 
 def header(form: str, names: LabelNames | None) -> bytes:
@@ -199,7 +189,7 @@ _log = logging.getLogger(__name__)
 
 
 class Texts:
-    """Texts as chunks of instances, with their ids, by the vectoriser of a model.
+    """Texts as features of instances, with their ids, by the vectoriser of a model.
 
     `source`: the file, or the name of the texts in messages.
     `texts`: texts in place of a file.
@@ -232,29 +222,20 @@ class Texts:
         self._texts = list(texts)
         self._form = None if self._texts else form_and_fields(source, form, self._fields)[0]
         self._max_line_bytes = max_line_bytes
-        self._ids: deque[str] = deque()
-        self._counts: Counter[str] = Counter()
-        self._n = 0
 
-    def chunks(self) -> Iterator[Dataset]:
-        """Yield instances, without labels; InputError at the first bad record."""
-        numbers = count(1)
+    def rows(self) -> Iterator[tuple[csr_array, list[str]]]:
+        """Yield features and ids of instances; InputError at the first bad record. Warn of languages that are new."""
+        languages: Counter[str] = Counter()
+        numbers, n = count(1), 0
         for batch in batches(self._records(), Record.size):
-            self._ids.extend(
-                str(number) if record.id is None else record.id for record, number in zip(batch, numbers, strict=False)
+            texts, n = [record.text for record in batch], n + len(batch)
+            languages += languages_of(texts)
+            ids = zip(batch, numbers, strict=False)
+            yield (
+                from_one(self._vectorizer.transform(texts)),
+                [str(number) if record.id is None else record.id for record, number in ids],
             )
-            self._counts += languages_of(record.text for record in batch)
-            self._n += len(batch)
-            vectors = from_one(self._vectorizer.transform([record.text for record in batch]))
-            yield Dataset(csr_array((len(batch), 0), dtype=bool), vectors)
-
-    def take(self, n: int) -> list[str]:
-        """Return the ids of the next n instances of the chunks."""
-        return [self._ids.popleft() for _ in range(n)]
-
-    def finish(self) -> None:
-        """Warn of texts in languages that the model has not seen."""
-        if others := strangers(self._counts, self._vectorizer.options_.languages, self._n):
+        if others := strangers(languages, self._vectorizer.options_.languages, n):
             _log.warning(f"{shown(self.name)}: {others}")
 
     def _records(self) -> Iterator[Record]:
@@ -343,15 +324,12 @@ def predict(
     implies = implications_of(model) if output.fill_implied else None
     write, allowed = _writer(model, output), output.suggestible.of(model.label_ids, model.names)
     why = _why(model) if output.why else None
-    ids: Ids | Texts | None
     if isinstance(source, Texts):
-        chunks, ids = source.chunks(), source
+        rows = source.rows()
     else:
         refuse_other_vectorizer(source, model.packed_vectorizer)
-        ids = Ids(source) if output.form in RECORD_FORMS else None
-        contents = None if ids is None else ids.sidecars.contents
-        reading = replace(reading, labels=False)
-        chunks = iter_chunks(source, reading, run=run, may_be_empty=True, by_line=line_buffered, contents=contents)
+        sidecars = Sidecars(source) if output.form in RECORD_FORMS else None
+        rows = _rows_of(source, sidecars, replace(reading, labels=False), run, line_buffered)
 
     thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
     if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
@@ -378,13 +356,14 @@ def predict(
         return lines, PredictionReport(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
 
     width = min(len(model.label_ids), FEW_LABELS) if allowed is None else len(model.label_ids)
-    slices = _slices(chunks, max(1, _PROBABILITIES // width))
-    rows = ((part, [] if ids is None else ids.take(part.shape[0])) for part in slices)
+    slices = _slices(rows, max(1, _PROBABILITIES // width))
     report = PredictionReport()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
         out.write(header(output.form, None if output.by_number else model.names))
         try:
-            for text, counted in map(predict_rows, rows) if line_buffered else map_ahead(predict_rows, rows, run.jobs):
+            for text, counted in (
+                map(predict_rows, slices) if line_buffered else map_ahead(predict_rows, slices, run.jobs)
+            ):
                 carrying = output.form == "scores" and not report.instances
                 out.write(with_thresholds(text, model.label_ids, output.thresholds(model)) if carrying else text)
                 count(counted.instances)
@@ -394,19 +373,18 @@ def predict(
         except OverflowingError:
             name = source.name if isinstance(source, Texts) else str(source)
             raise InputError(name, None, "feature values are too large; scale them as in training") from None
-        if ids is not None:
-            ids.finish()
     return report
 
 
-def _slices(chunks: Iterator[Dataset], most_rows: int) -> Iterator[csr_array]:
-    """Cut the features of chunks into slices with a maximum number of instances."""
-    for chunk in chunks:
-        if len(chunk) <= most_rows:
-            yield chunk.features  # a slice would be a copy
+def _slices(rows: Iterator[tuple[csr_array, list[str]]], most: int) -> Iterator[tuple[csr_array, list[str]]]:
+    """Cut features and ids into slices with a maximum number of instances."""
+    for features, ids in rows:
+        n = features.shape[0]
+        if n <= most:
+            yield features, ids  # a slice would be a copy
             continue
-        for start in range(0, len(chunk), most_rows):
-            yield chunk.features[start : start + most_rows]
+        for start in range(0, n, most):
+            yield features[start : start + most], ids[start : start + most]
 
 
 def _writer(model: TrainedModel, output: Output) -> Callable[..., bytes]:
