@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import accumulate, chain, filterfalse
+from itertools import accumulate, chain, filterfalse, repeat
 from operator import itemgetter
 from pathlib import Path
 from shlex import quote
@@ -64,7 +64,6 @@ from mpu_cli.text.sidecars import (
 )
 from mpu_cli.text.stored import Records, written
 
-_CHANGED = "changed while it was being read; try again"
 _MOST_LISTED = 20  # bad records
 _log = logging.getLogger(__name__)
 _MOST_NAMED = 3  # tags in a caution
@@ -163,30 +162,22 @@ def vectorize(
     with ExitStack() as stack:
         opened_records = partial(open_records, most=source.max_line_bytes, encoding=fields.encoding)
         open_first, open_again = stack.enter_context(read_twice(source.file, opened_records))
+        opened = chain([open_first], repeat(open_again))
         with open_output(target) as out:
             work, put = None, None
             if directory is not None:
                 work, put = stack.enter_context(replacing_directory(directory))
-            first = None
             if vectorization is None:
-                options, opened = options or TextOptions(), open_first
+                options = options or TextOptions()
                 if options.stem is None and options.analyzer == "word":
-                    with run.step(Step.FIND_LANGUAGES, size), open_first() as stream:
+                    with run.step(Step.FIND_LANGUAGES, size), next(opened)() as stream:
                         several = of_collection(languages_of(record.text for record in reader.records(stream)))
                     options = replace(options, stem=",".join(several)) if len(several) > 1 else options
-                    first, opened = reader.content, open_again
-                with run.step(Step.READ_TEXTS, size), opened() as stream:
+                with run.step(Step.READ_TEXTS, size), next(opened)() as stream:
                     vectorization = _fit(reader, stream, options, names)
-                if first not in (None, reader.content):
-                    raise InputError(str(source.file), None, _CHANGED)
-                first = reader.content
-            else:
-                open_again = open_first
             writer = VectorWriter(out, work, vectorization, n_numbered)
-            with run.step(Step.WRITE_VECTORS, size), open_again() as stream:
+            with run.step(Step.WRITE_VECTORS, size), next(opened)() as stream:
                 writer.write(reader.records(stream))
-            if first not in (None, reader.content):
-                raise InputError(str(source.file), None, _CHANGED)
             if work is not None:
                 assert reader.content is not None  # all has been read
                 records = Records.beside(target, source.file, form, source.skip_bad, reader.content[1], reader.fields)
@@ -350,7 +341,10 @@ class _Reader:
             self.bad += 1
             if len(self.listed) < _MOST_LISTED:
                 self.listed.append(bad)
-        self.content = counted.content()
+        content = counted.content()
+        if self.content not in (None, content):
+            raise InputError(self.name, None, "changed while it was being read; try again")
+        self.content = content
         if self.good and not self.has_tags and self.fields.needs_tags:
             raise InputError(self.name, None, no_field(self.fields.tags[0], self.names))
 
@@ -515,8 +509,8 @@ def command(
     **of_source: Any,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    source = Source(**of_source)
-    if source.group is not None and directory_of(output) is None:
+    source, directory = Source(**of_source), directory_of(output)
+    if source.group is not None and directory is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
         names = "labels", "language", "language_field", *options_of(TextOptions)
@@ -525,15 +519,14 @@ def command(
         raise click.UsageError(
             "--language chooses among the names in a thesaurus in SKOS or CSV: give one by --labels."
         )
-    elif directory_of(output) is None:
+    elif directory is None:
         raise click.UsageError(
             "-o needs a file: the vectoriser, names and ids are written beside it. (With --like, - is possible.)"
         )
     if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
-    beside = None if directory_of(output) is None else str(directory_of(output))
     inputs = {"TEXTS": source.file, "--labels": labels, "--like": like}
-    refuse_overlaps(inputs, {"--output": output, "its directory": beside}, ("its directory",))
+    refuse_overlaps(inputs, {"--output": output, "its directory": directory}, ("its directory",))
     done = vectorize(
         source,
         output,
