@@ -1,7 +1,8 @@
-"""What a model says of itself, as values, and as a figure, which needs matplotlib (extra ``plot``): ``mpu info``."""
+"""What a model or a history of trainings says, as values, and as a figure, which needs matplotlib: ``mpu info``."""
 
 import logging
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from scipy.special import expit
 
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import Origin, parse_origin
-from mpu_cli.cli import history as trainings
 from mpu_cli.cli.printing import (
     by_people,
     expected,
@@ -26,11 +26,12 @@ from mpu_cli.cli.printing import (
     show,
 )
 from mpu_cli.core.explanation import explain, strongest_links
-from mpu_cli.errors import ModelError, MpuError, counted, for_terminal
+from mpu_cli.errors import InputError, ModelError, MpuError, counted, for_terminal
 from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.runtime.figures import image, literal, new_figure
 from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.streams import open_output
 from mpu_cli.text.stored import unpacked
 
@@ -200,6 +201,10 @@ def draw(model: bundle.TrainedModel, origin: Origin | None, names: LabelNames | 
     _frequencies(panels[0, 1], model)
     _calibration(panels[1, 0], model)
     _links(panels[1, 1], model, names)
+    _save(figure, target)
+
+
+def _save(figure: Any, target: Path) -> None:
     drawn = image(figure, target.suffix[1:])
     with open_output(target) as out:
         out.write(drawn)
@@ -265,6 +270,99 @@ def _print_summary(axes: Any, text: str) -> None:
     axes.set(xticks=[], yticks=[])
 
 
+# What is drawn and listed, by the names that `mpu train --json` gives it.
+NUMBERS = ("c", "expected_micro_f1", "instances", "features", "labels", "annotations", "seconds")
+# Further values of trainings that were compared on a test set.
+TESTED = ("test_value", "unknown_features", "labels_per_instance", "labels_expected")
+
+
+def read_history(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of ``mpu train --history``, in the order of the file."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputError(str(path), None, f"cannot be read: {error.strerror}") from error
+    entries = [_entry(str(path), number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not entries:
+        raise InputError(str(path), None, "contains no training; mpu train --history adds one")
+    return entries
+
+
+def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        entry = json_value(line, strict=True)
+    except ValueError:
+        entry = None
+    if not isinstance(entry, dict) or not isinstance(entry.get("time"), str):
+        raise InputError(path, number, "is not a line of mpu train --history; remove it")
+    for name in (*NUMBERS, *TESTED):
+        value = entry.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise InputError(path, number, f"{name} is {value!r}, not a number; remove this line")
+    return entry
+
+
+_PANELS = (
+    ("label frequency c", ("c",), (0, 1)),
+    ("micro-F1 to expect on complete labels", ("expected_micro_f1",), (0, 1)),
+    ("counts", ("instances", "annotations", "features", "labels"), None),
+    ("seconds of training", ("seconds",), None),
+)
+_TESTED_PANELS = (
+    ("quality on the test data", ("test_value", "rejected"), (0, 1)),
+    ("labels of an instance", ("labels_per_instance", "labels_expected"), None),
+    ("share of unknown features in the test data", ("unknown_features",), None),
+    ("number of warnings", ("n_warnings",), None),
+)
+_MARKERS = "os^D"
+
+
+def draw_history(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
+    """Draw c, expected F1, counts and time over the trainings of a history, and what was measured on test data.
+
+    `target` is a .png, .svg or .pdf, written as a whole or not at all; `path` is for messages.
+    """
+    panels = _PANELS + (_TESTED_PANELS if any("test_value" in one for one in entries) else ())
+    n_rows = len(panels) // 2
+    width, height = _INCHES
+    figure = new_figure(width, height * n_rows / 2)
+    try:
+        times = [datetime.fromisoformat(entry["time"]) for entry in entries]
+    except ValueError as error:
+        raise InputError(str(path), None, f"a time is none: {error}") from None
+    drawn = [
+        {
+            **entry,
+            "rejected": entry.get("test_value") if entry.get("accepted") is False else None,
+            "n_warnings": len(entry.get("warnings") or ()),
+        }
+        for entry in entries
+    ]
+    for axes, (title, names, limits) in zip(figure.subplots(n_rows, 2).flat, panels, strict=True):
+        _panel(axes, times, drawn, names)
+        axes.set(title=title, ylim=limits if limits else (0, None))
+    _save(figure, target)
+
+
+def _panel(axes: Any, times: list[datetime], entries: list[dict[str, Any]], names: tuple[str, ...]) -> None:
+    for marker, name in zip(_MARKERS, names, strict=False):
+        points = [
+            (time, entry[name]) for time, entry in zip(times, entries, strict=True) if entry.get(name) is not None
+        ]
+        if points:
+            lines = "" if name == "rejected" else "-"
+            axes.plot(*zip(*points, strict=True), marker=marker, linestyle=lines, label=name.replace("_", " "))
+    ends = [bound for entry in entries for bound in (entry.get("c_interval") or ())]
+    if names == ("c",) and len(ends) == 2 * len(entries):
+        axes.fill_between(times, ends[::2], ends[1::2], alpha=0.2, label="90 % interval, of sampling")
+    if len(axes.get_legend_handles_labels()[1]) > 1:
+        axes.legend()
+        if "instances" in names:
+            axes.set_yscale("symlog", linthresh=1)
+    axes.grid(alpha=0.3)
+    axes.tick_params("x", rotation=30)
+
+
 def command(
     model: Path | None,
     history: Path | None,
@@ -280,9 +378,9 @@ def command(
     if history is not None:
         if model is not None or labels:
             raise click.UsageError("--history takes neither MODEL nor --label.")
-        entries = trainings.read(history)
+        entries = read_history(history)
         if plot is not None:
-            trainings.draw(history, entries, plot)
+            draw_history(history, entries, plot)
         show({"trainings": entries}, as_json, lambda _: _print_history(entries))
         return
     if model is None:
@@ -300,16 +398,16 @@ def command(
 
 
 def _print_history(entries: list[dict[str, Any]]) -> None:
-    rows = [["trained", *(name.replace("_", " ") for name in trainings.NUMBERS)]]
-    rows += [[one["time"], *map(_number, map(one.get, trainings.NUMBERS))] for one in entries if "error" not in one]
+    rows = [["trained", *(name.replace("_", " ") for name in NUMBERS)]]
+    rows += [[one["time"], *map(_number, map(one.get, NUMBERS))] for one in entries if "error" not in one]
     print_table(rows)
-    if tested := trainings.tested(entries):
+    if tested := [one for one in entries if "test_value" in one]:
         click.echo()
         values = "test", "unknown features", "labels per instance", "expected"
         rows = [["trained", "accepted", "by", *values, "warnings"]]
         for one in tested:
             accepted, metric = "yes" if one.get("accepted") else "no", str(one.get("test_metric", "-"))
-            numbers = map(_number, map(one.get, trainings.TESTED))
+            numbers = map(_number, map(one.get, TESTED))
             rows.append([one["time"], accepted, metric, *numbers, str(len(one.get("warnings") or ()))])
         print_table(rows)
     for one in entries:

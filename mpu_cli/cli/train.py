@@ -1,8 +1,15 @@
-"""Train a model on files, here or by a cluster, and report it: ``mpu train``. `Gate` accepts or rejects it."""
+"""Train a model on files, here or by a cluster, and report it: ``mpu train``. `Gate` accepts or rejects it.
 
+A line of a history is a JSON object. One that a full disk or a power failure has cut short stays a line of its own,
+which a reader reports.
+"""
+
+import fcntl
 import json
 import logging
-from contextlib import ExitStack, nullcontext, suppress
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +25,6 @@ from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept
 from mpu_cli.cli.commands import KS, Acceptance
 from mpu_cli.cli.evaluate import conclusion_on, predicted_pairs
-from mpu_cli.cli.history import append, refuse_unappendable, with_failures
 from mpu_cli.cli.messages import detail, is_quiet, name_of, planned
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.predict import write_out_of_fold
@@ -32,6 +38,7 @@ from mpu_cli.errors import (
     FilesError,
     InputError,
     ModelError,
+    MpuError,
     RejectedError,
     shown,
     without_secrets,
@@ -55,7 +62,7 @@ from mpu_cli.runtime.steps import Step
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks
-from mpu_cli.svmlight.streams import Files, files_of, refuse_unwritable, stem
+from mpu_cli.svmlight.streams import Files, compression_named, files_of, refuse_unwritable, stem
 from mpu_cli.text.stored import is_same, packed
 
 _NEW, _PRESENT = "the new model", "the present one"
@@ -306,11 +313,11 @@ def train(
                 )
     refuse_unwritable(oof)
     if history is not None:
-        refuse_unappendable(history)
+        _refuse_unappendable(history)
     names = {"time": provenance.now(), "model": str(target), "file": without_secrets(str(sources.file))}
     hold_out_all = oof is not None
     seconds: dict[str, float] = {}
-    with nullcontext() if history is None else with_failures(history, names), ExitStack() as stack:
+    with nullcontext() if history is None else _with_failures(history, names), ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target))
         gate = None
         if acceptance is not None:
@@ -370,6 +377,52 @@ def _line(report: TrainingReport) -> dict[str, Any]:
     values["seconds"] = round(sum(report.seconds.values()), 3)
     line = {name: values.get(name) for name in _IN_HISTORY} | values.get("acceptance", {})
     return line | ({"cluster": values["cluster"]} if "cluster" in values else {})
+
+
+def _refuse_unappendable(path: Path) -> None:
+    """Refuse a file to which nothing can be added, before any training; it is not made yet."""
+    try:
+        path.stat()
+        place = path
+    except FileNotFoundError:
+        place = path.parent
+    if path.is_dir():
+        raise MpuError(f"{path}: is a directory; name a file for --history")
+    if suffix := compression_named(path):
+        raise MpuError(f"{path}: lines are appended to a history, so it cannot be compressed; name it without {suffix}")
+    if not os.access(place, os.W_OK):
+        raise MpuError(f"{path}: cannot be written; name another file for --history")
+
+
+def append(path: Path, entry: dict[str, Any]) -> None:
+    """Add a line to a history, as a whole and at the end, whichever trainings add theirs at the same time."""
+    line = json.dumps(entry, allow_nan=False).encode() + b"\n"
+    try:
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            size = os.fstat(file).st_size
+            if size and os.pread(file, 1, size - 1) != b"\n":
+                line = b"\n" + line
+            if os.write(file, line) != len(line):
+                os.ftruncate(file, size)
+                raise OSError(28, "No space left on device")
+            os.fsync(file)
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise MpuError(f"{path}: the model is saved, but the history could not be written: {error.strerror}") from error
+
+
+@contextmanager
+def _with_failures(path: Path, names: dict[str, Any]) -> Iterator[None]:
+    """Add a line to a history with the error that ends the context, if any: `names` are its time, model and file."""
+    try:
+        yield
+    except (MpuError, OSError, MemoryError) as error:
+        with suppress(MpuError):  # the first error is told
+            append(path, as_json(names) | {"error": without_secrets(str(error)) or "out of memory"})
+        raise
 
 
 def command(
