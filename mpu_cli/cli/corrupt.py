@@ -17,20 +17,18 @@ from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading, plain_labels
-from mpu_cli.svmlight.header import Top
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_stream
 from mpu_cli.svmlight.streams import (
     Counted,
     Readable,
     Writable,
-    blocks,
     labels_beside,
     open_output,
     read_twice,
     refuse_unwritable,
 )
-from mpu_cli.svmlight.writer import LabelSpans, find_labels, without_labels
+from mpu_cli.svmlight.writer import LabelSpans, find_labels, labelled_lines, without_labels
 
 # From the labels of the next instances, and how many each has, to whether each of these labels is drawn.
 Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -204,11 +202,7 @@ def _copy(
     instances = emptied = 0
     before: Counter[int] = Counter()
     after: Counter[int] = Counter()
-    top = Top()
-    for first_line, block in blocks(stream, source, reading.max_line_bytes):
-        start = top.end_in(block, first_line)
-        lines = plain_labels(block[start:])
-        spans = find_labels(lines)
+    for header, lines, spans in labelled_lines(stream, source, reading):
         try:
             labels = spans.numbers(lines)
         except (ValueError, OverflowError):
@@ -217,8 +211,7 @@ def _copy(
             lines, labels = without_labels(lines, spans, again), labels[~again]
             spans = find_labels(lines)
         removed = draw(labels, spans.sizes)
-        out.write(block[:start])
-        out.write(without_labels(lines, spans, removed))
+        out.write(header + without_labels(lines, spans, removed))
         if removed_out is not None:
             removed_out.write(_removed_lines(lines, spans, removed, instances + 1))
         instances += len(spans.sizes)

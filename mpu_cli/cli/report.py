@@ -15,6 +15,7 @@ from textwrap import shorten
 from typing import Any
 
 import click
+import numpy as np
 
 from mpu_cli.bundle import provenance
 from mpu_cli.cli import estimate_c, suggest
@@ -68,16 +69,17 @@ class MissingLabelsReport:
         says nothing.
         """
         found, c = self.missing, self.frequency
+        annotations_of = np.diff(self.missing.found.annotated.tocsc().indptr).tolist()
 
         def numbers(*numbers: float, estimated: bool = True) -> tuple[float | str, ...]:
             return numbers if estimated and c.c is not None else ("",) * len(numbers)
 
         total = numbers(found.missing, found.missing_low, found.missing_high)
-        yield "all", "", "", int(found.annotations.sum()), *total
+        yield "all", "", "", sum(annotations_of), *total
         for group in c.per_group or ():
             low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
             yield "group", "", group["group"], group["annotations"], group["missing"], low, high
-        for (label, of), annotations in zip(found.per_label.items(), found.annotations.tolist(), strict=True):
+        for (label, of), annotations in zip(found.per_label.items(), annotations_of, strict=True):
             counts = of["missing"], of["low"], of["high"]
             estimated = bool(annotations or of["missing"])
             yield "label", label, of.get("name", ""), annotations, *numbers(*counts, estimated=estimated)
@@ -85,8 +87,8 @@ class MissingLabelsReport:
 
 def _suggestions(missing: suggest.SuggestionReport, sources: Sources) -> Iterator[dict[str, Any]]:
     """Yield each suggestion, with the beginning of the text of its record as title."""
-    ids, names, cells = missing.record_ids, missing.names, missing.cells
-    labels, wanted = missing.ids[cells.columns].tolist(), {*cells.rows.tolist()}
+    ids, names, cells = missing.record_ids, missing.names, missing.found.listed
+    labels, wanted = missing.found.ids[cells.columns].tolist(), {*cells.rows.tolist()}
     n = missing.frequency.instances if missing.frequency else 0
     texts = texts_of(None, (), Sidecars(sources.file), ids, wanted, n, sources.reading.max_line_bytes)
     for row, label, probability in zip(cells.rows.tolist(), labels, cells.probabilities.tolist(), strict=True):

@@ -1,6 +1,5 @@
 """Find the labels that are missing from a file, and list them or fill them in to a copy of it: ``mpu suggest``."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,10 +38,9 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.steps import Step
-from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading, plain_labels
-from mpu_cli.svmlight.header import Top
-from mpu_cli.svmlight.streams import Content, Counted, Files, Source, blocks, open_input, open_output, refuse_unwritable
-from mpu_cli.svmlight.writer import LabelSpans, find_labels, with_labels, without_labels
+from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
+from mpu_cli.svmlight.streams import Content, Counted, Files, Source, open_input, open_output, refuse_unwritable
+from mpu_cli.svmlight.writer import find_labels, labelled_lines, with_labels, without_labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,16 +178,17 @@ def write_filled(
         if filled is not None:
             decisions.write(stack.enter_context(open_output(filled)), decisions.Lines(rows, labels), of=source)
         again = Counted(stream)
-        for header, lines in _lines(again, str(source), reading):
-            lines = plain_labels(lines)
-            spans = find_labels(lines)
-            of_block = found.annotated[copied : copied + len(spans.sizes)]
-            lines = without_labels(lines, spans, ~_in_order(lines, spans, of_block, found.ids))
-            spans = find_labels(lines)
-            here = slice(*np.searchsorted(rows, [copied, copied + len(spans.sizes)]))
-            absent = _are_absent(lines, spans, rows[here] - copied, labels[here])
-            out.write(header + with_labels(lines, spans, rows[here][absent] - copied, labels[here][absent]))
-            copied, new = copied + len(spans.sizes), new + int(absent.sum())
+        for header, lines, spans in labelled_lines(again, str(source), reading):
+            count = len(spans.sizes)
+            there, written = np.repeat(np.arange(count), spans.sizes), spans.numbers(lines)
+            stays = _has(found.annotated[copied : copied + count], found.ids, there, written)
+            lines = without_labels(lines, spans, ~stays)
+            here = slice(*np.searchsorted(rows, [copied, copied + count]))
+            more_rows, more_labels = rows[here] - copied, labels[here]
+            cells = there[stays] * (MAX_ID + 1) + written[stays]
+            absent = ~np.isin(more_rows * (MAX_ID + 1) + more_labels, cells)
+            out.write(header + with_labels(lines, find_labels(lines), more_rows[absent], more_labels[absent]))
+            copied, new = copied + count, new + int(absent.sum())
         if copied != n or content not in (None, again.content()):
             raise InputError(str(source), None, "changed while it was being read; try again")
     return new
@@ -218,37 +217,16 @@ def _implied(found: Suggestions, chosen: Cells, implications: Implications) -> t
     rows, labels = rows.astype(np.int64), wanted[columns]
     if verified is not None:  # what people have said outweighs what is implied
         there = csr_array(there + verified.cells.astype(bool))
-    column = np.searchsorted(found.ids, labels).clip(max=len(found.ids) - 1)
-    open_ = ~((found.ids[column] == labels) & values_at(there, rows, column))
+    open_ = ~_has(there, found.ids, rows, labels)
     if verified is not None:
         open_ &= verified.instances[rows] == Verdict.UNKNOWN
     return rows[open_], labels[open_]
 
 
-def _in_order(lines: bytes, spans: LabelSpans, cells: csr_array, ids: np.ndarray) -> np.ndarray:
-    """Return which of the labels of some lines, in their order there, are among some cells."""
-    rows, written = _written(lines, spans)
-    column = np.searchsorted(ids, written).clip(max=len(ids) - 1)
-    return (ids[column] == written) & values_at(cells, rows, column)
-
-
-def _are_absent(lines: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return which of some labels the lines do not have."""
-    there, written = _written(lines, spans)
-    return ~np.isin(rows * (MAX_ID + 1) + labels, there * (MAX_ID + 1) + written)
-
-
-def _written(lines: bytes, spans: LabelSpans) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels of some lines in their order, each with the place of its line."""
-    return np.repeat(np.arange(len(spans.sizes)), spans.sizes), spans.numbers(lines)
-
-
-def _lines(stream: Counted, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the lines of instances in blocks, each with what precedes it: the top of the file, or nothing."""
-    top = Top()
-    for first_line, block in blocks(stream, source, reading.max_line_bytes):
-        start = top.end_in(block, first_line)
-        yield block[:start], block[start:]
+def _has(cells: csr_array, ids: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return which of some labels of instances are among some cells; `ids` are the labels of their columns."""
+    column = np.searchsorted(ids, labels).clip(max=len(ids) - 1)
+    return (ids[column] == labels) & values_at(cells, rows, column)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,10 +254,7 @@ class SuggestionReport:
     # What c, and so all this, rests on where it comes from annotations alone.
     c_assumption: str | None = None
     per_label: dict[int, dict[str, Any]]  # How many labels of one kind are missing: name, missing, low, high.
-    # `ids`, `annotations`: The labels, as written in files, and how many instances have each.
-    ids: np.ndarray = field(metadata=HIDDEN)
-    annotations: np.ndarray = field(metadata=HIDDEN)
-    cells: Cells = field(metadata=HIDDEN)  # Those listed, or to be filled in; columns are places in `ids`.
+    found: Suggestions = field(metadata=HIDDEN)
     record_ids: RecordIds | None = field(metadata=HIDDEN)  # The ids of instances, where they have some.
     names: LabelNames | None = field(metadata=HIDDEN)  # To show labels by.
     # The label frequency behind all numbers, as `mpu estimate-c` reports it; None where the options set it.
@@ -414,9 +389,7 @@ def suggest(
         judged=found.decided,
         answers=found.answers or None,
         per_label=per_label,
-        ids=found.ids,
-        annotations=np.diff(found.annotated.tocsc().indptr),
-        cells=found.listed,
+        found=found,
         record_ids=data.record_ids,
         names=names,
         frequency=frequency,

@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import MAX_ID
-from mpu_cli.svmlight.streams import Writable
+from mpu_cli.svmlight.grammar import MAX_ID, Reading, plain_labels
+from mpu_cli.svmlight.header import Top
+from mpu_cli.svmlight.streams import Readable, Writable, blocks
 
 _ENDS_LABELS = {b"", b" ", b"\t", b"\r", b"\n"}
 _ENDS_FIRST_TOKEN = np.zeros(256, bool)
@@ -38,6 +39,15 @@ class LabelSpans:
         again = np.zeros(len(cells), bool)
         again[order[1:]] = np.diff(cells[order]) == 0
         return again
+
+
+def labelled_lines(stream: Readable, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes, LabelSpans]]:
+    """Yield the lines of a file in blocks: the top of the file, or nothing; instances with plain labels; and these."""
+    top = Top()
+    for first_line, block in blocks(stream, source, reading.max_line_bytes):
+        start = top.end_in(block, first_line)
+        lines = plain_labels(block[start:])
+        yield block[:start], lines, find_labels(lines)
 
 
 def find_labels(block: bytes) -> LabelSpans:
