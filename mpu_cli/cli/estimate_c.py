@@ -85,12 +85,9 @@ class FrequencyReport:
     warnings: list[str] = field(default_factory=list)  # What to know before using the estimate.
 
 
-_DEFAULTS = FrequencyOptions()
-
-
 def estimate(
     sources: Sources,
-    options: FrequencyOptions = _DEFAULTS,
+    options: FrequencyOptions,
     *,
     method: str = "bbe",
     per_label: bool = False,

@@ -87,29 +87,23 @@ class Outcome:
     warnings: tuple[str, ...] = field(metadata=HIDDEN)  # reports of trainings have a field for all warnings
 
 
-@dataclass(frozen=True)
 class Gate:
-    """What a new model has to pass. Made by `opened`, before the training, so that what is wrong is seen before it."""
+    """What a new model has to pass. Made before the training, so that what is wrong is seen before it.
 
-    acceptance: Acceptance
-    target: Path
-    reading: Reading
-    run: Run
-    present: bytes | None  # manifest of the present model
-    packed_vectorizer: bytes | None = None  # the vectoriser of the others
-    # Names of the others, and what was counted of them: the present model first, if there is one, then those before it
-    others: tuple[tuple[str, Counts], ...] = ()
+    It predicts the test data with the present model and the kept ones. The caller has the lock of the model.
+    """
 
-    @classmethod
-    def opened(cls, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> "Gate":
-        """Predict the test data with the present model and the kept ones. The caller has the lock of the model."""
+    def __init__(self, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> None:
+        self.acceptance, self.target, self.reading, self.run = acceptance, target, reading, run
+        self.packed_vectorizer: bytes | None = None  # that of the others
+        # Names of the others, and what was counted of them: the present model first, if there is one, then those before
+        self.others: list[tuple[str, Counts]] = []
         if not sum(chunk.labels.nnz for chunk in iter_chunks(acceptance.test, reading, run=run)):
             raise InputError(acceptance.test, None, "has no labels, so no model can be tested on it")
         kept = check_kept(target, acceptance.keep)[: acceptance.keep]
-        gate = cls(acceptance, target, reading, run, manifest_of(target))
-        paths = ([] if gate.present is None else [target]) + kept
+        self.present = manifest_of(target)
         with run.step(Step.TEST_EARLIER_MODELS):
-            for path in paths:
+            for path in ([] if self.present is None else [target]) + kept:
                 try:
                     model = bundle.load(path)
                 except ModelError as error:
@@ -120,12 +114,10 @@ class Gate:
                         ) from error
                     _log.warning(f"{error}; {path.name} is not compared with")
                     continue
-                if not gate.others:
-                    gate = replace(gate, packed_vectorizer=model.packed_vectorizer)
-                if is_same(model.packed_vectorizer, gate.packed_vectorizer):
-                    name = _PRESENT if path is target else path.name
-                    gate = replace(gate, others=(*gate.others, (name, gate._tested(model)[0])))
-        return gate
+                if not self.others:
+                    self.packed_vectorizer = model.packed_vectorizer
+                if is_same(model.packed_vectorizer, self.packed_vectorizer):
+                    self.others.append((_PRESENT if path is target else path.name, self._tested(model)[0]))
 
     def refuse_other_numbers(self, packed_vectorizer: bytes) -> None:
         """Refuse data whose features are numbered otherwise than the present model's: no test data would fit both."""
@@ -272,7 +264,6 @@ class TrainingReport:
     warnings: tuple[str, ...]  # What the user should know before trusting the model.
 
 
-_DEFAULTS = Options()
 # What a history has of a report, in this order; see `_line`.
 _IN_HISTORY = (
     *("instances", "features", "labels", "annotations", "c", "c_estimated", "c_interval"),
@@ -283,7 +274,7 @@ _IN_HISTORY = (
 def train(
     sources: Sources,
     target: Path,
-    options: Options = _DEFAULTS,
+    options: Options,
     *,
     on: Address | None = None,
     oof: Path | None = None,
@@ -321,7 +312,7 @@ def train(
         save = stack.enter_context(bundle.writer(target))
         gate = None
         if acceptance is not None:
-            gate = Gate.opened(acceptance, target, sources.reading, run.timed(seconds))
+            gate = Gate(acceptance, target, sources.reading, run.timed(seconds))
         data: AnnotatedData
         if on is None:
             data = training_set(sources, run.timed(seconds))

@@ -8,6 +8,7 @@ import pytest
 
 from mpu_cli.cli.predict import PredictionReport, predict_files
 from mpu_cli.cli.train import train as train_here
+from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
@@ -16,7 +17,7 @@ from tests.slow import slow
 
 
 def make(_run, folder: Path) -> None:
-    train_here(Sources(Files(write_parts(folder))), folder / "news.mpu")
+    train_here(Sources(Files(write_parts(folder))), folder / "news.mpu", Options())
 
 
 @pytest.fixture

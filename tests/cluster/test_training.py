@@ -92,8 +92,8 @@ def test_a_local_cluster_is_not_reached_from_elsewhere():
 
 
 def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(sources, on, tmp_path):
-    train(sources, tmp_path / "cluster.mpu", on=on)
-    train(sources, tmp_path / "here.mpu")
+    train(sources, tmp_path / "cluster.mpu", Options(), on=on)
+    train(sources, tmp_path / "here.mpu", Options())
     assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
 
 
