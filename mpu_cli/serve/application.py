@@ -98,10 +98,15 @@ _REASON = "mpu.reason"
 
 
 class Observed:
-    """An application, all of whose requests are counted."""
+    """An application, all of whose requests are counted, and which is asked by some names of this machine alone.
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    Otherwise a page of a stranger, whose name leads to this machine, could read answers (DNS rebinding).
+
+    `hosts`: those names; None: any.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, hosts: Collection[str] | None) -> None:
+        self._app, self._metrics, self._hosts = app, metrics, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -115,31 +120,17 @@ class Observed:
             status = message.get("status", status)
             await send(message)
 
-        try:
-            await self._app(scope, receive, sending)
-        finally:
-            self._metrics.finished(scope, status, time.perf_counter() - start)
-
-
-class KnownHosts:
-    """An application that is asked by some names of this machine alone.
-
-    Otherwise a page of a stranger, whose name leads to this machine, could read answers (DNS rebinding).
-    """
-
-    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
-        self._app, self._hosts = app, hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] == "http" and _host(scope) not in self._hosts:
+        app = self._app
+        if self._hosts is not None and _host(scope) not in self._hosts:
             known = ", ".join(sorted(self._hosts))
             scope[_REASON] = (
                 f"this service does not answer to this host name, but to {known}, and by each --allowed-host"
             )
-            await JSONResponse({"error": scope[_REASON]}, 421)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+            app = JSONResponse({"error": scope[_REASON]}, 421)
+        try:
+            await app(scope, receive, sending)
+        finally:
+            self._metrics.finished(scope, status, time.perf_counter() - start)
 
 
 def _host(scope: Scope) -> str | None:
@@ -262,9 +253,7 @@ class Service:
         handlers: dict[Any, Callable[..., Any]] = dict.fromkeys(
             (HTTPException, MpuError, ClientDisconnect, Exception), _refused
         )
-        watched = [Middleware(Observed, self._metrics)]
-        if self._hosts is not None:
-            watched.append(Middleware(KnownHosts, self._hosts))
+        watched = [Middleware(Observed, self._metrics, self._hosts)]
         return Starlette(routes=routes, middleware=watched, exception_handlers=handlers, lifespan=self._living)
 
     @asynccontextmanager
