@@ -22,13 +22,12 @@ from mpu_cli.svmlight.reader import iter_stream
 from mpu_cli.svmlight.streams import (
     Counted,
     Readable,
-    Writable,
     labels_beside,
     open_output,
     read_twice,
     refuse_unwritable,
 )
-from mpu_cli.svmlight.writer import LabelSpans, find_labels, labelled_lines, without_labels
+from mpu_cli.svmlight.writer import find_labels, labelled_lines, without_labels
 
 # From the labels of the next instances, and how many each has, to whether each of these labels is drawn.
 Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -159,6 +158,10 @@ def corrupt(
     `scheme`: ``uniform`` as of `UniformDraw`, or ``label``, as of `LabelDraw`; `keep_one` as of these.
     `removed`, `kept`: where to write the removed labels, and the share of each label that was kept.
     """
+    instances = emptied = 0
+    before: Counter[int] = Counter()
+    after: Counter[int] = Counter()
+    changed = InputError(str(source), None, "changed while it was being read; try again")
     with read_twice(source) as (open_first, open_again):
         with open_first() as stream:
             first = Counted(stream)
@@ -166,18 +169,39 @@ def corrupt(
         with open_again() as stream, ExitStack() as beside, open_output(target, beside) as out:
             again = Counted(stream)
             removed_out = None if removed is None else beside.enter_context(open_output(removed))
-            report = _copy(again, str(source), out, removed_out, draw, reading)
+            for header, lines, spans in labelled_lines(again, str(source), reading):
+                try:
+                    labels = spans.numbers(lines)
+                except (ValueError, OverflowError):
+                    raise changed from None
+                if (repeated := spans.repeated(labels)).any():
+                    lines, labels = without_labels(lines, spans, repeated), labels[~repeated]
+                    spans = find_labels(lines)
+                chosen, rows = draw(labels, spans.sizes), rows_of(spans.sizes)
+                out.write(header + without_labels(lines, spans, chosen))
+                if removed_out is not None:
+                    places = zip(rows[chosen].tolist(), spans.starts[chosen], spans.stops[chosen], strict=True)
+                    of_block = [b"%d\t%s\n" % (instances + row + 1, lines[start:stop]) for row, start, stop in places]
+                    removed_out.write(b"".join(of_block))
+                instances += len(spans.sizes)
+                before.update(labels.tolist())
+                after.update(labels[~chosen].tolist())
+                left = np.bincount(rows[~chosen], minlength=len(spans.sizes))
+                emptied += int(np.count_nonzero((spans.sizes > 0) & (left == 0)))
             if first.content() != again.content():
-                raise _changed(str(source))
+                raise changed
+            c_of_labels = {label: after[label] / before[label] for label in sorted(before)}
             if kept is not None:
-                shares = {label: c for label, c in report.c_of_labels.items() if c}
-                lines = frequency_lines(np.array(list(shares), int), np.array(list(shares.values())))
-                beside.enter_context(open_output(kept)).write(lines)
-    return report
-
-
-def _changed(source: str) -> InputError:
-    return InputError(source, None, "changed while it was being read; try again")
+                shares = {label: c for label, c in c_of_labels.items() if c}
+                table = frequency_lines(np.array(list(shares), int), np.array(list(shares.values())))
+                beside.enter_context(open_output(kept)).write(table)
+    return CorruptionReport(
+        instances=instances,
+        labels=before.total(),
+        removed=before.total() - after.total(),
+        emptied=emptied,
+        c_of_labels=c_of_labels,
+    )
 
 
 def _draw(
@@ -194,44 +218,6 @@ def _draw(
         labelled += int(np.count_nonzero(sizes))
     uniform = UniformDraw(labels, labelled, missing_rate, keep_one, run.seed)
     return lambda _, sizes: uniform(sizes)
-
-
-def _copy(
-    stream: Readable, source: str, out: Writable, removed_out: Writable | None, draw: Draw, reading: Reading
-) -> CorruptionReport:
-    instances = emptied = 0
-    before: Counter[int] = Counter()
-    after: Counter[int] = Counter()
-    for header, lines, spans in labelled_lines(stream, source, reading):
-        try:
-            labels = spans.numbers(lines)
-        except (ValueError, OverflowError):
-            raise _changed(source) from None
-        if (again := spans.repeated(labels)).any():
-            lines, labels = without_labels(lines, spans, again), labels[~again]
-            spans = find_labels(lines)
-        removed = draw(labels, spans.sizes)
-        out.write(header + without_labels(lines, spans, removed))
-        if removed_out is not None:
-            removed_out.write(_removed_lines(lines, spans, removed, instances + 1))
-        instances += len(spans.sizes)
-        before.update(labels.tolist())
-        after.update(labels[~removed].tolist())
-        left = np.bincount(rows_of(spans.sizes)[~removed], minlength=len(spans.sizes))
-        emptied += int(np.count_nonzero((spans.sizes > 0) & (left == 0)))
-    return CorruptionReport(
-        instances=instances,
-        labels=before.total(),
-        removed=before.total() - after.total(),
-        emptied=emptied,
-        c_of_labels={label: after[label] / before[label] for label in sorted(before)},
-    )
-
-
-def _removed_lines(block: bytes, spans: LabelSpans, removed: np.ndarray, first_instance: int) -> bytes:
-    instances = rows_of(spans.sizes)[removed] + first_instance
-    places = zip(instances.tolist(), spans.starts[removed].tolist(), spans.stops[removed].tolist(), strict=True)
-    return b"".join([b"%d\t%s\n" % (instance, block[start:stop]) for instance, start, stop in places])
 
 
 def command(
