@@ -1,7 +1,6 @@
 """What a model or a history of trainings says, as values, and as a figure, which needs matplotlib: ``mpu info``."""
 
 import logging
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -38,26 +37,6 @@ from mpu_cli.text.stored import unpacked
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelReport:
-    """What a model says of itself."""
-
-    model: str
-    levels: int
-    labels: int
-    named: int  # How many of them have names.
-    # Number of labels without annotations, which have names or features alone; None if that was not recorded.
-    never_annotated: int | None
-    features: int  # Features that occurred in training.
-    weights: int  # Weights that are not zero.
-    knows_texts: bool  # Whether it keeps the vectoriser that made its data of texts.
-    c: dict[str, Any]  # lowest, mean, highest; whether it was estimated, and not set; its interval of 90 %, if any
-    thresholds: dict[str, float]  # lowest, highest
-    options: dict[str, Any]  # Further records of its training: options and results.
-    origin: Origin | None  # How it was trained; None where that was not recorded.
-    of_labels: list[dict[str, Any]]  # Of the labels that were asked for: see `_Described.label`.
-
-
 _ELSEWHERE = ("c", "c_estimated", "levels")  # options that the report has under other names
 
 
@@ -76,32 +55,36 @@ class _Described:
             except ValueError as error:
                 _log.warning(f"{path}: the record of its training is damaged ({error}), so it is left out")
 
-    def report(self, of_labels: list[dict[str, Any]]) -> ModelReport:
+    def report(self, of_labels: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return what the model says of itself; what was not recorded is None.
+
+        `of_labels`: what it has for the labels that were asked for.
+        """
         model, levels = self.model, self.model.predictor.levels
         names, options, c = model.names, model.options, model.c
-        named = 0 if names is None else sum(bool(names.by_number.get(label)) for label in model.label_ids.tolist())
         thresholds = model.predictor.thresholds
-        return ModelReport(
-            model=str(self.path),
-            levels=len(levels),
-            labels=len(model.label_ids),
-            named=named,
-            never_annotated=None if self.origin is None else self.origin.annotated.count(0),
-            features=len(model.occurring.indices),
-            weights=sum(_count(level.weights) for level in levels),
-            knows_texts=model.packed_vectorizer is not None,
-            c={
+        return {
+            "model": str(self.path),
+            "levels": len(levels),
+            "labels": len(model.label_ids),
+            "named": 0 if names is None else sum(bool(names.by_number.get(k)) for k in model.label_ids.tolist()),
+            # labels without annotations, which have names or features alone
+            "never_annotated": None if self.origin is None else self.origin.annotated.count(0),
+            "features": len(model.occurring.indices),  # that occurred in training
+            "weights": sum(_count(level.weights) for level in levels),  # that are not zero
+            "knows_texts": model.packed_vectorizer is not None,
+            "c": {
                 "lowest": float(c.min()),
                 "mean": float(c[0] if (c == c[0]).all() else c.mean()),
                 "highest": float(c.max()),
-                "estimated": bool(options.get("c_estimated")),
-                "interval": options.get("c_by_people", {}).get("interval", options.get("c_interval")),
+                "estimated": bool(options.get("c_estimated")),  # and not set
+                "interval": options.get("c_by_people", {}).get("interval", options.get("c_interval")),  # of 90 %
             },
-            thresholds={"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
-            options={name: value for name, value in options.items() if name not in _ELSEWHERE},
-            origin=self.origin,
-            of_labels=of_labels,
-        )
+            "thresholds": {"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
+            "options": {name: value for name, value in options.items() if name not in _ELSEWHERE},
+            "origin": self.origin,
+            "of_labels": of_labels,
+        }
 
     def column(self, label: str) -> int:
         """Return the column of a label; MpuError where there is none."""
@@ -426,15 +409,15 @@ _LISTED = 20  # files
 _PACKAGES = {"mpu": "mpu", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "numba": "numba"}
 
 
-def _print(report: ModelReport, lines: dict[str, str]) -> None:
+def _print(report: dict[str, Any], lines: dict[str, str]) -> None:
     print_lines(lines)
-    if report.origin is not None and (files := report.origin.files):
+    if report["origin"] is not None and (files := report["origin"].files):
         click.echo()
         rows = [[file["name"], _or_unknown(file["bytes"]), _or_unknown(file["sha256"])] for file in files[:_LISTED]]
         print_table([["file", "bytes", "SHA-256"], *rows])
         if len(files) > _LISTED:
             click.echo(f"and {counted(len(files) - _LISTED, 'more file')}; --json lists all")
-    for label in report.of_labels:
+    for label in report["of_labels"]:
         click.echo()
         _print_label(label)
 
@@ -443,23 +426,23 @@ def _or_unknown(value: int | str | None) -> str:
     return _NOT_RECORDED if value is None else f"{value:,}" if isinstance(value, int) else value
 
 
-def _lines(report: ModelReport) -> dict[str, str]:
-    origin, rest = report.origin, dict(report.options)
+def _lines(report: dict[str, Any]) -> dict[str, str]:
+    origin, rest = report["origin"], dict(report["options"])
     instances = "instances not recorded" if origin is None else counted(origin.instances, "instance")
-    data = f"{instances}, {counted(report.features, 'feature')}, {counted(report.labels, 'label')}"
-    data += never_annotated(report.never_annotated or 0)
-    lines = {"model": click.format_filename(report.model), "levels": str(report.levels), "data": data}
+    data = f"{instances}, {counted(report['features'], 'feature')}, {counted(report['labels'], 'label')}"
+    data += never_annotated(report["never_annotated"] or 0)
+    lines = {"model": click.format_filename(report["model"]), "levels": str(report["levels"]), "data": data}
     lines["c"] = _frequency(report, rest)
     lines["C"] = _strength(rest, {} if origin is None else origin.options)
-    low, high = report.thresholds.values()
+    low, high = report["thresholds"].values()
     lines |= prior_line(rest)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
-    lines["expected"] = _expected(rest, report.c["estimated"])
+    lines["expected"] = _expected(rest, report["c"]["estimated"])
     lines["options"] = _listed(rest) or "none"
     lines["set"] = _NOT_RECORDED if origin is None else _listed(origin.options) or "none but the defaults"
-    lines["weights"] = f"{report.weights:,} that are not zero"
-    lines["names"] = "of " + counted(report.named, "label") if report.named else "of no label"
-    lines["texts"] = "accepted: it has the vectoriser" if report.knows_texts else "not accepted: it has no vectoriser"
+    lines["weights"] = f"{report['weights']:,} that are not zero"
+    lines["names"] = "of " + counted(report["named"], "label") if report["named"] else "of no label"
+    lines["texts"] = ("accepted: it has the" if report["knows_texts"] else "not accepted: it has no") + " vectoriser"
     return lines | _history(origin)
 
 
@@ -479,9 +462,9 @@ def _history(origin: Origin | None) -> dict[str, str]:
     }
 
 
-def _frequency(report: ModelReport, rest: dict[str, Any]) -> str:
+def _frequency(report: dict[str, Any], rest: dict[str, Any]) -> str:
     """Describe c, and remove its values from `rest`."""
-    low, mean, high = (report.c[name] for name in ("lowest", "mean", "highest"))
+    low, mean, high = (report["c"][name] for name in ("lowest", "mean", "highest"))
     reviewed = rest.pop("c_by_people", None)
     is_known = rest.pop("c_known", True)
     rest.pop("c_interval", None)
@@ -489,9 +472,9 @@ def _frequency(report: ModelReport, rest: dict[str, Any]) -> str:
     if reviewed is not None:
         return by_people(reviewed)
     if low < high:
-        how = "estimated" if report.c["estimated"] else "set by the user"
+        how = "estimated" if report["c"]["estimated"] else "set by the user"
         return f"{low:.3f} to {high:.3f}, one for each label, {how}; on average {mean:.3f}"
-    return frequency(mean, report.c["estimated"], report.c["interval"], is_known)
+    return frequency(mean, report["c"]["estimated"], report["c"]["interval"], is_known)
 
 
 def _strength(rest: dict[str, Any], chosen_by_user: dict[str, Any]) -> str:
