@@ -429,17 +429,6 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         self.out_of_fold_scores_ = annotations.widened(learned.scores)
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict Pr(y=1 | x), how probable it is that each label is true: float32, shape (n, q).
-
-        Of classes, where y had one dimension in `fit`, they add up to 1.
-        """
-        return self._of_classes(self._probabilities(X))
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return log-odds of each label, less the log-odds of its threshold, as `MPUClassifier` does."""
-        return self._margins(self._probabilities(X))
-
     def predict(self, X: Any) -> np.ndarray:
         """Predict label sets: 1 where the label is predicted, int, shape (n, q); or a class each, shape (n,)."""
         p = self._probabilities(X)

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from mpu_cli.core.features import only_entries
 from mpu_cli.core.labels.problem import Answers, InstanceGroups, LabelInformation, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.limits import refuse_large_predictions
@@ -151,8 +152,7 @@ class Named:
             return cls(matrix, labels, names=labels)
         names = getattr(y, "columns", None) if classes is None else classes
         y, unknown = _without_unknown(y, pos_label)
-        refuse_broken(y, "y")
-        values = check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")
+        values = checked(y, "y", accept_sparse=True, ensure_2d=False, dtype=None)
         if values.ndim != 1 and (issparse(values) or values.shape[1] != 1 or np.isin(values, (0, 1)).all()):
             matrix = indicator(y)
             return cls(matrix, class_names(names, matrix.shape[1]), unknown, own)
@@ -180,6 +180,12 @@ def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float =
     wide = np.full((*values.shape[:-1], width), absent, values.dtype)
     wide[..., columns] = values
     return wide
+
+
+def checked(values: Any, name: str, **how: Any) -> Any:
+    """Check an array or a sparse matrix as scikit-learn does, and that this is sound; options are of `check_array`."""
+    refuse_broken(values, name)
+    return check_array(values, input_name=name, **{"accept_sparse": "csr", **how})
 
 
 def refuse_broken(matrix: Any, name: str) -> None:
@@ -293,38 +299,32 @@ _ARE_UNKNOWN = np.frompyfunc(_is_unknown, 1, 1)
 
 def scores(values: Any, shape: tuple[int, ...], name: str = "scores") -> np.ndarray:
     """Check scores from 0 to 1 of all cells, 0 where a sparse matrix has none: ndarray of float32."""
-    refuse_broken(values, name)
-    given = check_array(values, accept_sparse="csr", dtype=np.float32, input_name=name)
+    given = checked(values, name, dtype=np.float32)
     if issparse(given):
         refuse_large_predictions(*given.shape)
         given = given.toarray()
-    checked: np.ndarray = given
-    if checked.shape != shape:
-        raise DataError(f"{name} have shape {checked.shape}, and y has {shape}")
-    if not ((checked >= 0) & (checked <= 1)).all():
+    if given.shape != shape:
+        raise DataError(f"{name} have shape {given.shape}, and y has {shape}")
+    if not ((given >= 0) & (given <= 1)).all():
         raise DataError(f"{name}: give numbers from 0 to 1; scipy.special.expit makes them of decision functions")
-    return checked
+    return np.asarray(given)
 
 
 def features(X: Any, y: Any) -> csr_array:
     """Check features that come with an indicator matrix, outside of an estimator; n x D, float32."""
-    refuse_broken(X, "X")
-    matrix = check_array(X, accept_sparse="csr", dtype=np.float32, input_name="X")
+    matrix = checked(X, "X", dtype=np.float32)
     check_consistent_length(matrix, y)
     return as_csr(matrix)
 
 
 def label_features(V: Any, q: int, width: int) -> csr_array:
     """Check features of labels: float32, q x D, without stored zeros; DataError where the shape is another."""
-    refuse_broken(V, "label_features")
-    checked = check_array(
-        V, accept_sparse="csr", dtype=np.float32, ensure_2d=False, input_name="label_features", copy=False
-    )
-    if checked.shape != (q, width):
+    given = checked(V, "label_features", dtype=np.float32, ensure_2d=False)
+    if given.shape != (q, width):
         raise DataError(
-            f"label_features has shape {checked.shape}: give a row for each of the {q} labels, with {width} features"
+            f"label_features has shape {given.shape}: give a row for each of the {q} labels, with {width} features"
         )
-    matrix = as_csr(checked).copy()
+    matrix = as_csr(given).copy()
     matrix.eliminate_zeros()
     return matrix
 
@@ -357,16 +357,12 @@ def truth(y: Any, name: str, ignored: Any = None, pos_label: Any = None) -> tupl
     if ignored is not None:
         cells = _cells(ignored, Named(matrix, np.array([]), names=columns_of(y)), "ignored", (0, 1))
         unknown = cells if unknown is None else csr_array(cells + unknown)
-    return (matrix if unknown is None else without(matrix, unknown)), unknown
+    return without(matrix, unknown), unknown
 
 
 def without(matrix: csr_array, cells: csr_array | None) -> csr_array:
     """Return a matrix without the entries that `cells` has too."""
-    if cells is None:
-        return matrix
-    kept = ~entries_in(matrix, cells)
-    ends = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
-    return csr_array((matrix.data[kept], matrix.indices[kept], ends), shape=matrix.shape)
+    return matrix if cells is None else only_entries(matrix, ~entries_in(matrix, cells))
 
 
 def are_label_sets(y: Any) -> bool:
@@ -454,10 +450,7 @@ def label_names(names: np.ndarray, numbers: np.ndarray) -> LabelNames:
 
 
 def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tuple[int, ...]) -> csr_array:
-    refuse_broken(values, name)
-    matrix = check_array(
-        values, accept_sparse="csr", dtype=None, ensure_2d=False, ensure_min_features=0, input_name=name, copy=False
-    )
+    matrix = checked(values, name, dtype=None, ensure_2d=False, ensure_min_features=0)
     if matrix.ndim != 2:
         raise DataError(
             f"Unknown label type: {name} has shape {matrix.shape}. Only binary classification is supported, in a "
@@ -510,9 +503,7 @@ def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_arra
         return np.zeros(n, bool), None
     if not issparse(sampled) and np.ndim(sampled) == 1:
         return _mask(sampled, "sampled", n), None
-    refuse_broken(sampled, "sampled")
-    matrix = check_array(sampled, accept_sparse="csr", dtype=np.float64, input_name="sampled")
-    chances = csr_array(matrix, copy=True)
+    chances = csr_array(checked(sampled, "sampled", dtype=np.float64), copy=True)
     chances.sum_duplicates()
     if chances.shape != shape:
         raise DataError(f"sampled has shape {chances.shape}: give one value for each instance, or for each cell of y")

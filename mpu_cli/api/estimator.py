@@ -1,6 +1,7 @@
 """A model as an estimator of scikit-learn, trained or loaded."""
 
 import os
+import warnings
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
@@ -20,19 +21,56 @@ from mpu_cli.api import arrays, learning, parameters
 from mpu_cli.core.features import Columns
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Top
-from mpu_cli.errors import DataError
+from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.evaluation.incomplete import corrected
+from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.runtime.options import FREQUENCY, checked
 
 
 class LabelSetsMixin(ClassifierMixin):
-    """Label sets by name, their micro-F1, and what scikit-learn is to know.
+    """Probabilities, label sets by name, their micro-F1, and what scikit-learn is to know.
 
-    Of what has `pos_label`, `predict`, `classes_`, `thresholds_`, and `_has_one_dimension`, whether y had a class for
-    each instance.
+    Of what has `pos_label`, `predict`, `classes_`, `thresholds_`; `_probabilities`, which gives Pr(y=1 | x) of each
+    column that is learned from; and `_has_one_dimension`, whether y had a class for each instance.
     """
 
     _has_one_dimension = False
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict how probable each label is: Pr(y=1 | x), whether it is annotated or not.
+
+        Raises ValueError (X has another number of features than the training data, or entries that are not finite),
+        MpuError (features are too large for 32-bit numbers; or the array would exceed the free memory: `predict_top` of
+        `MPUClassifier` gives the most probable labels as a sparse matrix).
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or data frame, shape (n, D)
+
+        Returns
+        -------
+        ndarray of float32, shape (n, q)
+            Of more than 500 labels, `MPUClassifier` has those of the most probable ones of each instance, some 20, and
+            0 for the others. Of classes, where y had one dimension in `fit`, they add up to 1.
+        """
+        p: np.ndarray = self._probabilities(X)
+        if self._has_one_dimension:
+            p = p if p.shape[1] > 1 else np.hstack([1 - p, p])
+            p /= np.maximum(p.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return p
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return log-odds of each label, less the log-odds of its threshold: it is predicted from 0 on.
+
+        `X` is as for `predict_proba`, and so are errors. Returns an ndarray of float32, shape (n, q), finite: a
+        probability of 0 or 1 counts as the number next to it. Where y had one dimension in `fit`: of two classes, of
+        the second one, shape (n,); of more, the log-odds of each.
+        """
+        log_odds = _finite_log_odds(self._probabilities(X))
+        if not self._has_one_dimension or log_odds.shape[1] == 1:
+            log_odds -= _finite_log_odds(self.thresholds_)
+        margins: np.ndarray = log_odds.astype(np.float32)
+        return margins[:, 0] if self._has_one_dimension and margins.shape[1] == 1 else margins
 
     def predict_labels(self, X: Any) -> list[tuple[Any, ...]]:
         """Predict label sets by name.
@@ -86,26 +124,11 @@ class LabelSetsMixin(ClassifierMixin):
         hits = truth.multiply(predicted).nnz
         return float(corrected(hits, predicted.nnz, truth.nnz, checked(FREQUENCY, "c", c)).f1)
 
-    def _of_classes(self, p: np.ndarray) -> np.ndarray:
-        """Return probabilities of labels; where y has one dimension, of classes, which add up to 1."""
-        if self._has_one_dimension:
-            p = p if p.shape[1] > 1 else np.hstack([1 - p, p])
-            p /= np.maximum(p.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        return p
-
     def _best_class(self, p: np.ndarray) -> np.ndarray:
         """Return the class of each instance, by probabilities of labels."""
         numbers = p.argmax(axis=1) if p.shape[1] > 1 else (p[:, 0] >= self.thresholds_[0]).astype(int)
         best: np.ndarray = self.classes_[numbers]
         return best
-
-    def _margins(self, p: np.ndarray) -> np.ndarray:
-        """Return log-odds less the threshold's; of several classes in one dimension the log-odds: float32."""
-        log_odds = _finite_log_odds(p)
-        if self._has_one_dimension and p.shape[1] > 1:
-            return log_odds.astype(np.float32)
-        margins: np.ndarray = (log_odds - _finite_log_odds(self.thresholds_)).astype(np.float32)
-        return margins[:, 0] if self._has_one_dimension else margins
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -293,37 +316,15 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         chosen = parameters.of_estimator(self, named.of_columns, folds=folds)
         if named.one_each:
             chosen["c"] = 1.0
-        model = learning.learn(chosen, arrays.as_csr(X), annotations, ids, getattr(self, "feature_names_in_", None))
+        options, run = learning.options(chosen, annotations), learning.run_of(chosen)
+        known = vars(annotations.label_information) | {"feature_names": getattr(self, "feature_names_in_", None)}
+        data = TrainingData(features=arrays.as_csr(X), labels=annotations.labels, ids=ids, **known)
+        fitted = data.fit(options, run)
+        for warning in fitted.warnings:
+            warnings.warn(warning, MpuWarning, stacklevel=2)
+        model = data.assembled(fitted, options, run)
         is_sparse = arrays.are_label_sets(y) or issparse(y)
         return self._become(model, columns, named, is_sparse)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict how probable each label is: Pr(y=1 | x), whether it is annotated or not.
-
-        Raises ValueError (X has another number of features than the training data, or entries that are not finite),
-        MpuError (features are too large for 32-bit numbers; or the array would exceed the free memory: `predict_top`
-        gives the most probable labels as a sparse matrix).
-
-        Parameters
-        ----------
-        X : array_like, sparse matrix or data frame, shape (n, D)
-
-        Returns
-        -------
-        ndarray of float32, shape (n, q)
-            Of more than 500 labels, those of the most probable ones of each instance, some 20, and 0 for the others. Of
-            classes, where y had one dimension in `fit`, they add up to 1.
-        """
-        return self._of_classes(self._probabilities(X))
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return log-odds of each label, less the log-odds of its threshold: it is predicted from 0 on.
-
-        `X` is as for `predict_proba`, and so are errors. Returns an ndarray of float32, shape (n, q), finite: a
-        probability of 0 or 1 counts as the number next to it. Where y had one dimension in `fit`: of two classes, of
-        the second one, shape (n,); of more, the log-odds of each.
-        """
-        return self._margins(self._probabilities(X))
 
     def predict_top(self, X: Any, k: int = 5) -> csr_array:
         """Predict the most probable labels, whether or not they reach their threshold.

@@ -1,7 +1,7 @@
 """Training, prediction and estimates for the estimator and the functions on arrays: all calls of core."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.api.arrays import Annotations
-from mpu_cli.bundle import TrainedModel
 from mpu_cli.bundle.predicting import reaching
 from mpu_cli.core import thresholds
 from mpu_cli.core.evidence import Evidence
@@ -23,7 +22,6 @@ from mpu_cli.core.sample import draw_questions
 from mpu_cli.core.selection import Estimates
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import DataError, MpuWarning
-from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.people import suggestions
 from mpu_cli.people.claims import Claims
 from mpu_cli.people.other_labels import given_other_labels
@@ -35,66 +33,39 @@ from mpu_cli.runtime.run import Run
 _PROBABILITIES = 1 << 20
 
 
-def learn(
-    chosen: Mapping[str, Any],
-    matrix: csr_array,
-    annotations: Annotations,
-    ids: np.ndarray,
-    feature_names: Sequence[str] | None = None,
-) -> TrainedModel:
-    """Train a model as `mpu train` does.
-
-    Every parameter is from `parameters.checked`; features are float32, n x D; `ids` are the numbers of labels in files,
-    ascending.
-    """
-    asked, run = options(chosen, annotations), run_of(chosen)
-    known = vars(annotations.label_information) | {"feature_names": feature_names}
-    data = TrainingData(features=matrix, labels=annotations.labels, ids=ids, **known)
-    fitted = data.fit(asked, run)
-    for warning in fitted.warnings:
-        warnings.warn(warning, MpuWarning, stacklevel=3)
-    return data.assembled(fitted, asked, run)
-
-
-def _parts(predictor: StackedModel, matrix: csr_array) -> list[slice]:
+def _by_parts(predictor: StackedModel, matrix: csr_array, run: Run, of_part: Callable[[csr_array], Any]) -> Any:
+    """Call a function of some instances after others, in threads; give where they are, and what it returns."""
     rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
-    return [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
+    parts = [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
+    return zip(parts, parallel.run(lambda part: of_part(matrix[part]), zip(parts), run.jobs), strict=True)
 
 
 def probabilities(predictor: StackedModel, matrix: csr_array, run: Run, columns: np.ndarray, width: int) -> np.ndarray:
     """Predict how probable labels are, in these columns of an array of some width: float32, shape (n, width)."""
     refuse_large_predictions(matrix.shape[0], width)
-    wide = np.zeros((matrix.shape[0], width), np.float32)
-    for part, predicted in _predictions(predictor, matrix, run, len(predictor.thresholds)):
+    wide, q = np.zeros((matrix.shape[0], width), np.float32), len(predictor.thresholds)
+    for part, predicted in _by_parts(predictor, matrix, run, lambda some: predictor.predictions(some, run, q)):
         wide[part, columns] = dense(predicted)
     return wide
-
-
-def _predictions(
-    predictor: StackedModel, matrix: csr_array, run: Run, most: int
-) -> Iterable[tuple[slice, Predictions]]:
-    """Predict instances slice by slice, in threads; `most` as for `StackedModel.predictions`."""
-    parts = _parts(predictor, matrix)
-    predicted = parallel.run(lambda part: predictor.predictions(matrix[part], run, most), zip(parts), run.jobs)
-    return zip(parts, predicted, strict=True)
 
 
 def label_sets(predictor: StackedModel, matrix: csr_array, run: Run) -> csr_array:
     """Predict label sets: csr_array of bool, shape (n, q)."""
 
-    def of_part(part: slice) -> csr_array:
-        predictions = reaching(predictor, matrix[part], predictor.thresholds, run)
-        return thresholds.reached(predictions, predictor.thresholds)
+    def of_part(some: csr_array) -> csr_array:
+        return thresholds.reached(reaching(predictor, some, predictor.thresholds, run), predictor.thresholds)
 
-    label_sets = parallel.run(of_part, zip(_parts(predictor, matrix)), run.jobs)
-    return csr_array(vstack(list(label_sets), format="csr"))
+    return csr_array(vstack([sets for _, sets in _by_parts(predictor, matrix, run, of_part)], format="csr"))
 
 
 def most_probable(predictor: StackedModel, matrix: csr_array, run: Run, k: int) -> csr_array:
     """Predict the k most probable labels of each instance: csr_array of float32, shape (n, q)."""
-    predicted = (part for _, part in _predictions(predictor, matrix, run, k))
-    kept = [Top(k, 0).of_dense(part) if isinstance(part, np.ndarray) else part for part in predicted]
-    return csr_array(vstack(kept, format="csr"))
+
+    def of_part(some: csr_array) -> csr_array:
+        predicted = predictor.predictions(some, run, k)
+        return Top(k, 0).of_dense(predicted) if isinstance(predicted, np.ndarray) else predicted
+
+    return csr_array(vstack([top for _, top in _by_parts(predictor, matrix, run, of_part)], format="csr"))
 
 
 def dense(predictions: Predictions) -> np.ndarray:

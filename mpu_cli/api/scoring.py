@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from sklearn.metrics import make_scorer
-from sklearn.utils import check_array
 
 from mpu_cli.api import arrays
-from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator, refuse_broken
+from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation import bootstrap, incomplete
 from mpu_cli.evaluation import propensities as models
@@ -242,8 +241,6 @@ def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_
     annotated = indicator(y)
     a = checked(PROPENSITY_A_RANGE, "a", a)
     b = checked(PROPENSITY_B_RANGE, "b", b)
-    if annotated.shape[0] < models.FEWEST_INSTANCES:
-        raise DataError(f"y has {annotated.shape[0]} rows: the model needs {models.FEWEST_INSTANCES} at least")
     counts = np.bincount(annotated.indices, minlength=annotated.shape[1])
     return models.jain_propensities(counts, annotated.shape[0], a, b)
 
@@ -263,8 +260,7 @@ def _weighted(truth: csr_array, c: ArrayLike, name: str = "c") -> csr_array:
 
 
 def _score_lists(scores: Any) -> csr_array:
-    refuse_broken(scores, "scores")
-    matrix = check_array(scores, accept_sparse="csr", dtype=np.float32, input_name="scores")
+    matrix = arrays.checked(scores, "scores", dtype=np.float32)
     if issparse(matrix):
         return as_csr(matrix)
     n, q = matrix.shape

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from mpu_cli.core.predictions import values_at
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import DataError, InputError
 from mpu_cli.evaluation.metrics import LabelSetMetrics, Sums, divide, gains_up_to, ranked_hits, tied_gain
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 
@@ -46,7 +46,7 @@ def jain_propensities(
     """Return the propensity of labels by the model of Jain et al., which grows with the number of annotations.
 
     `annotations`: shape (q,): number of training instances with each label; 0 is allowed.
-    `instances`: number of training instances; MpuError where there are fewer than 3.
+    `instances`: number of training instances; DataError where there are fewer than 3.
     `a`, `b`: constants A and B of the model: not negative, and positive.
     Returns: float64, shape (q,), in (0, 1].
 
@@ -56,7 +56,7 @@ def jain_propensities(
     array([0.084, 0.109, 0.483])
     """
     if instances < FEWEST_INSTANCES:
-        raise MpuError(f"the propensity model needs at least {FEWEST_INSTANCES} training instances, not {instances}")
+        raise DataError(f"the propensity model needs at least {FEWEST_INSTANCES} training instances, not {instances}")
     scale = (np.log(instances) - 1) * (b + 1) ** a
     return 1 / (1 + scale * (np.asarray(annotations, float) + b) ** -a)
 
