@@ -19,7 +19,7 @@ from mpu_cli.bundle.manifest import (
     origin_name,
     parse,
 )
-from mpu_cli.bundle.model_files import Layout, ascending, read_arrays, read_kept, read_label_names
+from mpu_cli.bundle.model_files import Layout, ascending, read_arrays, read_kept
 from mpu_cli.bundle.predictor import Parts, layouts, predictor
 from mpu_cli.core.features import Columns
 from mpu_cli.core.stacking import StackedModel
@@ -157,7 +157,9 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         occurring = Columns(known, D)
         restored = predictor(manifest.numbers, parts, occurring, thresholds)
         others = manifest.others
-        names = read_label_names(path, *others["names"]) if "names" in others else None
+        names = None
+        if "names" in others:  # they are parsed on first use
+            names = LabelNames(read_kept(path, *others["names"]), str(path / others["names"][0]))
         vectorizer = read_kept(path, *others["vectorizer"]) if "vectorizer" in others else None
         implies = _implies(path, *others["implied"], manifest.pairs, q) if "implied" in others else None
     except (ValueError, KeyError, TypeError, OverflowError) as error:

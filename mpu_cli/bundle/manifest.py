@@ -22,9 +22,8 @@ from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.report import HIDDEN, NULL
 from mpu_cli.runtime.untrusted import expect, json_value
 from mpu_cli.svmlight.grammar import MAX_ID
-from mpu_cli.version import __version__
 
-FORMAT_VERSION = 1
+FORMAT, FORMAT_VERSION = "mpu model", 1
 MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 25
 # Values for each label, in the first file.
@@ -45,7 +44,7 @@ OTHER_NAMES = {
 
 @dataclass(frozen=True)
 class Manifest:
-    """The content of a manifest."""
+    """The content of a manifest; `writing` writes one."""
 
     options: dict[str, Any]
     n_features: int
@@ -61,29 +60,6 @@ class Manifest:
         return [*self.files, *self.others.values()]
 
 
-def compose(manifest: Manifest) -> str:
-    """Return the text of a manifest."""
-    values: dict[str, Any] = {
-        "format": "mpu model",
-        "format_version": FORMAT_VERSION,
-        "mpu_version": __version__,
-        "options": manifest.options,
-        "features": manifest.n_features,
-        "features_known": manifest.n_known,
-        "labels": manifest.n_labels,
-        "predictor": manifest.numbers,
-        "files": [_entry(*file) for file in manifest.files],
-        **{kind: _entry(*file) for kind, file in manifest.others.items()},
-    }
-    if "implied" in values:
-        values["implied"]["pairs"] = manifest.pairs
-    return json.dumps(values | {"sha256": digest(values)}, indent=1) + "\n"
-
-
-def _entry(name: str, checksum: str) -> dict[str, Any]:
-    return {"file": name, "sha256": checksum}
-
-
 def digest(values: dict[str, Any]) -> str:
     """Return the checksum of a manifest's values."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
@@ -97,7 +73,7 @@ def parse(path: Path, text: bytes) -> Manifest:
     try:
         values = json_values(text)
         version = values["format_version"]
-        expect(values["format"] == "mpu model" and type(version) is int and version >= 1, "of another format")
+        expect(values["format"] == FORMAT and type(version) is int and version >= 1, "of another format")
         if version > FORMAT_VERSION:
             raise ModelError(
                 f"{path}: is of model format {version}, and this mpu reads {FORMAT_VERSION}; train the model again, or "

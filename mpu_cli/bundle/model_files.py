@@ -1,4 +1,4 @@
-"""Reading and writing the files of a model, which may come from someone who is not trusted.
+"""Reading the files of a model, which may come from someone who is not trusted.
 
 A file of arrays is an ``.npz`` as NumPy writes it. Before memory is allocated, the size of the file and the name,
 dtype, shape and position of each array are compared with the manifest. Nothing is inflated or unpickled, and no array
@@ -13,14 +13,11 @@ import io
 import math
 import os
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
 
 from mpu_cli.errors import ModelError, TooLargeError
-from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.machine import available_memory
 from mpu_cli.runtime.untrusted import expect, read_npy
@@ -36,11 +33,6 @@ _LONGEST_READ = 1 << 20
 def ascending(array: np.ndarray) -> bool:
     """Whether each number is larger than the one before; their differences might leave the range of their type."""
     return bool(np.all(array[1:] > array[:-1]))
-
-
-def write_arrays(file: BinaryIO, arrays: Mapping[str, Any]) -> None:
-    """Write arrays, the same bytes every time."""
-    np.savez(file, **arrays)
 
 
 def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarray]:
@@ -89,11 +81,6 @@ def _read_array(archive: zipfile.ZipFile, name: str, dtype: type, shape: tuple[i
         array = read_npy(file, name, dtype, shape)
     expect(bool(np.isfinite(array).all()), f"{name} is not finite")
     return array
-
-
-def read_label_names(path: Path, name: str, checksum: str) -> LabelNames:
-    """Read the names of a model's labels; errors as for `read_kept`. They are parsed on first use."""
-    return LabelNames(read_kept(path, name, checksum), str(path / name))
 
 
 def read_kept(path: Path, name: str, checksum: str) -> bytes:

@@ -18,6 +18,7 @@ A kill before 3 leaves MODEL and perhaps a free name, which the next run fills. 
 same model as MODEL, and the next run does not copy it again. A kill before 5 leaves one model too many until then.
 """
 
+import json
 import os
 import secrets
 import shutil
@@ -27,6 +28,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count, pairwise, takewhile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,17 +36,17 @@ from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.bundle.manifest import (
     ARRAYS_NAME,
     C_OF_LABELS,
+    FORMAT,
+    FORMAT_VERSION,
     MANIFEST,
     MOST_BYTES,
     OF_LABELS,
     ORIGIN_NAME,
     OTHER_NAMES,
-    Manifest,
-    compose,
+    digest,
     manifest_of,
     origin_name,
 )
-from mpu_cli.bundle.model_files import write_arrays
 from mpu_cli.bundle.predictor import numbers_of, parts_of
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
@@ -59,6 +61,7 @@ from mpu_cli.runtime.files import (
     remove,
     try_lock,
 )
+from mpu_cli.version import __version__
 
 WORKSHOP = ".training"
 _LOCK = "lock"
@@ -281,35 +284,34 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     first["known"] = model.occurring.indices
     temporaries: dict[Path, str] = {}
 
-    def keep(part: str, content: bytes | dict[str, np.ndarray], suffix: str = "npz") -> tuple[str, str]:
+    def keep(part: str, content: bytes | dict[str, np.ndarray], suffix: str = "npz") -> dict[str, Any]:
         temporary = _write(path / WORKSHOP, content)
-        temporaries[temporary] = f"{part}-{(sum_ := checksum(temporary))[:16]}.{suffix}"
-        return temporaries[temporary], sum_
+        sha256 = checksum(temporary)
+        temporaries[temporary] = f"{part}-{sha256[:16]}.{suffix}"
+        return {"file": temporaries[temporary], "sha256": sha256}
 
     options = model.options
     if isinstance(c := options.get("c"), list) and c == model.c.tolist():
         options = options | {"c": C_OF_LABELS}
-    files = [keep(part, arrays) for part, arrays in parts.items()]
-    others = {}
+    values: dict[str, Any] = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "mpu_version": __version__,
+        "options": options,
+        "features": model.predictor.n_features,
+        "features_known": len(model.occurring.indices),
+        "labels": len(model.label_ids),
+        "predictor": numbers_of(model.predictor),
+        "files": [keep(part, arrays) for part, arrays in parts.items()],
+    }
     if model.names is not None:
-        others["names"] = keep("labels", model.names.text, "txt")
+        values["names"] = keep("labels", model.names.text, "txt")
     if model.packed_vectorizer is not None:
-        others["vectorizer"] = keep("vectorizer", model.packed_vectorizer, "bin")
-    pairs = 0
+        values["vectorizer"] = keep("vectorizer", model.packed_vectorizer, "bin")
     if model.implies is not None and model.implies.nnz:
         narrower, broader = (places.astype(np.int32) for places in model.implies.nonzero())
-        others["implied"], pairs = keep("implied", {"narrower": narrower, "broader": broader}), len(narrower)
-    manifest = Manifest(
-        options,
-        model.predictor.n_features,
-        len(model.label_ids),
-        len(model.occurring.indices),
-        numbers_of(model.predictor),
-        files,
-        others,
-        pairs,
-    )
-    text = compose(manifest).encode()
+        values["implied"] = keep("implied", {"narrower": narrower, "broader": broader}) | {"pairs": len(narrower)}
+    text = json.dumps(values | {"sha256": digest(values)}, indent=1).encode() + b"\n"
     if len(text) > MOST_BYTES:
         raise ModelError(f"{path}: cannot be written: its manifest has {len(text):,} bytes")
     if model.origin is not None:
@@ -324,7 +326,7 @@ def _write(folder: Path, content: bytes | dict[str, np.ndarray]) -> Path:
         if isinstance(content, bytes):
             file.write(content)
         else:
-            write_arrays(file, content)
+            np.savez(file, **content)  # type: ignore[arg-type]
         file.flush()
         if mode is not None:
             os.fchmod(file.fileno(), mode)

@@ -21,6 +21,7 @@ from tests.bundle.models import (
     level_arrays,
     make_model,
     make_model_in_strata,
+    make_named_model,
     make_sparse_model,
     npy,
     npz,
@@ -262,6 +263,20 @@ SPECIAL = {
 }
 
 
+# Of a file of names, and of its entry in the manifest.
+NAMED = {name: SPECIAL[name] for name in ("missing", "a pipe", "a directory", "a link to the same content")} | {
+    "changed": lambda path: path.write_text("0\tother\n"),
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-3]),
+}
+ENTRIES = (
+    *("labels.txt", [], None, {}),
+    {"file": "labels-0123456789abcdef.txt"},
+    {"file": 3, "sha256": "0"},
+    {"file": "../labels-0123456789abcdef.txt", "sha256": "0"},
+    {"file": "manifest.json", "sha256": "0"},
+)
+
+
 def _in_strata(strata: list[int]) -> Damage:
     return lambda path: put_bundle(path, 0, _changed("strata", strata, make_model_in_strata()))
 
@@ -319,8 +334,16 @@ _OF_STRATA: dict[str, Damage] = {
     **{f"strata {strata}": _in_strata(strata) for strata in ([-1, 0, 2], [0, 5, 2])},
     "a stratum without a map": lambda path: _change_numbers(path, _without_a_map),
 }
+_OF_NAMED: dict[str, Damage] = {
+    **{
+        f"names {name}": lambda path, change=change: change(next(path.glob("labels-*")))
+        for name, change in NAMED.items()
+    },
+    **{f"names as {entry}": lambda path, entry=entry: edit(path, names=entry) for entry in ENTRIES},
+}
 DAMAGES: dict[str, tuple[Callable[[], bundle.TrainedModel], Damage]] = {
     **{name: (make_model, damage) for name, damage in _OF_DENSE.items()},
     **{f"sparse, {name}": (make_sparse_model, damage) for name, damage in _OF_SPARSE.items()},
     **{f"in strata, {name}": (make_model_in_strata, damage) for name, damage in _OF_STRATA.items()},
+    **{f"named, {name}": (make_named_model, damage) for name, damage in _OF_NAMED.items()},
 }

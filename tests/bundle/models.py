@@ -18,6 +18,7 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.weights import pruned
+from mpu_cli.names import LabelNames
 from tests.hypotheses import examples
 
 D, Q = 4, 3
@@ -42,6 +43,11 @@ def make_model_in_strata(seed=0) -> bundle.TrainedModel:
     maps = tuple(Calibration(np.array([-2.0, i]), np.array([-3.0, i + 0.1])) for i in range(5))
     last = StratifiedCalibration(maps, np.array([4, 0, 2], np.int8))
     return replace(model, predictor=replace(model.predictor, calibrations=(model.predictor.calibrations[0], last)))
+
+
+def make_named_model() -> bundle.TrainedModel:
+    """Make one whose labels have names."""
+    return replace(make_model(), names=LabelNames.of({0: ["none"], 7: ["sports", "games"], 2**31 - 2: []}))
 
 
 def make_sparse_model(seed=0, top=TOP, compact=True) -> bundle.TrainedModel:

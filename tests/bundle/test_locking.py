@@ -271,15 +271,10 @@ def test_a_workshop_that_is_no_directory_is_refused(saved, tmp_path, kind):
     assert (tmp_path / "mine" / "notes").exists()
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 @pytest.mark.parametrize("name", ["manifest.json", "level0-0123456789abcdef.npz"])
-def test_a_pipe_where_a_file_belongs_is_refused_and_not_waited_for(saved, name):
+def test_a_pipe_or_directory_where_a_file_belongs_is_refused_and_not_waited_for(saved, name, make):
     (saved / name).unlink(missing_ok=True)
-    os.mkfifo(saved / name)
-    with refused(ModelError):
-        bundle.save(make_model(1), saved)
-
-
-def test_a_directory_where_a_file_belongs_is_refused(saved):
-    (saved / "level0-0123456789abcdef.npz").mkdir()
+    make(saved / name)
     with refused(ModelError):
         bundle.save(make_model(1), saved)

@@ -24,14 +24,20 @@ ORIGIN = Origin(
 )
 
 
+FILES = [{"name": "a.svm", "bytes": 3, "sha256": "0" * 64}, {"name": "-", "bytes": None, "sha256": None}]
+OF_SEVERAL = replace(ORIGIN, source="a.svm and 1 more file", source_bytes=None, source_sha256=None, files=FILES)
+
+
 @pytest.fixture
 def told(path):
     bundle.save(replace(make_model(), origin=ORIGIN.written()), path)
     return path
 
 
-def test_it_is_found_again(told):
-    assert parse_origin(bundle.load(told).origin, Q) == ORIGIN
+@pytest.mark.parametrize("origin", [ORIGIN, OF_SEVERAL])
+def test_it_is_found_again(path, origin):
+    bundle.save(replace(make_model(), origin=origin.written()), path)
+    assert parse_origin(bundle.load(path).origin, Q) == origin
 
 
 def test_all_other_files_are_the_same_bytes_with_it_and_without(told, tmp_path):
@@ -98,13 +104,6 @@ DAMAGES = {
     },
     "without a value": json.dumps({name: value for name, value in VALUES.items() if name != "kernel"}).encode(),
 }
-
-
-def test_several_files_are_found_again(path):
-    files = [{"name": "a.svm", "bytes": 3, "sha256": "0" * 64}, {"name": "-", "bytes": None, "sha256": None}]
-    several = replace(ORIGIN, source="a.svm and 1 more file", source_bytes=None, source_sha256=None, files=files)
-    bundle.save(replace(make_model(), origin=several.written()), path)
-    assert parse_origin(bundle.load(path).origin, Q) == several
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -18,33 +18,27 @@ from tests.bundle.models import TOP, assert_same, contents, make_model, make_mod
 from tests.golden import refused
 
 
-@pytest.mark.parametrize("levels", [1, 2, 3])
-def test_a_saved_model_loads_equal(path, levels):
-    bundle.save(make_model(levels=levels), path)
-    assert_same(bundle.load(path), make_model(levels=levels))
-    assert_same(bundle.load(str(path)), make_model(levels=levels))
-    assert len(contents(path)) == levels + 1
-
-
-@pytest.mark.parametrize("top", [None, TOP])
-@pytest.mark.parametrize("compact", [False, True])
-def test_a_saved_model_of_sparse_weights_loads_equal(path, top, compact):
-    model = make_sparse_model(top=top, compact=compact)
-    bundle.save(model, path)
-    assert_same(bundle.load(path), model)
-
-
-def test_a_saved_model_with_a_calibration_for_each_stratum_loads_equal(path):
-    bundle.save(make_model_in_strata(), path)
-    assert_same(bundle.load(path), make_model_in_strata())
-
-
-def test_a_model_without_features_loads_equal(path):
+def without_features() -> bundle.TrainedModel:
     level = LinearModel(np.zeros((0, 1), np.float32), np.ones(1, np.float32))
     stacked = StackedModel((level,), 0.3, np.full(1, 0.5, np.float32))
-    model = bundle.TrainedModel(stacked, np.array([3]), np.ones(1), Columns(np.zeros(0, np.int32), 0), {})
+    return bundle.TrainedModel(stacked, np.array([3]), np.ones(1), Columns(np.zeros(0, np.int32), 0), {})
+
+
+SPARSE = [{"top": top, "compact": compact} for top in (None, TOP) for compact in (False, True)]
+MODELS = {
+    **{f"{levels} levels": make_model(levels=levels) for levels in (1, 2, 3)},
+    **{f"sparse, {how}": make_sparse_model(**how) for how in SPARSE},
+    "in strata": make_model_in_strata(),
+    "without features": without_features(),
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_a_saved_model_loads_equal(path, model):
     bundle.save(model, path)
     assert_same(bundle.load(path), model)
+    assert_same(bundle.load(str(path)), model)
+    assert len(contents(path)) == len(model.predictor.levels) + 1
 
 
 def test_saving_again_changes_nothing(saved):
@@ -91,21 +85,16 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("where", "on_call"), FAILURES)
-def test_a_full_device_leaves_no_trace(path, monkeypatch, where, on_call):
-    fail_in(monkeypatch, where, on_call, OSError(errno.ENOSPC, "No space left on device"))
-    with refused(ModelError, "news.mpu: "):
-        bundle.save(make_model(), path)
-    assert not path.exists()
-
-
-@pytest.mark.parametrize(("where", "on_call"), FAILURES)
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
-def test_a_failure_leaves_the_old_model(saved, monkeypatch, where, on_call, error):
-    before = contents(saved)
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_failure_leaves_the_old_model_or_no_trace(path, monkeypatch, where, on_call, error, exists):
+    if exists:
+        bundle.save(make_model(), path)
+    before = contents(path) if exists else {}
     fail_in(monkeypatch, where, on_call, error)
     with pytest.raises((ModelError, KeyboardInterrupt)):
-        bundle.save(make_model(1), saved)
-    assert contents(saved) == before
+        bundle.save(make_model(1), path)
+    assert (contents(path) if exists else path.exists()) == (before if exists else False)
 
 
 def test_an_interrupt_after_the_last_step_leaves_the_new_model(saved, monkeypatch):
