@@ -30,8 +30,7 @@ from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import output_report, print_report
 from mpu_cli.cluster import Address
-from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
-from mpu_cli.core.options import LINEAR, Options
+from mpu_cli.core.options import LINEAR, PU_LOGISTIC, Options
 from mpu_cli.errors import (
     STANDARD_STREAM,
     BusyError,
@@ -455,7 +454,7 @@ def command(
 def _refuse_on_cluster(sources: Sources, options: Options) -> None:
     """Raise UsageError where an option is not for a cluster."""
     others = ["features"] * (options.features not in (None, LINEAR)) + ["loss"] * (
-        options.loss not in (None, DEFAULT_LOSS)
+        options.loss not in (None, PU_LOGISTIC)
     )
     others += ["reviewed", "fully_labelled", "implied", "groups", "same_fold", "label_features", "oof"]
     refuse_set(others, "{} and --cluster exclude each other; leave out one of the two.")

@@ -13,11 +13,12 @@ from scipy.special import logit
 
 from mpu_cli.core.features import Features, only_entries
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
-from mpu_cli.core.kernels import SIMD, descent, kernel
+from mpu_cli.core.kernels import SIMD, kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled
 from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.loss import DEFAULT, DUAL, loss_named
+from mpu_cli.core.loss import LOSSES
+from mpu_cli.core.options import PU_LOGISTIC
 from mpu_cli.core.predictions import LEAST, Block
 from mpu_cli.core.weights import pruned, with_rows
 from mpu_cli.errors import OverflowingError
@@ -51,13 +52,13 @@ class Settings:
     """What PU-SGD leaves open."""
 
     # C; the weights are regularised by lambda / 2 ||w||^2 with lambda = 1 / (C n)
-    cost: float = loss_named(DEFAULT).cost
+    cost: float = LOSSES[PU_LOGISTIC].cost
     step: float = 1.0  # eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features
     epochs: int | None = None  # passes over the data; None: `default_epochs`
     # a, the length of the mean of a label's weights (`labels.side_information`), in units of 1 / sqrt(mean ||x||^2)
     prior: float = 0.0
     thin: bool = False  # whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`)
-    loss: str = DEFAULT  # one of `core.loss.LOSSES`
+    loss: str = PU_LOGISTIC  # one of `core.loss.LOSSES`
 
 
 class TrainingSet:
@@ -300,7 +301,6 @@ def train_block(
     Arguments as for `train_linear`, but `start` is of this block. `seen` instances that it has learned from in the same
     pass are behind it; the steps go on decaying from there. Weights of no features are a cold start.
     """
-    loss = loss_named(settings.loss)
     frequency = frequency.block(block).single_precision()
     batches = data.batches(block)
     n = max(len(batches.rows), 1)  # those left out count as instances that change nothing: the decay is as with them
@@ -314,7 +314,7 @@ def train_block(
     annotated = frequency.positives(data.annotated(block))
     rng = np.random.default_rng(data.run.seed)
     with np.errstate(over="ignore", invalid="ignore"):
-        if loss.solver == DUAL:
+        if not LOSSES[settings.loss].has_step:
             weights, bias = kernel(data.run).descend_dual(
                 batches,
                 annotated,
@@ -326,7 +326,7 @@ def train_block(
                 offsets=offsets,
             )
         else:
-            weights, bias = descent(data.run, loss.gradient)(
+            weights, bias = kernel(data.run).descend(
                 batches,
                 annotated,
                 frequency,
@@ -378,9 +378,9 @@ def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
     return int(np.ceil(np.clip(max(50_000 / n, _LARGEST_STEP / _bold_step(coherence)), 1, 5)))
 
 
-def default_settings(epochs: int, coherence: float = 1.0, many: bool = False, loss: str = DEFAULT) -> Settings:
+def default_settings(epochs: int, coherence: float = 1.0, many: bool = False, loss: str = PU_LOGISTIC) -> Settings:
     """Return what training begins with, before it is chosen. Labels that are rare, as most of many are, need more."""
-    start = loss_named(loss)
+    start = LOSSES[loss]
     if many and start.cost_of_many is not None:
         return Settings(start.cost_of_many, 2 * _bold_step(coherence), epochs, thin=True, loss=loss)
     return Settings(start.cost, default_step(epochs, coherence), epochs, loss=loss)
@@ -388,7 +388,7 @@ def default_settings(epochs: int, coherence: float = 1.0, many: bool = False, lo
 
 def dual_settings(mean_squared_norm: float, loss: str) -> Settings:
     """Return what dual coordinate descent begins with: C by the length of instances."""
-    start = loss_named(loss)
+    start = LOSSES[loss]
     cost = min(COSTS, key=lambda cost: abs(np.log(cost * max(mean_squared_norm, LEAST) / start.cost)))
     return Settings(cost, epochs=start.epochs, loss=loss)
 
