@@ -11,10 +11,11 @@ from sklearn.metrics import make_scorer
 
 from mpu_cli.api import arrays
 from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator
+from mpu_cli.core.features import entry_rows
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation import bootstrap, incomplete
 from mpu_cli.evaluation import propensities as models
-from mpu_cli.evaluation.metrics import RankingMetrics, entry_rows
+from mpu_cli.evaluation.metrics import RankingMetrics
 from mpu_cli.evaluation.propensities import PropensityScoredMetrics
 from mpu_cli.runtime.options import (
     FREQUENCY,

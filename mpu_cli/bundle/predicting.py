@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle.loading import TrainedModel
+from mpu_cli.core.features import entry_rows
 from mpu_cli.core.predictions import Predictions, Top, all_reaching
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel
 from mpu_cli.errors import MpuError, counted
@@ -184,7 +185,7 @@ def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, 
         rows, columns = np.nonzero(predictions >= thresholds)
         probabilities = predictions[rows, columns]
     else:
-        rows = np.repeat(np.arange(predictions.shape[0]), np.diff(predictions.indptr))
+        rows = entry_rows(predictions)
         columns, probabilities = predictions.indices, predictions.data
         reach = probabilities >= (thresholds if len(thresholds) == 1 else thresholds[columns])
         rows, columns, probabilities = rows[reach], columns[reach], probabilities[reach]

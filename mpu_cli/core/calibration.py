@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
+from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import FEWEST, UNSEEN, HeldOut, Predictions, SourceModels, strata_of, values_at
 
@@ -88,7 +89,7 @@ def _counted(predictions: Predictions, weights: np.ndarray | None, made_by: Sour
     n = predictions.shape[0]
     offsets = BINS * made_by.strata.astype(np.int32)
     if not isinstance(predictions, np.ndarray):
-        rows = np.repeat(np.arange(n), np.diff(predictions.indptr))
+        rows = entry_rows(predictions)
         numbers = bin_numbers(predictions.data) + offsets[made_by.of_instances[rows], predictions.indices]
         of_cells = None if weights is None else weights[predictions.indices]
         cells = np.bincount(numbers, of_cells, n_strata * BINS).astype(float).reshape(n_strata, BINS)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.features import entry_rows
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import values_at
 from mpu_cli.core.stacking import StackedModel
@@ -110,7 +111,7 @@ def strongest_links(model: StackedModel, top: int) -> list[Link]:
     width = model.levels[0].weights.shape[0]
     last = model.levels[-1].weights
     links = csr_array(sum(csr_array(last[width + q * i : width + q * (i + 1)]) for i in range(n_levels - 1)))
-    rows, columns = np.repeat(np.arange(q), np.diff(links.indptr)), links.indices
+    rows, columns = entry_rows(links), links.indices
     weights = np.where(rows == columns, 0, links.data.astype(float) * model.scale)
     order = np.argsort(-np.abs(weights), kind="stable")[:top]
     return [Link(int(rows[i]), int(columns[i]), float(weights[i])) for i in order if weights[i]]

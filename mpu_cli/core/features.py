@@ -165,10 +165,8 @@ class Columns:
     def of(self, matrix: csr_array) -> csr_array:
         """Return these columns of a matrix with sorted rows: csr_array of shape (n, D')."""
         places, there = self.look_up(matrix.indices)
-        if there.all():  # a copy of the values would take as much memory as the data
-            return csr_array((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], len(self.indices)))
-        indptr = np.concatenate([[0], np.cumsum(there)])[matrix.indptr]
-        return csr_array((matrix.data[there], places[there], indptr), shape=(matrix.shape[0], len(self.indices)))
+        placed = csr_array((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], len(self.indices)))
+        return placed if there.all() else only_entries(placed, there)  # a copy would take as much memory as the data
 
     def count(self, matrix: csr_array) -> int:
         """Count the entries of a matrix that are in these columns."""
@@ -200,7 +198,7 @@ def unit_rows(matrix: csr_array) -> csr_array:
     scaled = matrix.astype(float)  # squares of numbers that float32 has may be none of those
     lengths = np.sqrt(scaled.power(2).sum(axis=1))
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    scaled.data *= np.repeat(scale, np.diff(scaled.indptr))
+    scaled.data *= scale[entry_rows(scaled)]
     return scaled.astype(np.float32)
 
 
@@ -211,6 +209,11 @@ def with_width(matrix: csr_array, width: int) -> csr_array:
     if width > matrix.shape[1]:
         return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
     return only_entries(matrix, matrix.indices < width, width)
+
+
+def entry_rows(matrix: csr_array) -> np.ndarray:
+    """Return the row of each stored entry: int64, shape (nnz,)."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def only_entries(matrix: csr_array, kept: np.ndarray, width: int | None = None) -> csr_array:
@@ -231,7 +234,6 @@ _ENOUGH = 2_000
 # mean squares of filled columns differ by this factor.
 _SHARE, _TIMES, _FACTOR = 0.1, 10.0, 100.0
 _DOMINATING = 0.9
-_ROWS = 1 << 14
 
 
 class Dominating(NamedTuple):
@@ -334,7 +336,7 @@ class Scaling:
         shifted = np.flatnonzero(self.shift)
         part = matrix[:, shifted]
         there = np.zeros(part.shape, bool)
-        there[np.repeat(np.arange(len(there)), np.diff(part.indptr)), part.indices] = True
+        there[entry_rows(part), part.indices] = True
         rows, places = np.nonzero(~there)
         values = (-self.shift * self.factor)[shifted[places]].astype(np.float32)
         return csr_array((values, (rows, shifted[places])), shape=matrix.shape)

@@ -9,7 +9,7 @@ A BLAS takes the sum w.x in an order of its own, and what overflows on the way d
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import Features
+from mpu_cli.core.features import Features, entry_rows
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.errors import DataError, OverflowingError, TooLargeError
 from mpu_cli.runtime.machine import available_memory, machine_memory
@@ -45,7 +45,7 @@ def refuse_labels_of_one(labels: csr_array) -> None:
     """
     n, q = labels.shape
     is_alone = np.bincount(labels.indices, minlength=q)[labels.indices] == 1
-    own = np.bincount(np.repeat(np.arange(n), np.diff(labels.indptr))[is_alone], minlength=n)
+    own = np.bincount(entry_rows(labels)[is_alone], minlength=n)
     if 2 * own[own > FEW_LABELS].sum() > q:
         raise DataError(
             f"instance {own.argmax() + 1} has {own.max():,} labels that no other instance has, of {q:,} labels in all; "

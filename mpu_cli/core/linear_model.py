@@ -9,9 +9,8 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 from scipy.special import expit
 
-from mpu_cli.core.features import Features, Scaling
+from mpu_cli.core.features import Features, Scaling, entry_rows
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.labels.side_information import rows_of
 from mpu_cli.core.limits import largest, refuse_overflow
 from mpu_cli.core.predictions import Block, Predictions, Top
 from mpu_cli.core.weights import WeightRows, joined
@@ -48,7 +47,7 @@ class LinearModel:
         probabilities = np.maximum(expit(largest.data), np.float32(top.least))  # rounded, it may just fall short
         if apart:
             sure = np.flatnonzero(largest.data > _SURE)
-            instances = rows_of(largest)[sure]
+            instances = entry_rows(largest)[sure]
             order = np.lexsort((-largest.data[sure], instances))
             place = np.arange(len(sure)) - np.searchsorted(instances, instances)
             probabilities[sure[order]] -= place * np.finfo(np.float32).epsneg
@@ -97,7 +96,7 @@ class LinearModel:
             if isinstance(self.weights, np.ndarray):
                 values = weights = (self.weights * factors[:, None]).astype(np.float32)
             else:
-                values = (self.weights.data * np.repeat(factors, np.diff(self.weights.indptr))).astype(np.float32)
+                values = (self.weights.data * factors[entry_rows(self.weights)]).astype(np.float32)
                 weights = csr_array((values, self.weights.indices, self.weights.indptr), shape=self.weights.shape)
             bias = bias.astype(np.float32)
         if not (np.isfinite(values).all() and np.isfinite(bias).all()):

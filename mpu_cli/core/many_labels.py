@@ -19,10 +19,10 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csc_array, csr_array, vstack
 
-from mpu_cli.core.features import Features, unit_rows
+from mpu_cli.core.features import Features, entry_rows, only_entries, unit_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInformation, joined_cells, rows_of
+from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInformation, joined_cells
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
@@ -112,12 +112,11 @@ def _directions_of(sums: csr_array) -> csr_array:
         kept[first:end] = True
         if end - first > _FEATURES:
             kept[first + np.argpartition(size[first:end], end - first - _FEATURES)[: end - first - _FEATURES]] = False
-    indptr = np.append(0, np.cumsum(kept))[sums.indptr]
-    of_row = np.repeat(np.arange(sums.shape[0]), np.diff(indptr))
-    values = sums.data[kept]
-    lengths = np.sqrt(np.bincount(of_row, np.square(values, dtype=np.float64), sums.shape[0]))[of_row]
-    scaled = np.divide(values, lengths, out=np.zeros_like(values), where=lengths > 0, casting="unsafe")
-    return csr_array((scaled, sums.indices[kept], indptr), shape=sums.shape)
+    directions = only_entries(sums, kept)
+    rows, values = entry_rows(directions), directions.data
+    lengths = np.sqrt(np.bincount(rows, np.square(values, dtype=np.float64), sums.shape[0]))[rows]
+    directions.data = np.divide(values, lengths, out=np.zeros_like(values), where=lengths > 0, casting="unsafe")
+    return directions
 
 
 def _numbers(sizes: np.ndarray) -> np.ndarray:
@@ -169,7 +168,7 @@ def sample_negatives(
     group_of = np.zeros(q, np.int32)
     group_of[grouped] = 1 + cluster(directions, SIZE, rng)
     n_groups = int(group_of.max()) + 1
-    annotated = joined_cells((n, n_groups), [(rows_of(positives), group_of[positives.indices])])[:, 1:]
+    annotated = joined_cells((n, n_groups), [(entry_rows(positives), group_of[positives.indices])])[:, 1:]
     data = TrainingSet(features, annotated, np.arange(n), run)
     model = train_linear(data, LabelFrequency.of(1.0, annotated.shape), chosen.settings, prune=chosen.prune)
     by_feature, no_bias = WeightRows.of(csr_array(directions.T)), np.zeros(len(grouped), np.float32)
@@ -181,11 +180,11 @@ def sample_negatives(
 
     cells = [
         (np.zeros(n, np.int32), np.arange(n, dtype=np.int32)),
-        (group_of[positives.indices], rows_of(positives)),
-        (group_of[grouped[similar.indices]], rows_of(similar)),
-        (nearest.indices + 1, rows_of(nearest)),
+        (group_of[positives.indices], entry_rows(positives)),
+        (group_of[grouped[similar.indices]], entry_rows(similar)),
+        (nearest.indices + 1, entry_rows(nearest)),
         (at_random.ravel(), np.repeat(np.arange(n, dtype=np.int32), at_random.shape[1])),
     ]
     if instances.verified is not None:
-        cells.append((group_of[instances.verified.cells.indices], rows_of(instances.verified.cells)))
+        cells.append((group_of[instances.verified.cells.indices], entry_rows(instances.verified.cells)))
     return NegativeSample(group_of, joined_cells((n_groups, n), cells))

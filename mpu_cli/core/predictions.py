@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import only_entries
+from mpu_cli.core.features import entry_rows, only_entries
 
 # The fewest annotations of the labels of each stratum. In the first one are the labels that the model has never seen.
 FEWEST = (0, 1, 2, 5, 20)
@@ -117,11 +117,6 @@ class Top:
         top.sort_indices()
         return top
 
-    def of_sparse(self, predictions: csr_array) -> csr_array:
-        """Keep the largest of each row of a sparse matrix, whose entries are all at least `least`."""
-        rows = np.repeat(np.arange(predictions.shape[0]), np.diff(predictions.indptr))
-        return self.of_rows(rows, predictions.indices, predictions.data, predictions.shape)
-
     def of_dense(self, predictions: np.ndarray) -> csr_array:
         """Keep the largest of each row of an array (n x q, float32): csr_array of float32, columns of a row ascend.
 
@@ -178,8 +173,8 @@ def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.
     """Return some cells of a matrix, dense or sparse with sorted rows; 0 where none is stored."""
     if isinstance(matrix, np.ndarray):
         return matrix[rows, columns]
-    n, q = matrix.shape
-    keys = np.repeat(np.arange(n) * q, np.diff(matrix.indptr)) + matrix.indices
+    q = matrix.shape[1]
+    keys = entry_rows(matrix) * q + matrix.indices
     wanted = np.asarray(rows, np.int64) * q + columns
     place = np.searchsorted(keys, wanted)
     there = np.append(keys, -1)[place] == wanted
@@ -221,6 +216,6 @@ class HeldOut:
         p = self.probabilities
         if isinstance(p, np.ndarray):
             return replace(self, probabilities=np.where(unseen[self.made_by.of_instances], np.float32(0), p))
-        rows = np.repeat(np.arange(p.shape[0]), np.diff(p.indptr))
+        rows = entry_rows(p)
         seen = ~unseen[self.made_by.of_instances[rows], p.indices]
         return replace(self, probabilities=csr_array((p.data * seen, p.indices, p.indptr), shape=p.shape))

@@ -28,7 +28,7 @@ from mpu_cli.core.calibration import (
     calibrate_binned,
     calibrate_strata,
 )
-from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling
+from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, entry_rows
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import LARGEST_SUM, refuse_labels_of_one, refuse_too_large
 from mpu_cli.core.linear_model import LinearModel
@@ -325,7 +325,7 @@ class StackedModel:
         assert predictions is not None
         if most is None or isinstance(predictions, np.ndarray) or not self._is_in_strata:
             return predictions
-        return Top(most, LEAST).of_sparse(predictions)
+        return Top(most).of_rows(entry_rows(predictions), predictions.indices, predictions.data, predictions.shape)
 
     def unscaled(self, scaling: Scaling) -> "StackedModel":
         """Return the model of the features as in the data from one of scaled ones."""

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from mpu_cli.core.features import Columns
+from mpu_cli.core.features import Columns, entry_rows, only_entries
 from mpu_cli.core.predictions import LEAST
 
 # From this share of weights in a row on, to add all of it takes less time than to add its weights one by one: frequent
@@ -49,10 +49,7 @@ class WeightRows:
     @cached_property
     def _rest(self) -> csr_array:
         """The weights that are in no dense row."""
-        size = np.diff(self.sparse.indptr)
-        alone = np.repeat(self.place < 0, size)
-        indptr = np.concatenate([[0], np.cumsum(np.where(self.place < 0, size, 0))])
-        return csr_array((self.sparse.data[alone], self.sparse.indices[alone], indptr), shape=self.sparse.shape)
+        return only_entries(self.sparse, self.place[entry_rows(self.sparse)] < 0)
 
 
 def pruned(weights: np.ndarray, least: float) -> csr_array:

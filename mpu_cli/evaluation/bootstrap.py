@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import only_entries
+from mpu_cli.core.features import entry_rows, only_entries
 from mpu_cli.evaluation.incomplete import corrected
-from mpu_cli.evaluation.metrics import divide, entries_in, entry_rows, gains_at, precision_recall_f1, ranked_hits
+from mpu_cli.evaluation.metrics import divide, entries_in, gains_at, precision_recall_f1, ranked_hits
 
 _REPLICATES, _REPLICATES_OF_ONE = 1000, 2000
 _QUANTILES = (0.05, 0.95)

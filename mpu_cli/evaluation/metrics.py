@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from mpu_cli.core.features import entry_rows
 from mpu_cli.core.predictions import f1_score
 
 
@@ -79,11 +80,6 @@ def precision_recall_f1(true_positives: np.ndarray, predicted: np.ndarray, suppo
     recall = divide(true_positives, support)
     f1 = np.asarray(f1_score(np.asarray(true_positives), np.asarray(predicted), support))
     return Quality(precision, recall, f1)
-
-
-def entry_rows(matrix: csr_array) -> np.ndarray:
-    """Row of each stored entry, shape (nnz,), int64."""
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:

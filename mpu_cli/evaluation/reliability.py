@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.estimators import wilson
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import MpuError
-from mpu_cli.evaluation.metrics import Sums, divide, entries_in, entry_rows
+from mpu_cli.evaluation.metrics import Sums, divide, entries_in
 from mpu_cli.runtime.figures import new_figure
 
 _BINS = 10

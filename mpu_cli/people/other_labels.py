@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli.core.calibration import calibrate
+from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss import pu_gradient
 from mpu_cli.core.predictions import Predictions
@@ -146,7 +147,7 @@ def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequ
 
 def _evidence(probabilities: np.ndarray, positive: csr_array) -> csr_array:
     """Return s (1 - p)."""
-    rows = np.repeat(np.arange(positive.shape[0]), np.diff(positive.indptr))
+    rows = entry_rows(positive)
     values = positive.data * (1 - probabilities[rows, positive.indices])
     return csr_array((values, positive.indices, positive.indptr), shape=positive.shape)
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from scipy.special import logit
 
+from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import FEW_LABELS, Predictions, values_at
 from mpu_cli.errors import DataError
@@ -87,7 +88,7 @@ def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Ite
         if isinstance(p, np.ndarray):
             yield rows, unannotated_posterior(p, by_chance.of_cells(rows))
         else:
-            of_entries = start + np.repeat(np.arange(p.shape[0]), np.diff(p.indptr)), p.indices
+            of_entries = start + entry_rows(p), p.indices
             posterior = unannotated_posterior(p.data, by_chance.by_chance(*of_entries))
             yield rows, csr_array((posterior, p.indices, p.indptr), shape=p.shape)
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.features import Columns, Features, unit_rows
+from mpu_cli.core.features import Columns, Features, entry_rows, unit_rows
 from mpu_cli.core.predictions import STACKED_FROM, Block, Predictions, at_least, count_positives
 
 # Instances that tell how many labels without annotations are to be expected, and bins of their scores.
@@ -118,15 +118,10 @@ class NegativeSample:
         """
         features = at_least(predictions, STACKED_FROM)
         cells = [
-            (rows_of(self.instances), self.instances.indices),
-            (self.group_of[features.indices], rows_of(features)),
+            (entry_rows(self.instances), self.instances.indices),
+            (self.group_of[features.indices], entry_rows(features)),
         ]
         return NegativeSample(self.group_of, joined_cells(self.instances.shape, cells))
-
-
-def rows_of(matrix: csr_array) -> np.ndarray:
-    """Return the row of each entry."""
-    return np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
 
 
 def joined_cells(shape: tuple[int, int], cells: list[tuple[np.ndarray, np.ndarray]]) -> csr_array:

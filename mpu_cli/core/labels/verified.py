@@ -13,7 +13,7 @@ from enum import IntEnum
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core.features import only_entries
+from mpu_cli.core.features import entry_rows, only_entries
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import DataError
 
@@ -194,7 +194,7 @@ class VerifiedLabels:
 
     def part(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
         """Part the positives into annotated labels without a verdict, and those known to be true, annotated or not."""
-        rows = np.repeat(np.arange(annotated.shape[0]), np.diff(annotated.indptr))
+        rows = entry_rows(annotated)
         alone = values_at(self.cells, rows, annotated.indices) == Verdict.UNKNOWN
         by_chance = only_entries(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
         of_complete = only_entries(annotated, alone & (self.instances[rows] == Verdict.FALSE))
