@@ -11,12 +11,13 @@ from scipy.special import expit
 
 from mpu_cli.core.features import Features, Scaling, entry_rows
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.limits import largest, refuse_overflow
 from mpu_cli.core.predictions import Block, Predictions, Top
 from mpu_cli.core.weights import WeightRows, joined
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
+# Half of where float32 ends, since sums are rounded.
+LARGEST_SUM = 2.0**127
 # From such a score on, float32 has few probabilities up to 1.
 _SURE = 4.0
 
@@ -114,10 +115,33 @@ class LinearModel:
     def _rows(self) -> WeightRows:
         return WeightRows.of(self.weights)
 
-    def refuse_overflow(self, features: Features) -> None:
-        """Raise OverflowingError where a score of one of the instances may overflow."""
-        refuse_overflow(features, self.weights, self.bias, self._largest_weight)
-
     @cached_property
     def _largest_weight(self) -> float:
-        return largest(self.weights if isinstance(self.weights, np.ndarray) else self.weights.data)
+        return _largest(self.weights if isinstance(self.weights, np.ndarray) else self.weights.data)
+
+    def refuse_overflow(self, features: Features) -> None:
+        """Raise OverflowingError where the sum over j of |x_ij| |w_jk|, and |b_k|, is beyond float32 for some i and k.
+
+        A BLAS takes the sum w.x in an order of its own, and what overflows on the way depends on it. The sum of the
+        magnitudes does not: where it is in range, no order overflows. The largest value times the largest weight bounds
+        all sums, which are looked at where that is not enough.
+        """
+        sparse, dense, weights = features.sparse, features.dense, self.weights
+        terms = int(np.diff(sparse.indptr).max(initial=0)) + dense.shape[1]
+        largest_bias = _largest(self.bias)
+        if terms * max(_largest(sparse.data), _largest(dense)) * self._largest_weight + largest_bias <= LARGEST_SUM:
+            return  # NaN is not
+        if isinstance(weights, csr_array):
+            sums = (abs(features.as_sparse().astype(np.float64)) @ abs(weights.astype(np.float64))).data + largest_bias
+        else:
+            columns, places = np.unique(sparse.indices, return_inverse=True)  # the others may be many
+            values = csr_array((np.abs(sparse.data), places, sparse.indptr), (len(dense), len(columns)), np.float64)
+            sums = np.abs(dense, dtype=np.float64) @ np.abs(weights[sparse.shape[1] :], dtype=np.float64)
+            sums += values @ np.abs(weights[columns], dtype=np.float64) + np.abs(self.bias)
+        if not (sums <= LARGEST_SUM).all():
+            raise OverflowingError
+
+
+def _largest(values: np.ndarray) -> float:
+    """Return the largest magnitude, without a copy of the values; 0 of none, NaN where one is NaN."""
+    return float(max(np.max(values, initial=0), -np.min(values, initial=0)))

@@ -30,8 +30,8 @@ from mpu_cli.core.calibration import (
 )
 from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, entry_rows
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.limits import LARGEST_SUM, refuse_labels_of_one, refuse_too_large
-from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.limits import refuse_labels_of_one, refuse_too_large
+from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
 from mpu_cli.core.many_labels import side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, HeldOut, Predictions, SourceModels, Top, at_least

@@ -30,7 +30,7 @@ from scipy.special import expit
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import kin_of
-from mpu_cli.core.limits import largest, refuse_beyond_free, refuse_overflow
+from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.sample import draw
 from mpu_cli.core.selection import climb
@@ -85,7 +85,7 @@ class LinearSpace:
     def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """<z_l, phi(x_i)> for the instances `rows`: float32, len(rows) x q."""
         features = Features.of(self._matrix[rows])
-        refuse_overflow(features, weights, np.zeros(weights.shape[1], weights.dtype), largest(weights))
+        LinearModel(weights, np.zeros(weights.shape[1], weights.dtype)).refuse_overflow(features)
         scores: np.ndarray = self._matrix[rows] @ weights
         return scores
 
