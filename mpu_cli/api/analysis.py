@@ -422,7 +422,7 @@ def out_of_fold(
     options, run = learning.options(chosen, annotations), learning.run_of(chosen)
     refuse_large_predictions(*annotations.labels.shape)
     _, report = stacking.train(annotations.problem(matrix), options, run, hold_out_all=True)
-    learning.warn_of(report.warnings(), report.estimates, annotations)
+    learning.warn_of(report.estimates.warnings(), report.estimates, annotations)
     frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.verified)
     held_out = report.held_out.probabilities
     kin = joined(kin_of(matrix), annotations.same_fold)

@@ -268,8 +268,6 @@ def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedMo
     refuse_large_sample(min(n, options.sample), len(ids))
     if n <= options.sample:
         return train(_together(collection, run), options, run)
-    seconds: dict[str, float] = {}
-    run = run.timed(seconds)
     submit, seeds = collection.executor.submit, (_seed(run.seed, number) for number in range(len(collection.parts)))
     of_parts = zip(collection.data, collection.parts, collection.facts, seeds, strict=False)
     parts = [submit(place, data, part, fact, ids, columns, seed) for data, part, fact, seed in of_parts]
@@ -284,7 +282,7 @@ def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedMo
     bias = bias_of_counts(counts, chosen.rates.astype(np.float32))
     start = LinearModel(np.empty((0, len(ids)), np.float32), bias)
     level = _Level(collection.executor, parts, sizes, start, chosen.rates, chosen.settings, run)
-    levels = Stack(np.flatnonzero(counts.by_chance), counts.by_chance)
+    levels = Stack(np.flatnonzero(counts.by_chance), counts.by_chance, scale)
     held_out: list[Handle] = []
     for number in range(n_levels):
         if number:
@@ -293,9 +291,8 @@ def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedMo
         model, held_out = level.learn(n if number < n_levels - 1 else options.sample, f"level {number}")
         levels.add(model, level.compared(held_out, options.sample))
     with run.step(Step.THRESHOLDS):
-        decision = levels.decide(options.threshold)
-    stacked = levels.model(decision, scale, None, columns if columns.are_few else None)
-    return stacked, TrainingResult.of(chosen, levels.level_f1, levels.held_out, decision, seconds)
+        model_of_all, result = levels.finish(chosen, options.threshold)
+    return replace(model_of_all, columns=columns if columns.are_few else None), result
 
 
 def _together(collection: Collection, run: Run) -> Problem:

@@ -43,7 +43,7 @@ from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, PU_LOGISTIC, RBF, Opti
 from mpu_cli.core.predictions import FEW_LABELS, Block, HeldOut, count_positives
 from mpu_cli.core.sample import Instances, Sample, draw_sample, usual_folds
 from mpu_cli.core.sgd import COSTS, Fold, Settings, default_epochs, default_settings, dual_settings, learn_labels
-from mpu_cli.core.thresholds import Decision, best_threshold, estimated_macro_f1, pooled_threshold
+from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import leading, out_of_fold, predict, source_models
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -480,33 +480,7 @@ class TrainingResult:
     # Out-of-fold predictions of the last level, calibrated, that its thresholds were chosen on: of all instances
     # where each label gets a threshold of its own, or where all were asked for
     held_out: HeldOut
-    seconds: dict[str, float]  # wall time of each step
     scaling: str | None = None  # of the features that it was learned from, one of `SCALINGS`; None: as in the data
-
-    @classmethod
-    def of(
-        cls,
-        chosen: HyperParameters,
-        level_f1: list[float],
-        held_out: HeldOut,
-        decision: Decision,
-        seconds: dict[str, float],
-    ) -> "TrainingResult":
-        """Return the result of a training whose thresholds are decided."""
-        return cls(
-            c=chosen.rates,
-            estimates=chosen.estimates,
-            settings=chosen.settings,
-            level_f1=level_f1,
-            expected_f1=min(decision.expected.f1, 1.0),
-            f1_interval=decision.expected.interval(chosen.estimates.range_of_c),
-            held_out=held_out,
-            seconds=seconds,
-        )
-
-    def warnings(self) -> list[str]:
-        """Return the warnings about the model."""
-        return self.estimates.warnings()
 
 
 # By the number of features (`RbfFeatures.learned`), and how many landmarks; where the climbs along them start.

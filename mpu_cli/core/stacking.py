@@ -36,8 +36,8 @@ from mpu_cli.core.many_labels import side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, HeldOut, Predictions, SourceModels, Top, at_least
 from mpu_cli.core.sample import Instances
-from mpu_cli.core.selection import TrainingResult, choose_features, choose_hyper_parameters
-from mpu_cli.core.thresholds import ComparedCells, Decision, best_threshold, decide
+from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
+from mpu_cli.core.thresholds import ComparedCells, best_threshold, decide
 from mpu_cli.core.validation import (
     FEWEST_FOLDS,
     Chain,
@@ -82,18 +82,16 @@ def train(
     instances, (n, q) = own.instances, own.instances.labels.shape
     is_automatic, n_levels = options.levels is None, options.levels or MOST_AUTOMATIC_LEVELS
     refuse_too_large(instances.width, q, n_levels)
-    seconds: dict[str, float] = {}
-    run = run.timed(seconds)
 
     chosen = own.hyper_parameters or choose_hyper_parameters(instances, options, run)  # with c
     instances = instances.with_group_rates(chosen.estimates.group_rates)
     x, s, c = instances.features, instances.labels, instances.frequency(chosen.rates)
-    scale = scale_of_predictions(x.mean_squared_norm())
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.rates.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more of rare labels than other labels do
     task = LearningTask(x, s, c, chosen.settings, run, side_information(instances, chosen, run), top, chosen.prune)
-    stack = Stack(instances.annotated, instances.positives_of_labels())
+    scale = scale_of_predictions(x.mean_squared_norm())
+    stack = Stack(instances.annotated, instances.positives_of_labels(), scale)
     features_of = None
     for number in range(n_levels):  # the paper's l = 0, ..., L
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
@@ -101,17 +99,15 @@ def train(
         if number:
             features_of = None
             if number == 1 and not plan.is_progressive:
-                features_of = _features_without(task, stack, plan, instances, chosen.folds, scale)
-            task = _extended(task, stack, scale)
+                features_of = _features_without(task, stack, plan, instances, chosen.folds)
+            task = _extended(task, stack)
             if not (is_automatic and features_of):
                 stack.forget()
         # Of few instances, choosing C has predicted them all out of fold.
         stack.add(*_learn(task, plan, f"level {number}", features_of, None if number else chosen.held_out))
-    stack.drop_idle_level()
     with run.step("thresholds"):
-        decision = stack.decide(options.threshold, calibrated)
-    model = replace(stack.model(decision, scale, top, instances.columns), kernel=own.rbf)
-    result = TrainingResult.of(chosen, stack.level_f1, stack.held_out, decision, seconds)
+        model, result = stack.finish(chosen, options.threshold, calibrated)
+    model = replace(model, top=top, columns=instances.columns, kernel=own.rbf)
     if own.scaling is None:
         return model, result
     return model.unscaled(own.scaling), replace(result, scaling=own.scaling.name)
@@ -164,15 +160,15 @@ def _learn(
     return model, ComparedCells(held_out, task.labels, task.frequency)
 
 
-def _extended(task: LearningTask, below: "Stack", scale: float) -> LearningTask:
+def _extended(task: LearningTask, below: "Stack") -> LearningTask:
     """Return what the next level learns, from x^(l+1) = (x^(l), y^(l))."""
     predictions = below.held_out.probabilities
-    features = stack(task.features, predictions, scale, below.calibrate_features())
+    features = stack(task.features, predictions, below.scale, below.calibrate_features())
     return replace(task, features=features, side=task.side.of_next_level(predictions, features.width))
 
 
 def _features_without(
-    task: LearningTask, below: "Stack", plan: Plan, instances: Instances, m: int | None, scale: float
+    task: LearningTask, below: "Stack", plan: Plan, instances: Instances, m: int | None
 ) -> Callable[[int], Features] | None:
     """Return what gives the features of level 1 where a fold is held out, by `predict_nested`; None: what all have."""
     out_of_fold, n = below.held_out.probabilities, len(task)
@@ -186,18 +182,9 @@ def _features_without(
         rest = np.setdiff1d(np.arange(n), fold_rows[i], assume_unique=True)
         seen = HeldOut(rest, nested[i][rest])
         calibration = calibrate(*ComparedCells(seen, task.labels, task.frequency).of_labels(instances.annotated))
-        return stack(task.features, nested[i], scale, calibration)
+        return stack(task.features, nested[i], below.scale, calibration)
 
     return of_fold
-
-
-@dataclass(frozen=True)
-class _Learned:
-    """What the predictions of a level say."""
-
-    compared: ComparedCells
-    counted: BinnedCells
-    calibration: AnyCalibration | None  # what makes probabilities of its predictions
 
 
 class Stack:
@@ -205,17 +192,19 @@ class Stack:
 
     `annotated`: the labels that are annotated somewhere.
     `positives`: int, shape (q,): how many instances have each label.
-    `calibrations`: what makes probabilities of the predictions of each level but the last.
-    `level_f1`: micro-F1 to expect on complete labels of each level at its best pooled threshold, also of one that was
-    dropped.
+    `scale`: what predictions are multiplied by as features of the next level.
     """
 
-    def __init__(self, annotated: np.ndarray, positives: np.ndarray) -> None:
-        self._annotated, self._positives = annotated, positives
-        self.models: list[LinearModel] = []
-        self.calibrations: list[Calibration | None] = []
-        self.level_f1: list[float] = []
-        self._learned: list[_Learned] = []  # the last one, and the one below where it may take its place
+    def __init__(self, annotated: np.ndarray, positives: np.ndarray, scale: float) -> None:
+        self._annotated, self._positives, self.scale = annotated, positives, scale
+        self._models: list[LinearModel] = []
+        # What makes probabilities of the predictions of each level but the last
+        self._calibrations: list[Calibration | None] = []
+        # Micro-F1 to expect on complete labels of each level at its best pooled threshold, also of one that was dropped
+        self._level_f1: list[float] = []
+        # Of the last level, and of the one below where it may take its place: predictions, their counts, and what makes
+        # probabilities of them
+        self._learned: list[tuple[ComparedCells, BinnedCells, AnyCalibration | None]] = []
 
     def add(self, model: LinearModel, compared: ComparedCells) -> None:
         """Put a level on top, by its predictions of instances that it has not seen."""
@@ -224,44 +213,50 @@ class Stack:
         counted = BinnedCells.of(*compared.of_labels(of_labels), made_by=made_by)
         calibration = calibrate_strata(counted if is_dense else counted.kept(), self._positives)
         _, f1 = best_threshold(counted, calibration)
-        self.models.append(model)
-        self.level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
-        self._learned.append(_Learned(compared, counted, calibration))
+        self._models.append(model)
+        self._level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
+        self._learned.append((compared, counted, calibration))
+
+    @property
+    def held_out(self) -> HeldOut:
+        """Return the predictions of the last level."""
+        return self._learned[-1][0].held_out
 
     def calibrate_features(self) -> Calibration | None:
         """Return what calibrates the predictions of the last level as features of the next; of many labels, nothing."""
         is_dense = isinstance(self.held_out.probabilities, np.ndarray)
-        self.calibrations.append(calibrate_binned(self._learned[-1].counted) if is_dense else None)
-        return self.calibrations[-1]
+        self._calibrations.append(calibrate_binned(self._learned[-1][1]) if is_dense else None)
+        return self._calibrations[-1]
 
     def forget(self) -> None:
         """Keep the levels so far, whatever the next one is worth: what they were compared by leaves the memory."""
         self._learned.clear()
 
-    def drop_idle_level(self) -> None:
-        """Leave out the last level where the one below is worth more, and was not forgotten."""
-        if len(self._learned) > 1 and self.level_f1[-1] < self.level_f1[-2]:
-            for of_levels in (self._learned, self.models, self.calibrations):
+    def finish(
+        self, chosen: HyperParameters, criterion: str | float, calibrated: bool = True
+    ) -> tuple["StackedModel", TrainingResult]:
+        """Turn the predictions of the last level into probabilities, and choose thresholds by them.
+
+        The last level is left out where the one below is worth more, and was not forgotten.
+        """
+        if len(self._learned) > 1 and self._level_f1[-1] < self._level_f1[-2]:
+            for of_levels in (self._learned, self._models, self._calibrations):
                 of_levels.pop()
-
-    def decide(self, criterion: str | float, calibrated: bool = True) -> Decision:
-        """Turn the predictions of the last level into probabilities, and choose thresholds by them."""
-        last = self._learned[-1]
-        self._learned = [last]
-        calibration = last.calibration if calibrated else None
-        threshold, _ = best_threshold(last.counted, calibration)
-        return decide(last.compared, threshold, criterion, self._annotated, calibration)
-
-    @property
-    def held_out(self) -> HeldOut:
-        """Return the predictions of the last level, which thresholds are chosen by."""
-        return self._learned[-1].compared.held_out
-
-    def model(self, decision: Decision, scale: float, top: Top | None, columns: Columns | None) -> "StackedModel":
-        """Return the model; arguments as of `StackedModel`."""
-        calibrations = (*self.calibrations, decision.calibration)
-        return StackedModel(
-            tuple(self.models), scale, decision.thresholds, calibrations=calibrations, top=top, columns=columns
+        compared, counted, calibration = self._learned.pop()
+        self.forget()
+        calibration = calibration if calibrated else None
+        threshold, _ = best_threshold(counted, calibration)
+        decision = decide(compared, threshold, criterion, self._annotated, calibration)
+        calibrations = (*self._calibrations, calibration)
+        model = StackedModel(tuple(self._models), self.scale, decision.thresholds, calibrations=calibrations)
+        return model, TrainingResult(
+            c=chosen.rates,
+            estimates=chosen.estimates,
+            settings=chosen.settings,
+            level_f1=self._level_f1,
+            expected_f1=min(decision.expected.f1, 1.0),
+            f1_interval=decision.expected.interval(chosen.estimates.range_of_c),
+            held_out=compared.held_out,
         )
 
 

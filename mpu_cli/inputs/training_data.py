@@ -104,7 +104,14 @@ class Fitted:
     groups: InstanceGroups | None = None  # groups of instances with their label frequencies, if the data have groups
 
     @classmethod
-    def of(cls, options: Options, model: StackedModel, result: TrainingResult, has_label_features: bool) -> "Fitted":
+    def of(
+        cls,
+        options: Options,
+        model: StackedModel,
+        result: TrainingResult,
+        seconds: dict[str, float],
+        has_label_features: bool,
+    ) -> "Fitted":
         """Return the results of a training."""
         settings, c = asdict(result.settings), result.c
         del settings["thin"]  # follows from the number of labels
@@ -127,7 +134,7 @@ class Fitted:
         if options.levels is None:
             findings["levels"] = len(model.levels)
         findings |= _evidence_of_frequency(result.estimates)
-        return cls(model, findings, c, result.estimates, tuple(result.warnings()), result.seconds)
+        return cls(model, findings, c, result.estimates, tuple(result.estimates.warnings()), seconds)
 
     def record(self, options: Options, run: Run) -> dict[str, Any]:
         """Return the options, and what was chosen or estimated for them, for the model."""
@@ -151,7 +158,7 @@ def fit(problem: Problem, options: Options, run: Run, hold_out_all: bool = False
     """Train as `core.stacking.train` does."""
     seconds: dict[str, float] = {}
     model, result = train(problem, options, run.timed(seconds), hold_out_all=hold_out_all)
-    fitted = replace(Fitted.of(options, model, result, problem.label_features is not None), seconds=seconds)
+    fitted = Fitted.of(options, model, result, seconds, problem.label_features is not None)
     if result.estimates.groups is not None and problem.groups is not None:
         fitted.findings["c_by_group"] = result.estimates.groups.rows(problem.groups, problem.labels, problem.verified)
         fitted = replace(fitted, groups=replace(problem.groups, rates=result.estimates.groups.c))
@@ -606,8 +613,9 @@ class ClusterData(AnnotatedData):
     def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted:
         from mpu_cli.cluster.training import learn
 
-        model, report = learn(self.collection, options, run)
-        return Fitted.of(options, model, report, has_label_features=False)
+        seconds: dict[str, float] = {}
+        model, result = learn(self.collection, options, run.timed(seconds))
+        return Fitted.of(options, model, result, seconds, has_label_features=False)
 
     def true_labels(self, fitted: Fitted) -> np.ndarray:
         """Estimate it by the label frequency."""

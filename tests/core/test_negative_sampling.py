@@ -19,6 +19,7 @@ from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import Chain, LearningTask, learn, predict_out_of_fold
 from mpu_cli.runtime.run import Run
+from tests.core.steps import Steps
 from tests.core.test_many_labels import Q, micro_f1, problem
 
 N = 3000
@@ -132,8 +133,8 @@ def test_it_is_about_as_good_as_all_instances(monkeypatch):
     f1 = []
     for fewest in (N + 1, 100):
         monkeypatch.setattr(many_labels, "_FEWEST_INSTANCES", fewest)
-        model, report = train(Problem(matrix, annotated), Options(**QUICK))
-        assert ("shortlist" in report.seconds) == (fewest == 100)
+        model, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(observe=(steps := Steps())))
+        assert ("shortlist" in steps.ticks) == (fewest == 100)
         f1.append(micro_f1(csr_array(model.probabilities(test) >= model.thresholds), truth))
     assert f1[0] > 0.5
     assert f1[1] > f1[0] - 0.02
@@ -142,8 +143,8 @@ def test_it_is_about_as_good_as_all_instances(monkeypatch):
 @pytest.mark.usefixtures("of_few_instances")
 def test_few_labels_need_none():
     matrix, annotated, _ = problem(n=500)
-    _, report = train(Problem(matrix, annotated[:, :500]), Options(**QUICK))
-    assert "shortlist" not in report.seconds
+    train(Problem(matrix, annotated[:, :500]), Options(**QUICK), Run(observe=(steps := Steps())))
+    assert "shortlist" not in steps.ticks
 
 
 def test_labels_that_are_never_annotated_learn_from_instances_with_their_features(drawn):

@@ -49,16 +49,14 @@ def test_report(problem):
     assert len(report.level_f1) == 3
     assert report.expected_f1 == pytest.approx(report.level_f1[-1])
     assert report.settings.epochs == 2
-    assert list(report.seconds) == [
+    assert list(steps.ticks) == [
         "estimate c", "choose C",
         "level 0",
         "level 1", "level 1, out of fold",
         "level 2", "level 2, out of fold",
         "thresholds",
     ]  # fmt: skip
-    assert all(seconds >= 0 for seconds in report.seconds.values())
     assert [level.weights.shape for level in model.levels] == [(6, 4), (10, 4), (14, 4)]
-    assert steps.ticks.keys() == report.seconds.keys()
     for step, announced in steps.announced.items():
         if step != "choose C":  # how many settings are tried is not known before
             assert steps.ticks[step] == (announced or 0)
@@ -66,11 +64,12 @@ def test_report(problem):
 
 def test_what_is_given_is_neither_estimated_nor_chosen(problem):
     c = np.array([0.3, 0.5, 0.7, 1.0])
-    model, report = train(Problem(*problem), quick(levels=1, c=c, cost=7.0, threshold=0.25))
+    steps = Steps()
+    model, report = train(Problem(*problem), quick(levels=1, c=c, cost=7.0, threshold=0.25), Run(observe=steps))
     assert report.c.tolist() == c.tolist()
     assert report.estimates.estimate is None
     assert (report.settings.cost, report.settings.step) == (7.0, default_step(2, Features.of(problem[0]).coherence))
-    assert list(report.seconds) == ["level 0", "level 0, out of fold", "thresholds"]
+    assert list(steps.ticks) == ["level 0", "level 0, out of fold", "thresholds"]
     assert model.thresholds.tolist() == [0.25] * 4
     assert train(Problem(*problem), quick(cost=7.0, epochs=None))[1].settings.epochs == default_epochs(120)
 
@@ -150,9 +149,9 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
     trained = []
     train_block = sgd.train_block
     monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args) or train_block(*args))
-    options = quick(c=0.7, cost=3.0, sample=40, epochs=1)
-    _, report = train(Problem(matrix, labels), options)
-    assert list(report.seconds) == ["level 0", "level 0, out of fold", "level 1", "thresholds"]
+    options, steps = quick(c=0.7, cost=3.0, sample=40, epochs=1), Steps()
+    train(Problem(matrix, labels), options, Run(observe=steps))
+    assert list(steps.ticks) == ["level 0", "level 0, out of fold", "level 1", "thresholds"]
     assert len(trained) == 1 + 3 + 2  # level 0, its folds, and the two parts of the pass of level 1
 
     model, report = train(Problem(matrix, labels), replace(options, levels=1))
@@ -171,10 +170,10 @@ def test_a_single_pass_is_not_enough_for(problem):
     given = {"levels": 1, "c": 0.7, "cost": 3.0}
     one_each = ({"threshold": one, "sample": 40} for one in ("per-label", "macro-f1"))
     for options in (*one_each, {"sample": 61}, {"epochs": 2, "sample": 40}):
-        _, report = train(Problem(*problem), quick(**(given | {"epochs": 1} | options)))
-        assert "level 0, out of fold" in report.seconds
-    _, report = train(Problem(*problem), quick(**given, epochs=1, sample=40))
-    assert "level 0, out of fold" not in report.seconds
+        train(Problem(*problem), quick(**(given | {"epochs": 1} | options)), Run(observe=(steps := Steps())))
+        assert "level 0, out of fold" in steps.ticks
+    train(Problem(*problem), quick(**given, epochs=1, sample=40), Run(observe=(steps := Steps())))
+    assert "level 0, out of fold" not in steps.ticks
 
 
 def test_higher_levels_learn_from_out_of_fold_predictions(problem):
@@ -207,7 +206,8 @@ def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem)
     """Level 1 by hand, fold by fold: trained on predictions by models that have not seen the fold."""
     matrix, labels = problem
     options = quick(c=0.7, cost=3.0, eta0=1.0, folds=4)
-    model, report = train(Problem(matrix, labels), options)
+    steps, fewer_folds = Steps(), Steps()
+    model, report = train(Problem(matrix, labels), options, Run(observe=steps))
     frequency = LabelFrequency(np.full(4, 0.7))
     fold_rows, probabilities = deal(120, 4, 0), np.empty(labels.shape, np.float32)
 
@@ -232,9 +232,9 @@ def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem)
         )
         probabilities[rows] = learned.probabilities(as_features(extended[rows]))
     assert report.level_f1[1] == pytest.approx(pooled_threshold(probabilities, labels, frequency)[1], abs=1e-3)
-    with_one_fold_less = train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0))[1]
-    assert "level 0, without two folds" in report.seconds
-    assert "level 0, without two folds" not in with_one_fold_less.seconds
+    train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0), Run(observe=fewer_folds))
+    assert "level 0, without two folds" in steps.ticks
+    assert "level 0, without two folds" not in fewer_folds.ticks
 
 
 @pytest.mark.slow
