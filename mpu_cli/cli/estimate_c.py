@@ -19,7 +19,7 @@ from mpu_cli.cli.printing import (
     report_file,
 )
 from mpu_cli.core.frequency import questions
-from mpu_cli.core.frequency.estimators import GroupRow, has_evidence
+from mpu_cli.core.frequency.estimators import has_evidence
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
@@ -81,7 +81,7 @@ class FrequencyReport:
     # `pooled`: over labels, since this one has too few annotations; `unreliable`: the interval is wider than half of
     # all that is possible.
     per_label: list[dict[str, Any]] | None = None
-    per_group: list[GroupRow] | None = None  # None without groups of instances.
+    per_group: list[dict[str, Any]] | None = None  # None without groups of instances.
     warnings: list[str] = field(default_factory=list)  # What to know before using the estimate.
 
 

@@ -15,7 +15,6 @@ from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
 if TYPE_CHECKING:
     from mpu_cli.cli.train import TrainingReport
-    from mpu_cli.core.frequency.estimators import GroupRow
 
 
 QUESTIONS = "mpu suggest FILE --questions 40"
@@ -83,7 +82,7 @@ def print_table(rows: list[list[Any]]) -> None:
         click.echo("  ".join(line).rstrip())
 
 
-def print_groups(rows: "list[GroupRow] | None") -> None:
+def print_groups(rows: "list[dict[str, Any]] | None") -> None:
     """Print c of each group of instances, the worst first, as `mpu train --json` has it under ``c_by_group``."""
     if not rows:
         return

@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 
 from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.predictions import FEWEST, UNSEEN, HeldOut, Predictions, SourceModels, strata_of, values_at
+from mpu_cli.core.predictions import FEWEST, UNSEEN, Predictions, SourceModels, strata_of, values_at
 
 # Bins are float32 numbers with eleven bits of mantissa: 0.05 % apart.
 BITS_DROPPED = 12
@@ -181,18 +181,14 @@ class Calibration:
         """Return the predictions, float32, that stand for probabilities: the inverse, up to rounding."""
         return expit(_through(_log_odds(probabilities), self.actual, self.predicted)).astype(np.float32)
 
-    def apply(self, predictions: Predictions) -> None:
-        """Put probabilities in place of predictions, float32, shape (n, q)."""
+    def apply(self, predictions: Predictions, made_by: SourceModels | None = None) -> None:
+        """Put probabilities in place of predictions, float32, shape (n, q), whichever models made them."""
         if not isinstance(predictions, np.ndarray):
             predictions.data = self(predictions.data)
             return
         rows = max(1, _CELLS // predictions.shape[1])
         for start in range(0, len(predictions), rows):
             predictions[start : start + rows] = self(predictions[start : start + rows])
-
-    def apply_held_out(self, held_out: HeldOut) -> None:
-        """Put probabilities in place of held-out predictions."""
-        self.apply(held_out.probabilities)
 
     def log_odds(self, predicted: np.ndarray) -> np.ndarray:
         """Map log odds of predictions to log odds of probabilities."""
@@ -219,18 +215,14 @@ class StratifiedCalibration:
     maps: tuple[Calibration, ...]  # one for each stratum
     strata: np.ndarray  # int8, shape (q,): the stratum of each label
 
-    def apply(self, predictions: Predictions) -> None:
-        """Put probabilities in place of predictions by the model, float32, shape (n, q)."""
-        self._apply(predictions, np.zeros(predictions.shape[0], np.int8), self.strata[None])
+    def apply(self, predictions: Predictions, made_by: SourceModels | None = None) -> None:
+        """Put probabilities in place of predictions, float32, shape (n, q).
 
-    def apply_held_out(self, held_out: HeldOut) -> None:
-        """Put probabilities in place of held-out predictions."""
-        if held_out.made_by is None:
-            raise ValueError("the models that made these predictions are unknown")
-        self._apply(held_out.probabilities, held_out.made_by.of_instances, held_out.made_by.strata)
-
-    def _apply(self, predictions: Predictions, models: np.ndarray, strata: np.ndarray) -> None:
-        """Put probabilities in place of predictions by models (n) in which labels are of some strata (models x q)."""
+        `made_by`: of held-out predictions, the models that made them. Default: the model that has learned from all.
+        """
+        models, strata = np.zeros(predictions.shape[0], np.int8), self.strata[None]
+        if made_by is not None:
+            models, strata = made_by.of_instances, made_by.strata
         if not isinstance(predictions, np.ndarray):
             rows = np.repeat(models, np.diff(predictions.indptr))
             of_cells = strata[rows, predictions.indices]

@@ -153,16 +153,16 @@ def chosen_thresholds(
 
     Returns: `thresholds`: float32, shape (q,); `f1`: the micro-F1 estimated at them.
     """
-    if not isinstance(criterion, str):
+    if isinstance(criterion, str):
+        threshold, f1 = pooled_threshold(probabilities, labels, frequency)
+        if criterion == PER_LABEL:
+            return label_thresholds(probabilities, labels, frequency, threshold)
+        if criterion == PU_F1:
+            return np.full(labels.shape[1], threshold, np.float32), f1
+        chosen = uncalibrated_macro_thresholds(probabilities, labels, frequency, threshold)
+    else:
         chosen = np.full(labels.shape[1], criterion, np.float32)
-        return chosen, estimated_f1(probabilities, labels, frequency, chosen)
-    threshold, f1 = pooled_threshold(probabilities, labels, frequency)
-    if criterion == PER_LABEL:
-        return label_thresholds(probabilities, labels, frequency, threshold)
-    if criterion == PU_F1:
-        return np.full(labels.shape[1], threshold, np.float32), f1
-    chosen = uncalibrated_macro_thresholds(probabilities, labels, frequency, threshold)
-    return chosen, estimated_f1(probabilities, labels, frequency, chosen)
+    return chosen, expected_f1(probabilities, labels, frequency, chosen).f1
 
 
 def estimated_macro_f1(
@@ -181,13 +181,6 @@ def estimated_macro_f1(
     predicted, true_positives = _reaching(predictions, labels, frequency, thresholds)
     f1 = f1_score(true_positives, predicted, true)[annotated]
     return float(np.average(f1, weights=None if weights is None else weights[annotated]))
-
-
-def estimated_f1(
-    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
-) -> float:
-    """Micro-F1 that thresholds would reach on complete labels; arguments as in `pooled_threshold`."""
-    return expected_f1(probabilities, labels, frequency, thresholds).f1
 
 
 @dataclass(frozen=True)
@@ -360,7 +353,7 @@ def decide(
     `calibration`: default: predictions stay as they are.
     """
     if calibration is not None:
-        calibration.apply_held_out(cells.held_out)
+        calibration.apply(cells.held_out.probabilities, cells.held_out.made_by)
     threshold = pooled if isinstance(criterion, str) else criterion
     labelled = cells.candidates(calibration).of_labels(annotated)
     chosen = np.full(cells.labels.shape[1], threshold, np.float32)

@@ -11,7 +11,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.stacking import train
-from mpu_cli.core.thresholds import estimated_f1, label_thresholds, pooled_threshold
+from mpu_cli.core.thresholds import expected_f1, label_thresholds, pooled_threshold
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 from tests.core.verified import (
@@ -50,7 +50,7 @@ def test_thresholds_by_brute_force(case, seed):
     assert f1 == pytest.approx(max(f1_by_definition(P, case, t <= P) for t in np.unique(P)), abs=1e-12)
     assert f1 == pytest.approx(f1_by_definition(P, case, threshold <= P), abs=1e-12)
     t = scores(seed + 1, S.shape[1])
-    assert estimated_f1(P, as_labels(S), frequency, t) == pytest.approx(f1_by_definition(P, case, t <= P), abs=1e-12)
+    assert expected_f1(P, as_labels(S), frequency, t).f1 == pytest.approx(f1_by_definition(P, case, t <= P), abs=1e-12)
 
 
 @given(cells(), seeds)

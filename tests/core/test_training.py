@@ -16,7 +16,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.sgd import default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel, train
-from mpu_cli.core.thresholds import estimated_f1, pooled_threshold
+from mpu_cli.core.thresholds import expected_f1, pooled_threshold
 from mpu_cli.core.validation import Chain, LearningTask, deal, learn
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.run import Run
@@ -91,7 +91,7 @@ def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
         without, _ = train(Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0), calibrated=False)
         probabilities[rows] = without.probabilities(matrix[rows])
     assert report.expected_f1 == pytest.approx(
-        estimated_f1(model.calibration(probabilities), labels, LabelFrequency(np.full(4, 0.7)), model.thresholds),
+        expected_f1(model.calibration(probabilities), labels, LabelFrequency(np.full(4, 0.7)), model.thresholds).f1,
         rel=1e-6,
     )
 

@@ -25,9 +25,9 @@ in simulations it is rarely less than 1 / `IMPURITY`. docs/choices/label-frequen
 coverage.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -436,18 +436,6 @@ METHODS: dict[str, Callable[[Cells], _Statistic]] = {"bbe": _best_bin, "e1": _e1
 FEWEST_OF_GROUP = 300
 
 
-class GroupRow(TypedDict):
-    """The label frequency of a group of instances, in reports."""
-
-    group: str
-    instances: int
-    annotations: int
-    c: float
-    interval: Sequence[float]
-    missing: float  # how many labels are missing, by c
-    pooled: bool  # whether c is drawn to c of all, since annotations are few
-
-
 @dataclass(frozen=True)
 class GroupFrequencies:
     """The label frequency of each group of instances."""
@@ -464,8 +452,10 @@ class GroupFrequencies:
         c, low, high = (float(annotations.sum() / (annotations / c).sum()) for c in (self.c, *self.intervals.T))
         return replace(estimate, c=c, interval=(low, high))
 
-    def rows(self, groups: InstanceGroups, labels: csr_array, verified: VerifiedLabels | None = None) -> list[GroupRow]:
-        """Return a report of each group.
+    def rows(
+        self, groups: InstanceGroups, labels: csr_array, verified: VerifiedLabels | None = None
+    ) -> list[dict[str, Any]]:
+        """Return a report of each group: also how many labels are missing, by c.
 
         `labels`: bool, shape (n, q): annotated labels of these instances.
         `verified`: of them: implied labels that were filled in are not counted.

@@ -35,7 +35,7 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.sample import draw
 from mpu_cli.core.selection import climb
 from mpu_cli.core.sgd import COSTS
-from mpu_cli.core.thresholds import estimated_f1
+from mpu_cli.core.thresholds import expected_f1
 from mpu_cli.core.validation import deal, default_folds, leading
 from mpu_cli.errors import OverflowingError
 from mpu_cli.experiment.ascent import ascend_linear
@@ -254,6 +254,6 @@ class Method:
 
         def evaluate(cost: float) -> float:
             predictions = np.vstack([predict(rows, cost) for rows in held_out])
-            return estimated_f1(predictions, annotated, complete, np.full(q, THRESHOLD))
+            return expected_f1(predictions, annotated, complete, np.full(q, THRESHOLD)).f1
 
         return evaluate
