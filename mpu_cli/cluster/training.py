@@ -30,7 +30,7 @@ from mpu_cli.core.options import LINEAR, PU_LOGISTIC, Options
 from mpu_cli.core.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.sample import Instances, draw, step_for_all
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_hyper_parameters
-from mpu_cli.core.sgd import Settings, TrainingSet, bias_of_counts, default_epochs, label_blocks, train_block
+from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, initial_bias, label_blocks, train_block
 from mpu_cli.core.stacking import MOST_AUTOMATIC_LEVELS, Stack, StackedModel, scale_of_predictions, stack, train
 from mpu_cli.core.thresholds import ComparedCells
 from mpu_cli.core.validation import leading, predict
@@ -279,7 +279,7 @@ def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedMo
     squares = sum(collection.executor.gather([submit(_squares, part) for part in parts]))
     scale = scale_of_predictions(squares / n or 1.0)
     counts = collection.counts()
-    bias = bias_of_counts(counts, chosen.rates.astype(np.float32))
+    bias = initial_bias(counts, chosen.rates.astype(np.float32))
     start = LinearModel(np.empty((0, len(ids)), np.float32), bias)
     level = _Level(collection.executor, parts, sizes, start, chosen.rates, chosen.settings, run)
     levels = Stack(np.flatnonzero(counts.by_chance), counts.by_chance, scale)

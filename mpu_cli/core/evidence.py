@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import Calibration, calibrate
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, earlier_estimate, is_estimated, with_estimates
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, earlier_estimate, is_estimated
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import estimate_singly
 from mpu_cli.core.labels.problem import Problem
@@ -54,8 +54,7 @@ class Evidence:
                 estimates = estimate_frequency(population, sample, run, probabilities=sample.part_of(scores))
                 estimates = replace(estimates, dominating=None)  # scores do not come from these features
         groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
-        c = with_estimates(options.c, estimates.rates, q)
-        frequency = LabelFrequency.of(c, (n, q), problem.verified, groups)
+        frequency = LabelFrequency.of(estimates.rates(q, options.c), (n, q), problem.verified, groups)
         calibration = calibrated_by(scores, problem.labels, frequency)
         return cls(
             calibration(scores),

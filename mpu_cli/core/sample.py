@@ -17,9 +17,7 @@ from mpu_cli.core.frequency.questions import Questions, ScoredCells, chances
 from mpu_cli.core.frequency.questions import draw as draw_cells
 from mpu_cli.core.frequency.review_frequency import (
     Answered,
-    ReviewedFrequency,
     counts_of,
-    from_people,
     of_review,
 )
 from mpu_cli.core.labels.problem import Answers, LabelInformation, Problem, joined, kin_of, share_repeated
@@ -135,10 +133,6 @@ class Instances(LabelInformation):
         if self.verified is None or self.sampled is None:
             return None
         return counts_of(of_review(self.labels, self.verified, self.sampled))
-
-    def reviewed_frequency(self, automatic: float | None, answered: Answered | None = None) -> ReviewedFrequency | None:
-        """Estimate c by what people know, as `from_people` does."""
-        return from_people(self.labels, self.verified, self.sampled, self.second, automatic, answered)
 
 
 # The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices/training.md.
@@ -273,12 +267,8 @@ class Sample:
         """The folds, made once for all settings tried on them."""
         return [split(self.features, self.labels, rows, self._run, self._side_information) for rows in self._fold_rows]
 
-    def transferred(self, settings: sgd.Settings) -> sgd.Settings:
-        """Turn settings that are best on the sample into those for all instances."""
-        return step_for_all(settings, self.share)
-
     def of_sample(self, settings: sgd.Settings) -> sgd.Settings:
-        """Turn settings for all instances into those for the sample: the inverse of `transferred`."""
+        """Turn settings for all instances into those for the sample: the inverse of `step_for_all`."""
         return replace(settings, step=settings.step / self.share**_STEP_EXPONENT)
 
     def frequency(self, rates: np.ndarray) -> LabelFrequency:

@@ -31,9 +31,8 @@ from mpu_cli.core.frequency.label_frequency import (
     LabelFrequency,
     earlier_estimate,
     is_estimated,
-    with_estimates,
 )
-from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.problem import caution as repeated_caution
 from mpu_cli.core.limits import refuse_beyond_free
@@ -41,7 +40,7 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import LOSSES
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, PU_LOGISTIC, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, Block, HeldOut, count_positives
-from mpu_cli.core.sample import Instances, Sample, draw_sample, usual_folds
+from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
 from mpu_cli.core.sgd import COSTS, Fold, Settings, default_epochs, default_settings, dual_settings, learn_labels
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import leading, out_of_fold, predict, source_models
@@ -216,14 +215,20 @@ class Estimates:
     # Of an earlier command, which wrote it to the file that the user gives
     earlier: EarlierEstimate | None = None
 
-    def rates(self, q: int) -> np.ndarray:
-        """Return the label frequency of each of q labels: float64, shape (q,); 1 where the estimate leaves one out."""
+    def rates(self, q: int, given: Any = None) -> Any:
+        """Return the label frequency of each of q labels: float64, shape (q,); 1 where the estimate leaves one out.
+
+        `given`: of all labels, or of some and NaN of the others: what is given is not estimated.
+        """
+        if not is_estimated(given):
+            return given
         if self.reviewed is not None:
-            return self.reviewed.rates
-        rates = np.full(q, self.overall.c)
-        if self.estimate is not None:
-            rates[list(self.estimate.left_out)] = 1.0
-        return rates
+            rates = self.reviewed.rates
+        else:
+            rates = np.full(q, self.overall.c)
+            if self.estimate is not None:
+                rates[list(self.estimate.left_out)] = 1.0
+        return rates if given is None else np.where(np.isnan(given), rates, given)
 
     @property
     def overall(self) -> FrequencyEstimate | ReviewedFrequency | EarlierEstimate:
@@ -323,7 +328,7 @@ def choose_hyper_parameters(
             repeated=population.share_repeated,
             dominating=population.dominating,
         )
-    rates = LabelFrequency.of(with_estimates(options.c, estimates.rates, q), (n, q)).rates
+    rates = LabelFrequency.of(estimates.rates(q, options.c), (n, q)).rates
 
     settings = _starting(population, options, loss)
     held_out, f1, prune = None, None, None
@@ -339,7 +344,7 @@ def choose_hyper_parameters(
             if sample.is_all:
                 held_out = _held_out(sample, trial, choice, run)
             if "step" in free:
-                settings = sample.transferred(settings)
+                settings = step_for_all(settings, sample.share)
     if sample is not None and many:
         with run.step("choose weights to drop"):
             prune = choose_pruning(_trial(sample, rates, PRUNING_SIZE), sample.of_sample(settings), run)
@@ -404,7 +409,7 @@ def estimate_frequency(
 
     By out-of-fold scores of any classifier, from 0 to 1, of the sample, or else of a linear one that is learned here.
     """
-    estimated = reviewed = groups = None
+    estimated = groups = automatic = answered = None
     if not population.is_reviewed or has_evidence(sample.labels, sample.verified):
         if probabilities is None:
             probabilities = sample.naive_probabilities(tick)
@@ -413,17 +418,16 @@ def estimate_frequency(
         how = REPLICATES, run.seed, verified, sample.fold_of_instances
         of_sample = estimate(pooled, labels, method, *how)
         estimated = sample.of_all_labels(of_sample)
+        automatic = of_sample.c
         if population.answers is not None:
             answered = sample.answered(probabilities, population.answers)
-            reviewed = population.reviewed_frequency(of_sample.c, answered)
         if sample.groups is not None:
             groups = estimate_groups(pooled, labels, sample.groups, of_sample, *how)
             estimated = groups.combined(estimated, population.group_annotations())
-    if reviewed is None:
-        reviewed = population.reviewed_frequency(None if estimated is None else estimated.c)
+    people_know = population.labels, population.verified, population.sampled, population.second
     return Estimates(
         estimate=estimated,
-        reviewed=reviewed,
+        reviewed=from_people(*people_know, automatic, answered),
         groups=groups,
         repeated=population.share_repeated,
         dominating=population.dominating,

@@ -115,11 +115,6 @@ class TrainingSet:
         """The labels by column: with many blocks, to look for each in all rows would take longer than to learn it."""
         return self.labels.tocsc()
 
-    def cold_start(self, frequency: LabelFrequency) -> LinearModel:
-        """Return where all labels start, cold: biases from `initial_bias`, and no weights."""
-        bias = initial_bias(self.labels[self.rows], frequency.rows(self.rows).single_precision())
-        return LinearModel(np.empty((0, len(bias)), np.float32), bias)
-
 
 def label_blocks(q: int, run: Run) -> list[slice]:
     """Cut q labels into blocks of nearly equal size, all but the last a multiple of what SIMD code takes at once.
@@ -189,7 +184,7 @@ def learn_labels(
 
     def units() -> Iterator[tuple[Fold, Block, LinearModel, bool]]:
         for fold in folds:
-            begin, blocks = start or fold.training.cold_start(frequency), fold.blocks()
+            begin, blocks = start or cold_start(fold.training, frequency), fold.blocks()
             yield from ((fold, block, begin, block is blocks[-1]) for block in blocks)
 
     with closing(parallel.run(learn_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
@@ -405,15 +400,14 @@ def _bold_step(coherence: float) -> float:
     return float(2.0 ** np.floor(np.log2(np.clip(_STABLE / coherence, 0.25, _LARGEST_STEP))))
 
 
-def initial_bias(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
-    """Log-odds of each label's estimated share, kept as far from 0 and 1 as its cells can tell: float32, shape (q,).
+def cold_start(data: TrainingSet, frequency: LabelFrequency) -> LinearModel:
+    """Return where all labels start: no weights, and biases of `initial_bias`."""
+    frequency = frequency.rows(data.rows).single_precision()
+    bias = initial_bias(frequency.count(data.labels[data.rows]), frequency.rates)
+    return LinearModel(np.empty((0, len(bias)), np.float32), bias)
 
-    `annotated`: bool or float32, shape (n, q): annotated labels.
-    """
-    return bias_of_counts(frequency.count(annotated), frequency.rates)
 
-
-def bias_of_counts(counts: LabelCounts, rates: np.ndarray) -> np.ndarray:
-    """Return the same from counts, which may be sums over parts."""
+def initial_bias(counts: LabelCounts, rates: np.ndarray) -> np.ndarray:
+    """Log-odds of each label's estimated share, kept as far from 0 and 1 as its cells can tell: float32, shape (q,)."""
     margin = 1 / (counts.cells + 2)
     return logit(np.clip(counts.shares(rates), margin, 1 - margin)).astype(np.float32)

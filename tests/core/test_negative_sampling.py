@@ -82,7 +82,9 @@ def test_instances_that_are_left_out_count_as_instances_without_gradient(drawn):
     negatives = NegativeSample(np.zeros(Q, np.int32), csr_array(np.isin(np.arange(N), some)[None]))
     data = TrainingSet(features, labels, np.arange(N), Run(), SideInformation(negatives=negatives))
     still = Settings(cost=1e-3, step=1e-9, epochs=1)
-    np.testing.assert_allclose(train_linear(data, frequency, still).bias, initial_bias(labels, frequency), atol=1e-5)
+    np.testing.assert_allclose(
+        train_linear(data, frequency, still).bias, initial_bias(frequency.count(labels), frequency.rates), atol=1e-5
+    )
     start = train_linear(data, frequency, SETTINGS)
     decayed = train_linear(data, frequency, Settings(cost=1.0, step=1e-5, epochs=1), start)
     whole = TrainingSet(features, labels, np.arange(N), Run())

@@ -232,16 +232,6 @@ def is_estimated(c: Any) -> bool:
     return c is None or bool(np.isnan(c).any())
 
 
-def with_estimates(c: Any, rates: Callable[[int], np.ndarray], q: int) -> Any:
-    """Return a label frequency that is given; that of labels of which it is not given is estimated.
-
-    `rates`: returns the estimates of q labels.
-    """
-    if not is_estimated(c):
-        return c
-    return rates(q) if c is None else np.where(np.isnan(c), rates(q), c)
-
-
 def refuse_refuted(
     c: Any, labels: csr_array, verified: VerifiedLabels | None = None, shown: Callable[[int], str] = str
 ) -> None:

@@ -318,18 +318,6 @@ class Forecast:
     automatic: float | None = None
     reviewed: np.ndarray | None = None
 
-    @classmethod
-    def of(
-        cls, cells: ScoredCells, answers: Answers, c: float, automatic: float | None, reviewed: np.ndarray | None
-    ) -> "Forecast":
-        """Forecast by the answers so far; without any, by c as it is expected.
-
-        Without any, no use is made of an automatic estimate, with which fewer answers may do.
-        """
-        if not len(answers):
-            return cls(cells, answers, cells.at(c))
-        return cls(cells, answers, fit(cells, answers, automatic, reviewed).truth, automatic, reviewed)
-
     def width(self, n: int) -> float:
         """Return the width to expect after n more answers: the mean of some simulations."""
         widths = []

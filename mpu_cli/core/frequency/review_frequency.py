@@ -138,9 +138,16 @@ class Answered:
         return questions.fit(self.cells, self.answers, automatic, of_these)
 
     def forecast(self, c: float, automatic: float | None, reviewed: np.ndarray | None) -> questions.Forecast:
-        """Return the forecast for more answers; `c`: as it is expected where there are none; others as for `fit`."""
+        """Return the forecast for more answers by those so far; others as for `fit`.
+
+        `c`: as it is expected where there are no answers. Then no use is made of an automatic estimate, with which
+        fewer answers may do.
+        """
+        if not len(self.answers):
+            return questions.Forecast(self.cells, self.answers, self.cells.at(c))
+        truth = self.fit(automatic, reviewed).truth
         of_these = None if reviewed is None else reviewed[self.columns]
-        return questions.Forecast.of(self.cells, self.answers, c, automatic, of_these)
+        return questions.Forecast(self.cells, self.answers, truth, automatic, of_these)
 
     def of_all(self, drawn: questions.Questions) -> questions.Questions:
         """Turn questions on these cells into the same among all instances and labels."""

@@ -18,7 +18,7 @@ from mpu_cli.core.frequency.estimators import estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
-from mpu_cli.core.sample import Instances, Sample
+from mpu_cli.core.sample import Instances, Sample, step_for_all
 from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import TrainingSet, default_epochs, default_settings, train_linear
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
@@ -63,7 +63,7 @@ class Method:
         settings = default_settings(self.epochs or default_epochs(n, features.coherence), features.coherence)
         if self.cost is None:
             choice = choose_settings(Trial(sample.folds, sample.labels, ones), settings, run=run)
-            settings, held_out = sample.transferred(choice.settings), choice.probabilities
+            settings, held_out = step_for_all(choice.settings, sample.share), choice.probabilities
         else:
             settings = replace(settings, cost=self.cost)
             held_out = out_of_fold(sample.folds, sample.labels.shape, ones, settings, run)
