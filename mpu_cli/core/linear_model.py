@@ -6,13 +6,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, hstack
 from scipy.special import expit
 
-from mpu_cli.core.features import Features, Scaling, entry_rows
-from mpu_cli.core.kernels import kernel
-from mpu_cli.core.predictions import Block, Predictions, Top
-from mpu_cli.core.weights import WeightRows, joined
+from mpu_cli.core.features import Columns, Features, Scaling, entry_rows
+from mpu_cli.core.kernels import WeightRows, kernel
+from mpu_cli.core.predictions import LEAST, Block, Predictions, Top
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -145,3 +144,46 @@ class LinearModel:
 def _largest(values: np.ndarray) -> float:
     """Return the largest magnitude, without a copy of the values; 0 of none, NaN where one is NaN."""
     return float(max(np.max(values, initial=0), -np.min(values, initial=0)))
+
+
+def pruned(weights: np.ndarray, least: float) -> csr_array:
+    """Return the weights of at least this absolute value in a sparse matrix."""
+    flat = weights.ravel()
+    kept = np.flatnonzero(np.abs(flat) >= np.float32(max(least, LEAST)))  # several times as fast as in two dimensions
+    rows, columns = np.divmod(kept, max(weights.shape[1], 1))
+    indptr = np.searchsorted(rows, np.arange(len(weights) + 1))
+    return _with_small_indices(flat[kept], columns, indptr, weights.shape)
+
+
+def with_rows(weights: csr_array, rows: Columns) -> csr_array:
+    """Put rows of weights at their places among all features; the other rows are empty."""
+    sizes = np.zeros(rows.width, np.int64)
+    sizes[rows.indices] = np.diff(weights.indptr)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return _with_small_indices(weights.data, weights.indices, indptr, (rows.width, weights.shape[1]))
+
+
+def joined(blocks: Sequence[csr_array], labels: Sequence[np.ndarray]) -> csr_array:
+    """Put the weights of blocks of labels together.
+
+    `blocks`: sequence of csr_array of float32, shape (D, k).
+    `labels`: sequence of ndarray of int, shape (k,): the labels of each block: every label is in one of them.
+    Returns: float32, shape (D, q).
+
+    >>> blocks = [csr_array(np.float32([[5, 7]])), csr_array(np.float32([[6]]))]
+    >>> both = joined(blocks, [np.array([0, 2]), np.array([1])])
+    >>> both.toarray().tolist(), both.indices.tolist()
+    ([[5.0, 6.0, 7.0]], [0, 1, 2])
+    """
+    side_by_side = hstack(blocks, format="csr")
+    labels_of_columns = np.concatenate(labels).astype(np.int32)[side_by_side.indices]
+    weights = _with_small_indices(side_by_side.data, labels_of_columns, side_by_side.indptr, side_by_side.shape)
+    weights.sort_indices()
+    return weights
+
+
+def _with_small_indices(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> csr_array:
+    """Return a sparse matrix whose indices have 32 bits, where SciPy allows it: not if `indptr` needs more."""
+    if len(data) <= np.iinfo(np.int32).max:
+        indices, indptr = indices.astype(np.int32, copy=False), indptr.astype(np.int32, copy=False)
+    return csr_array((data, indices, indptr), shape=shape)

@@ -21,13 +21,12 @@ from scipy.sparse import csc_array, csr_array, vstack
 
 from mpu_cli.core.features import Features, entry_rows, only_entries, unit_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import kernel
+from mpu_cli.core.kernels import WeightRows, kernel
 from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInformation, joined_cells
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
 from mpu_cli.core.sgd import TrainingSet, train_linear
-from mpu_cli.core.weights import WeightRows
 from mpu_cli.runtime.run import Run
 
 # How many instances, and features, describe a label at most: more change little.

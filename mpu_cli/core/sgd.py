@@ -16,11 +16,10 @@ from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.kernels import SIMD, kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled
 from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
-from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.linear_model import LinearModel, pruned, with_rows
 from mpu_cli.core.loss import LOSSES
 from mpu_cli.core.options import PU_LOGISTIC
 from mpu_cli.core.predictions import LEAST, Block
-from mpu_cli.core.weights import pruned, with_rows
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

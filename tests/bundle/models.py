@@ -14,10 +14,9 @@ from mpu_cli import bundle
 from mpu_cli.bundle.manifest import digest
 from mpu_cli.core.calibration import Calibration, StratifiedCalibration
 from mpu_cli.core.features import Columns
-from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.linear_model import LinearModel, pruned
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.core.weights import pruned
 from mpu_cli.names import LabelNames
 from tests.hypotheses import examples
 

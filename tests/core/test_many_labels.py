@@ -11,12 +11,12 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
+from mpu_cli.core.linear_model import pruned
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top, all_reaching, at_least
 from mpu_cli.core.sample import draw_labels
 from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import reached
-from mpu_cli.core.weights import pruned
 from mpu_cli.runtime.run import Run
 
 N, D, Q = 1500, 900, 700

@@ -9,9 +9,9 @@ from scipy.sparse import csr_array, random_array
 from scipy.special import expit
 
 from mpu_cli.core.features import Features
+from mpu_cli.core.kernels import WeightRows
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import LEAST, Top
-from mpu_cli.core.weights import WeightRows
 from mpu_cli.runtime.options import KERNELS
 from mpu_cli.runtime.run import Run
 from tests.hypotheses import examples

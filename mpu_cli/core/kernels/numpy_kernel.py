@@ -14,9 +14,9 @@ from scipy.special import logit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.kernels import WeightRows
 from mpu_cli.core.loss import hinge_weights, pu_gradient
 from mpu_cli.core.predictions import Top
-from mpu_cli.core.weights import WeightRows
 
 # Instances: few enough to take some hundred megabytes at most; up to as many, the order is random altogether.
 _GROUP = 131_072
