@@ -9,6 +9,7 @@ from sklearn.metrics import f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from mpu_cli import MPUClassifier, MpuError, load
+from tests.api.test_column_names import Frame
 from tests.endurance.commands import model_files
 from tests.golden import refused
 from tests.slow import slow
@@ -136,19 +137,6 @@ def test_one_frequency_a_label(dense):
         MPUClassifier(c=rates).fit(X, S)
 
 
-class Frame:
-    """As much of a data frame as is looked at."""
-
-    def __init__(self, values, columns):
-        self.values, self.columns, self.shape = values, columns, values.shape
-
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.values, dtype)
-
-    def __len__(self):
-        return len(self.values)
-
-
 def test_labels_are_named_after_the_columns_or_as_asked(tmp_path, dense):
     X, _, S = dense
     model = MPUClassifier(**QUICK).fit(X, Frame(S, ["news", "sport", "arts", "law"]))
@@ -159,9 +147,6 @@ def test_labels_are_named_after_the_columns_or_as_asked(tmp_path, dense):
     for classes in ("abc", "abca"):
         with refused(ValueError):
             MPUClassifier(**QUICK, classes=list(classes)).fit(X, S)
-
-
-# In scikit-learn's company
 
 
 # What is refused

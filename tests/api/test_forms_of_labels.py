@@ -8,7 +8,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import mpu_cli
 from mpu_cli import (
     IncompleteLabelClassifier,
     MPUClassifier,
@@ -189,7 +188,3 @@ def test_classifiers_of_all_labels_and_by_votes(data, classifier, unknown):
     assert IncompleteLabelClassifier(classifier, c=0.5).fit(X, known).score(X, Y) > 0.8
     of_one = IncompleteLabelClassifier(classifier, c=0.5).fit(X, S[:, 0])
     assert (of_one.predict(X) == Y[:, 0]).mean() > 0.8
-
-
-def test_the_package_lists_what_it_has():
-    assert dir(mpu_cli) == sorted(mpu_cli.__all__)

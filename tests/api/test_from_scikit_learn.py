@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, label_ranking_average_precision_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict
@@ -89,20 +89,35 @@ def test_set_output_is_for_transformers(model, data):
     assert isinstance(pipeline.predict(X), np.ndarray)
 
 
-@pytest.mark.parametrize("to", [csr_array, csr_matrix])
-def test_sparse_arrays_and_matrices(model, data, to):
+def test_one_class_each_of_two_is_true_or_unknown(model, data):
     X, _, S = data
-    dense = clone(model).fit(X.astype(np.float32), S).predict_proba(X.astype(np.float32))
-    p = model.fit(to(X.astype(np.float32)), to(S)).predict_proba(to(X.astype(np.float32)))
-    np.testing.assert_allclose(p, dense, atol=1e-3)
-    assert issparse(model.predict(to(X))) == isinstance(model, MPUClassifier)
+    column = clone(model).fit(X, S[:, :1])
+    expected = np.where(column.predict(X)[:, 0], "yes", "not annotated")
+    model.fit(X, np.where(S[:, 0], "yes", "not annotated"))
+    assert model.classes_.tolist() == ["not annotated", "yes"]
+    assert model.c_ == pytest.approx(column.c_)
+    np.testing.assert_array_equal(model.predict(X), expected)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], column.predict_proba(X)[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), column.decision_function(X)[:, 0], rtol=1e-5)
+    assert model.predict_labels(X[:5]) == [(label,) for label in expected[:5]]
+    assert model.score(X, expected) == 1
 
 
-def test_annotations_that_are_nan_are_unknown(model, data):
+@pytest.mark.parametrize(
+    "model", [MPUClassifier(), IncompleteLabelClassifier(RandomForestClassifier(30, random_state=0))]
+)
+def test_of_more_classes_each_instance_has_one(model):
+    X, y = load_iris(return_X_y=True)
+    model = clone(model).fit(X, y)
+    assert model.c_.tolist() == [1, 1, 1]
+    assert model.score(X, y) > 0.9
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=1e-5)
+    assert (model.classes_[model.decision_function(X).argmax(axis=1)] == model.predict(X)).all()
+
+
+def test_a_label_is_predicted_where_its_decision_is_not_negative(model, data):
     X, _, S = data
-    unknown = np.random.default_rng(0).random(S.shape) < 0.2
-    ignored = clone(model).fit(X, S, ignored=unknown).predict_proba(X)
-    np.testing.assert_array_equal(model.fit(X, np.where(unknown, np.nan, S)).predict_proba(X), ignored)
+    np.testing.assert_array_equal(model.fit(X, S).decision_function(X) >= 0, model.predict(X) == 1)
 
 
 def test_features_that_are_nan(data):

@@ -51,7 +51,7 @@ def test_commands_on_vectors_do_not_wait_for_scikit_learn(command):
 
 
 def test_all_names_are_there_and_documented():
-    assert set(mpu_cli.__all__) <= set(dir(mpu_cli))
+    assert dir(mpu_cli) == sorted(mpu_cli.__all__)
     namespace: dict = {}
     exec("from mpu_cli import *", namespace)
     assert set(mpu_cli.__all__) <= set(namespace)

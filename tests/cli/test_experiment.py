@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mpu_cli.cli.commands import experiment, missing_rates_of
-from mpu_cli.cli.experiment import alone
+from mpu_cli.cli.experiment import alone, dataset_name
 from tests.cli.training import message
 from tests.experiment.small import problem
 
@@ -304,3 +304,17 @@ def test_presets_are_defaults_that_options_override():
     assert (timed["instances"], timed["jobs"]) == ((4000, 8000, 16000, 32000, 64000), 1)
     given = parsed("--instances", "100", "--preset", "paper-small", "--methods", "br")
     assert (given["instances"], given["methods"], given["folds"]) == ((100,), ("br",), 10)
+
+
+@pytest.mark.parametrize(
+    ("sources", "name"),
+    [
+        (("a/news.svm.gz",), "news"),
+        (("news-train.svm",), "news-train"),
+        (("news-train.svm", "b/news-test.svm.gz"), "news"),
+        (("news-a-train.svm", "news-a-test.svm"), "news-a"),
+        (("news.svm", "bibtex.svm"), "news"),
+    ],
+)
+def test_data_are_called_after_their_files(sources, name):
+    assert dataset_name(sources) == name

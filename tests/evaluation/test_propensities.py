@@ -25,10 +25,6 @@ def test_the_model_by_its_formula(counts, instances, a, b):
         assert 0 < propensity <= 1
 
 
-def test_frequent_labels_have_larger_propensities():
-    assert (np.diff(jain_propensities(np.arange(100), 1000)) > 0).all()
-
-
 @pytest.mark.parametrize("instances", [0, 1, 2])
 def test_too_few_instances_for_a_model(instances):
     with refused(MpuError):

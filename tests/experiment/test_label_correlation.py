@@ -27,7 +27,3 @@ def test_the_prior_is_positive_definite(rho):
     assert eigenvalues.min() >= 1 - rho - 1e-9
     assert_allclose(np.diagonal(prior), 1)
     assert_allclose(prior[4, 5], rho)
-
-
-def test_without_correlation_the_prior_is_the_identity():
-    assert_allclose(correlation_prior(as_labels([[1, 1], [1, 0]]), 0.0), np.eye(2))

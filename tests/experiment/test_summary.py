@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from mpu_cli.experiment.summary import markdown, panels, seconds_of
+from mpu_cli.experiment.summary import markdown, panels, seconds_of, short_names
 from tests.experiment.small import row
 
 
@@ -100,3 +100,18 @@ def test_exponents_where_there_are_several_sizes():
     assert seconds_of(rows, "fit") == {"br": {n: pytest.approx(2e-6 * n**2) for n in (100, 200, 400)}}
     assert "| br | 2.00 ± 0.00 | 100 to 400 |" in markdown(rows)
     assert "power" not in markdown(rows[:2])
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["mpu", "br"], ["mpu", "br"]),
+        (["mpu:c=0.7:cost=100", "br:cost=100"], ["mpu", "br"]),
+        (["mpu", "mpu:levels=1"], ["mpu", "mpu, levels=1"]),
+        (["mpu:c=0.7", "mpu:levels=1:c=0.7"], ["mpu", "mpu, levels=1"]),
+        (["mpu:levels=1:c=1", "mpu:levels=2:c=1"], ["mpu, levels=1", "mpu, levels=2"]),
+        (["a.b:C:n=1", "a.b:D:n=1"], ["a.b:C", "a.b:D"]),
+    ],
+)
+def test_names_have_what_tells_methods_apart(labels, expected):
+    assert list(short_names(labels).items()) == list(zip(labels, expected, strict=True))

@@ -61,16 +61,6 @@ def test_weights_by_hand():
     assert weights.dtype == np.float32
 
 
-@pytest.mark.parametrize("c", [0.9, 0.5, 0.01])
-def test_weights_reach_one_where_g_is_c_and_no_more(c):
-    P = np.linspace(0, 1, 50, dtype=np.float32)[:, None]
-    weights = elkan08.weights(P, as_labels(np.zeros((50, 1))), np.array([c])).toarray()[:, 0]
-    assert (np.diff(weights) >= 0).all()
-    assert weights[0] == 0
-    assert_allclose(weights[P[:, 0] >= c], 1, rtol=1e-5)
-    assert (weights[P[:, 0] < 0.9 * c] < 1).all()
-
-
 def test_learning_from_weights_is_that_of_scikit_learn():
     """Every unlabelled instance twice there, with a weight; once here, with a target between."""
     X, Y = linear_problem(2000, 5, 1)

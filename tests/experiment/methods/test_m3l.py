@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 from scipy.special import logit
 from sklearn.metrics import f1_score
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 
 from mpu_cli.core import limits
@@ -60,17 +59,6 @@ def test_independent_labels_are_support_vector_machines_of_liblinear(cost, monke
     found = fit(m3l_linear.Method, X, Y, cost=cost, label_correlation=0).predict(as_features(X))
     expected = np.column_stack([liblinear(2 * cost).fit(X, y).decision_function(X) for y in Y.T])
     assert_allclose(logit(found), expected, atol=0.01 * np.abs(expected).max())
-
-
-def test_independent_labels_are_kernel_machines_of_liblinear(monkeypatch):
-    """LIBLINEAR gets coordinates whose scalar products are the values of the kernel."""
-    monkeypatch.setattr(m3l_linear, "TOLERANCE", 1e-5)
-    X, Y = offset_problem()
-    found = fit(m3l_rbf.Method, X, Y, gamma=0.3, cost=0.5, label_correlation=0).predict(as_features(X))
-    values, vectors = np.linalg.eigh(rbf_kernel(X, gamma=0.3))
-    coordinates = vectors * np.sqrt(np.maximum(values, 0))
-    expected = np.column_stack([liblinear(1.0).fit(coordinates, y).decision_function(coordinates) for y in Y.T])
-    assert_allclose(logit(found), expected, atol=2e-2)
 
 
 def offset_problem() -> tuple[np.ndarray, np.ndarray]:
