@@ -223,7 +223,10 @@ def learn(
     """
     if unannotated == WEIGHTED and not weight_parameter(estimator):
         raise DataError(f"unannotated is 'weighted', and {type(estimator).__name__} takes no sample_weight")
-    labels, targets = problem.labels, _targets(problem)
+    labels = problem.labels
+    certain = LabelFrequency.of(1.0, labels.shape, problem.verified)
+    targets = certain.positives(labels).astype(np.float32).toarray()
+    targets[certain.ignored()] = np.nan
     n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
     kin = kin_of_any(X)
     folds = Folds(n_folds, run.seed % SEEDS, joined(kin, problem.same_fold))
@@ -254,14 +257,6 @@ def learn(
             targets, scored, evidence, decision = soft, others, by_weights, expected
     with run.step(Step.TRAIN):
         return Learned(learned(estimator, X, targets), scored, evidence, decision, is_weighted)
-
-
-def _targets(problem: Problem) -> np.ndarray:
-    """Return the annotations, corrected by what is verified; NaN where a cell is ignored: float32, shape (n, q)."""
-    certain = LabelFrequency.of(1.0, problem.labels.shape, problem.verified)
-    targets: np.ndarray = certain.positives(problem.labels).astype(np.float32).toarray()
-    targets[certain.ignored()] = np.nan
-    return targets
 
 
 class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimator):

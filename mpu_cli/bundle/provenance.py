@@ -82,30 +82,22 @@ def record(
     `annotated`, `true`: shape (q,): instances that are annotated with each label, and that have it, as estimated.
     Options are as the user set them: `c` may be a Path. `files` are from `of_files`; empty where the data were arrays.
     """
+    chosen = {}
+    for name, option in options_of(type(options)).items():
+        value = getattr(options, name)
+        if isinstance(value, np.ndarray):
+            chosen[name] = value.tolist()
+        elif value != option.default:
+            chosen[name] = str(value) if isinstance(value, Path) else value
+    if run.seed:
+        chosen["seed"] = run.seed
+    packages = ("numpy", "scipy", *(["numba"] if run.compiled else []))
+    versions = {"mpu": __version__, "python": platform.python_version(), **{name: version(name) for name in packages}}
     kernel = "numba" if run.compiled else "numpy"
-    counts = instances, annotated.tolist(), true.tolist()
-    return Origin(now(), *counts, _chosen(options, run), _versions(run), kernel, **files).written()
+    return Origin(now(), instances, annotated.tolist(), true.tolist(), chosen, versions, kernel, **files).written()
 
 
 def now() -> str:
     """Return the time of the training in UTC, or that of the variable ``SOURCE_DATE_EPOCH``."""
     time = os.environ.get(_TIME_VARIABLE)
     return (datetime.now(UTC) if time is None else datetime.fromtimestamp(int(time), UTC)).isoformat(timespec="seconds")
-
-
-def _chosen(options: Any, run: Run) -> dict[str, Any]:
-    """Return the options that differ from their defaults, as JSON values."""
-    values = {}
-    for name, option in options_of(type(options)).items():
-        value = getattr(options, name)
-        if isinstance(value, np.ndarray):
-            values[name] = value.tolist()
-        elif value != option.default:
-            values[name] = str(value) if isinstance(value, Path) else value
-    return values | ({"seed": run.seed} if run.seed else {})
-
-
-def _versions(run: Run) -> dict[str, str]:
-    packages = ("numpy", "scipy", *(["numba"] if run.compiled else []))
-    of_packages = {name: version(name) for name in packages}
-    return {"mpu": __version__, "python": platform.python_version(), **of_packages}

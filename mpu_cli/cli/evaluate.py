@@ -474,8 +474,7 @@ def per_label_report(
     columns |= {"support": counts.support.tolist(), "predicted": counts.predicted.tolist()}
     columns |= {name: values.tolist() for name, values in precision_recall_f1(*per_label)._asdict().items()}
     if c is not None:
-        estimates = corrected(*per_label, c)
-        quality = {name: getattr(estimates, name).tolist() for name in ("precision", "recall", "f1")}
+        quality = {name: values.tolist() for name, values in corrected(*per_label, c)._asdict().items()}
         columns["corrected"] = [dict(zip(quality, row, strict=True)) for row in zip(*quality.values(), strict=True)]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

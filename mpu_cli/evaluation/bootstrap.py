@@ -64,7 +64,7 @@ class Counts:
         """
         if labels is None:
             labels = np.unique(np.concatenate([truth.indices for truth, _ in chunks]))
-        hits = [_both(predicted, truth) for truth, predicted in chunks]
+        hits = [only_entries(truth, entries_in(truth, predicted) & (truth.data != 0)) for truth, predicted in chunks]
         truth, predicted = (_placed([pair[i] for pair in chunks], labels) for i in range(2))
         return cls(truth, predicted, _placed(hits, labels), np.concatenate(gains) if gains else None, ks)
 
@@ -77,7 +77,7 @@ class Counts:
         true, predicted, hits = ((counts.T @ weights.T).T for counts in (self.truth, self.predicted, self.hits))
 
         sums = hits.sum(axis=1), predicted.sum(axis=1), true.sum(axis=1)
-        micro = corrected(*sums)[:3] if incomplete else precision_recall_f1(*sums)
+        micro = corrected(*sums) if incomplete else precision_recall_f1(*sums)
         of_labels = precision_recall_f1(hits[:, :-1], predicted[:, :-1], true[:, :-1])
         macro = [divide(value.sum(axis=1), value.shape[1]) for value in of_labels]
         values = dict(zip(SET_METRICS, (*micro, *macro), strict=True))
@@ -193,11 +193,6 @@ def ranking_gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> np.
     """Return precision and nDCG at each cut-off of each instance, as `RankingMetrics` defines them: float64."""
     (retrieved, discounted), most = gains_at(ranked_hits(truth, scores), truth, tuple(ks))
     return np.concatenate([retrieved / np.array(ks)[:, None], divide(discounted, most)]).T
-
-
-def _both(predicted: csr_array, truth: csr_array) -> csr_array:
-    """Return the predicted labels that are true, with their entries in the truth."""
-    return only_entries(truth, entries_in(truth, predicted) & (truth.data != 0))
 
 
 def _placed(chunks: list[csr_array], labels: np.ndarray) -> csr_array:

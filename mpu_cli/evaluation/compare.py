@@ -76,11 +76,6 @@ def with_thresholds(lines: bytes, ids: np.ndarray, thresholds: np.ndarray) -> by
     return first + comment + end + others
 
 
-def as_predictions(reading: Reading) -> Reading:
-    """Return the options for reading predictions, from those for reading data."""
-    return replace(reading, implicit_values=False, scores=True)
-
-
 def iter_predictions(source: Source, reading: Reading, run: Run, may_be_empty: bool = False) -> Iterator[Dataset]:
     """Read predictions in chunks, as `svmlight.reader.iter_chunks` does: label lists as labels, and scores as features.
 
@@ -101,8 +96,9 @@ def iter_predictions(source: Source, reading: Reading, run: Run, may_be_empty: b
                 begun, first_line = b"", line + end
 
     with open_input(source) as stream:
-        reached, read = None, Watched(stream, keep_first_line)
-        chunks = iter_stream(read, str(source), as_predictions(reading), run=run, may_be_empty=may_be_empty)
+        reached, reading = None, replace(reading, implicit_values=False, scores=True)
+        read = Watched(stream, keep_first_line)
+        chunks = iter_stream(read, str(source), reading, run=run, may_be_empty=may_be_empty)
         for number, chunk in enumerate(chunks):
             if number == 0:
                 reached = _choosing(first_line)
@@ -225,22 +221,19 @@ class Form:
         self.scores |= predicted.features.nnz > 0
         self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
         self._are_probabilities &= bool(((predicted.features.data >= 0) & (predicted.features.data <= 1)).all())
-        self._refuse_data()
-
-    def refuse(self, threshold: float | None) -> None:
-        """Raise InputError, when all has been seen, where a threshold is no probability, and the scores may be some."""
-        if threshold is not None and self.scores and self._are_probabilities and not 0 <= threshold <= 1:
-            raise InputError(
-                self.name, None, f"all scores are from 0 to 1; give --threshold such a number, not {threshold:g}"
-            )
-
-    def _refuse_data(self) -> None:
         if self.scores and self._unscored:
             raise InputError(
                 self.name,
                 None,
                 "has both labels and index:value pairs, so it looks like data, not predictions; "
                 "give the data first and the predictions second, all of them label lists or all of them scores",
+            )
+
+    def refuse(self, threshold: float | None) -> None:
+        """Raise InputError, when all has been seen, where a threshold is no probability, and the scores may be some."""
+        if threshold is not None and self.scores and self._are_probabilities and not 0 <= threshold <= 1:
+            raise InputError(
+                self.name, None, f"all scores are from 0 to 1; give --threshold such a number, not {threshold:g}"
             )
 
 

@@ -30,7 +30,6 @@ unknown.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -38,6 +37,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.predictions import values_at
 from mpu_cli.evaluation.metrics import (
     LabelSetMetrics,
+    Quality,
     Sums,
     divide,
     gains_at,
@@ -51,17 +51,8 @@ _MANY_ANNOTATIONS, _MANY_LABELS = 64, 10_000
 _STEPS_OF_EM = 200
 
 
-class Corrected(NamedTuple):
-    """Estimates on complete labels, float64, one per element of the counts."""
-
-    precision: np.ndarray
-    recall: np.ndarray
-    f1: np.ndarray
-    clipped: np.ndarray  # bool: the estimate of precision exceeded 1 and was cut
-
-
-def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c: float | np.ndarray = 1.0) -> Corrected:
-    """Estimate precision, recall and F1 on complete labels; 0 where the denominator is 0.
+def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c: float | np.ndarray = 1.0) -> Quality:
+    """Estimate precision, cut to 1, recall and F1 on complete labels; 0 where the denominator is 0.
 
     `hits`, `predicted`, `annotated`: numbers of labels: both predicted and annotated; predicted; annotated.
     `c`: label frequency, in (0, 1]; 1 if annotations were counted as what they stand for.
@@ -74,12 +65,9 @@ def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c:
     >>> print(f"{estimate.precision:.2f} {estimate.recall:.2f} {estimate.f1:.2f}")
     0.80 0.80 0.80
     """
-    precision = divide(hits, np.multiply(predicted, c))
-    clipped = precision > 1
-    precision = np.minimum(precision, 1)
+    precision = np.minimum(divide(hits, np.multiply(predicted, c)), 1)
     recall = divide(hits, annotated)
-    f1 = divide(2 * precision * recall, precision + recall)
-    return Corrected(precision, recall, f1, clipped)
+    return Quality(precision, recall, divide(2 * precision * recall, precision + recall))
 
 
 def corrected_metrics(counts: LabelSetMetrics, c: float | np.ndarray) -> dict[str, float | bool | int]:
@@ -98,9 +86,9 @@ def estimates(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict
     micro = corrected(hits.sum(), predicted.sum(), true.sum())
     macro = precision_recall_f1(hits, predicted, true)
     return {
-        **{f"micro_{name}": float(getattr(micro, name)) for name in macro._fields},
+        **{f"micro_{name}": float(value) for name, value in micro._asdict().items()},
         **{f"macro_{name}": float(divide(value.sum(), len(hits))) for name, value in macro._asdict().items()},
-        "clipped": bool(micro.clipped),
+        "clipped": bool(divide(hits.sum(), predicted.sum()) > 1),
         "clipped_labels": int(np.count_nonzero(macro.precision > 1)),
     }
 
