@@ -1,11 +1,12 @@
 """Labels that are texts, and their numbers: from a file of names, or a thesaurus in SKOS or as a table of Annif."""
 
 import codecs
-import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names.label_names import read_names, uri_of, without_brackets
 from mpu_cli.names.lines import NOT_UTF8, open_side
 from mpu_cli.names.naming import is_kept
+from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.formats import problem_of
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, is_compressed
@@ -96,10 +98,6 @@ class Labels:
         if name in self._deprecated:
             self.deprecated.append(len(self.names))
         return len(self.names)
-
-    def under(self, broader: Mapping[int, tuple[int, ...]]) -> "Labels":
-        """Return the same labels with broader ones."""
-        return Labels(self.names, broader)
 
     def lines(self) -> str:
         """Return the text of a file of names: line k has the names of label k, separated by tabs."""
@@ -342,17 +340,7 @@ def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:
             raise _unreadable(error, stream.read(MAX_LINE_BYTES), form, str(source)) from None
 
 
-class _AfterHead:
-    """A stream whose first bytes have been read already."""
-
-    def __init__(self, head: bytes, stream: ReadableLines) -> None:
-        self._head, self._stream = io.BytesIO(head), stream
-
-    def read(self, n_bytes: int = -1, /) -> bytes:  # no more than that: pyoxigraph would abort
-        return self._head.read(n_bytes) or self._stream.read(n_bytes)
-
-
-def _without_long_entities(stream: ReadableLines, source: str) -> _AfterHead:
+def _without_long_entities(stream: ReadableLines, source: str) -> Joined:
     """Return the stream of an XML file; InputError where its entities are long, or made of others.
 
     These make gigabytes of a kilobyte. Beginnings of addresses, which RDF/XML has entities for, are neither.
@@ -379,7 +367,7 @@ def _without_long_entities(stream: ReadableLines, source: str) -> _AfterHead:
     except expat.ExpatError as error:
         if b"<!ENTITY" in head:
             raise InputError(source, error.lineno, f"is not RDF/XML: {expat.ErrorString(error.code)}") from None
-    return _AfterHead(head, stream)
+    return Joined(chain([head], iter(partial(stream.read, _HEAD), b"")))
 
 
 _HEAD = 1 << 16

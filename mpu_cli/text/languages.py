@@ -8,24 +8,26 @@ from itertools import chain, repeat
 
 from mpu_cli.errors import counted
 
-# Languages with a Snowball stemmer, and the most frequent words of each.
-_FUNCTION_WORDS = {
-    "danish": "og at det en af er til på med den for ikke der et de som har var blev efter",
-    "dutch": "de het een van en in is dat op te zijn voor met niet door aan bij ook deze wordt",
-    "english": "the of and to in is for that with on are this by from as an be at it which",
-    "finnish": "ja on ei se että oli mutta myös ovat kun tai sekä joka sen hän jotka mukaan",
-    "french": "le la les des et en du une dans est pour que qui par sur un au aux avec ce",
-    "german": "der die und das den von zu mit ist des im dem für nicht ein eine auf als sich werden",
-    "hungarian": "a az és hogy nem is egy meg volt csak ez de mint vagy amely szerint között",
-    "italian": "il la di e che in un per del della con le dei nel una gli delle alla sono non",
-    "norwegian": "og i det på er en som til av for med ikke å et den har fra blir eller etter",
-    "portuguese": "o a os as de e em do da que um para com uma não no na dos das por",
-    "romanian": "și în de la a cu care pe din este un o nu sau pentru prin sunt mai al",
-    "russian": "и в не на что с по как это к из у за от для о при его или был",
-    "spanish": "el la los las de y en que del una por con para es se un al como su no",
-    "swedish": "och att det som en på är av för med den till inte ett om har från eller vid",
-    "turkish": "ve bir bu için ile da de olarak olan çok daha en gibi kadar sonra göre",
+# Languages with a Snowball stemmer and their codes, and the most frequent words of each.
+_WORDS_OF = {
+    "danish da dan": "og at det en af er til på med den for ikke der et de som har var blev efter",
+    "dutch nl nld dut": "de het een van en in is dat op te zijn voor met niet door aan bij ook deze wordt",
+    "english en eng": "the of and to in is for that with on are this by from as an be at it which",
+    "finnish fi fin": "ja on ei se että oli mutta myös ovat kun tai sekä joka sen hän jotka mukaan",
+    "french fr fra fre": "le la les des et en du une dans est pour que qui par sur un au aux avec ce",
+    "german de deu ger": "der die und das den von zu mit ist des im dem für nicht ein eine auf als sich werden",
+    "hungarian hu hun": "a az és hogy nem is egy meg volt csak ez de mint vagy amely szerint között",
+    "italian it ita": "il la di e che in un per del della con le dei nel una gli delle alla sono non",
+    "norwegian no nor nb nob nn nno": "og i det på er en som til av for med ikke å et den har fra blir eller etter",
+    "portuguese pt por": "o a os as de e em do da que um para com uma não no na dos das por",
+    "romanian ro ron rum": "și în de la a cu care pe din este un o nu sau pentru prin sunt mai al",
+    "russian ru rus": "и в не на что с по как это к из у за от для о при его или был",
+    "spanish es spa": "el la los las de y en que del una por con para es se un al como su no",
+    "swedish sv swe": "och att det som en på är av för med den till inte ett om har från eller vid",
+    "turkish tr tur": "ve bir bu için ile da de olarak olan çok daha en gibi kadar sonra göre",
 }
+_FUNCTION_WORDS = {names.split()[0]: words for names, words in _WORDS_OF.items()}
+_OF_CODE = {code: names.split()[0] for names in _WORDS_OF for code in names.split()}
 LANGUAGES = tuple(_FUNCTION_WORDS)
 _WORDS = re.compile(r"[^\W\d_]+")
 _LEAST_SHARE = 0.05  # of all words
@@ -33,24 +35,6 @@ _LEAST_LEAD = 1.2  # over the language that comes second
 _FEWEST = 2  # function words of a single text
 _READ = 2000  # characters of a single text
 _LEAST_TEXTS = 0.05  # of all whose language is clear, in a language of the collection
-_CODES = {
-    "danish": "da dan",
-    "dutch": "nl nld dut",
-    "english": "en eng",
-    "finnish": "fi fin",
-    "french": "fr fra fre",
-    "german": "de deu ger",
-    "hungarian": "hu hun",
-    "italian": "it ita",
-    "norwegian": "no nor nb nob nn nno",
-    "portuguese": "pt por",
-    "romanian": "ro ron rum",
-    "russian": "ru rus",
-    "spanish": "es spa",
-    "swedish": "sv swe",
-    "turkish": "tr tur",
-}
-_OF_CODE = {code: language for language, codes in _CODES.items() for code in (language, *codes.split())}
 
 
 class TextIn(str):

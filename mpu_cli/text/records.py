@@ -23,9 +23,8 @@ from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.formats import LABEL_STUDIO, OLD_LINE_ENDS, problem_of_array, problem_of_line
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, compression_named, open_input
-from mpu_cli.text.fields import holder, value_of
+from mpu_cli.text.fields import holder, listed, value_of
 from mpu_cli.text.languages import TextIn
-from mpu_cli.text.tag_texts import listed
 
 ANNIF, SUBJECTS = "annif", "subjects"
 FORMATS = ("jsonl", "csv", "tsv", ANNIF)
@@ -302,7 +301,7 @@ class RecordReader:
     """Reads records one by one, each with the row that it was made of.
 
     A text is a string, or null for none. Tags are a list of strings or whole numbers, or one string: a list
-    (`tag_texts.listed`), or else split at the separator; null is no tags. An id is a string or a whole number.
+    (`fields.listed`), or else split at the separator; null is no tags. An id is a string or a whole number.
 
     `fields`: those that are read, with what the first records say of them.
     """
@@ -400,24 +399,18 @@ class RecordReader:
         if values is None:
             return [] if value is None else str(value).split(self.fields.separator)
         if not isinstance(values, list):
+            # What Label Studio writes for several choices (JSON-MIN), or else tags with 1 or 0.
+            has_choices = isinstance(values, dict) and isinstance(values.get("choices"), list)
+            tags = "(.choices? // .)" if has_choices else "[to_entries[] | select(.value > 0).key]"
             raise _FieldError(
                 f"the field {name!r} is {_kind(values)}; it should be a list of tags, or a text with "
-                f"{self.fields.separator!r} between tags"
-                + _of_object(name, values, "(.choices? // .)" if _is_choice(values) else _TRUE_KEYS)
+                f"{self.fields.separator!r} between tags{_of_object(name, values, tags)}"
             )
         if first := next((one for one in values if isinstance(one, dict) and subject(one) is one), None):
             key = next((name for name, value in first.items() if isinstance(value, str)), "name")
             problem = f"the field {name!r} is a list of objects; make texts of them"
             raise _FieldError(problem + _of_object(name, first, f"map(.{key})"))
         return [_whole_or_text(name, subject(one), "a list that has ") for one in values]
-
-
-_TRUE_KEYS = "[to_entries[] | select(.value > 0).key]"
-
-
-def _is_choice(value: object) -> bool:
-    """Whether it is what Label Studio writes for several choices (JSON-MIN)."""
-    return isinstance(value, dict) and isinstance(value.get("choices"), list)
 
 
 def _of_object(name: str, value: object, expression: str) -> str:
@@ -477,19 +470,18 @@ def _whole_or_text(name: str, value: object, within: str = "") -> str:
     raise _FieldError(f"the field {name!r} is {within}{_kind(value)}; texts and whole numbers are possible")
 
 
+_KINDS = {
+    type(None): "null",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
+
+
 def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case list():
-            return "a list"
-        case dict():
-            return "an object"
-    return "a text"
+    return _KINDS.get(type(value), "a text")
 
 
 def clean(text: str) -> str:
@@ -584,4 +576,4 @@ def _read(path: Path, most: int) -> str:
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise InputError(str(path), None, "this is not UTF-8 text; save the file as UTF-8") from None
+        raise InputError(str(path), None, NOT_UTF8) from None

@@ -11,7 +11,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import delimiter_of
 from mpu_cli.svmlight.streams import ReadableLines, Watched
-from mpu_cli.text.fields import holder, value_of, with_value
+from mpu_cli.text.fields import holder, listed, relisted, value_of, with_value
 from mpu_cli.text.records import (
     DELIMITERS,
     Bad,
@@ -24,7 +24,6 @@ from mpu_cli.text.records import (
     is_corpus,
     subject,
 )
-from mpu_cli.text.tag_texts import listed, relisted
 
 _LINE_END = "\r\n"
 _WITH = {"0": "1", "0.0": "1.0", "false": "true", "no": "yes"}  # values of a field that is a tag

@@ -135,7 +135,7 @@ def read_vectorization(like: str | Path) -> Vectorization:
     from mpu_cli.text.vectorizer import Vectorizer
 
     if (path / BROADER).is_file():
-        labels = labels.under(read_implications(path / BROADER).next_broader())
+        labels.broader = read_implications(path / BROADER).next_broader()
     if (path / DEPRECATED).is_file():
         labels.deprecated = [number for line in text_lines(path / DEPRECATED) if (number := whole(line, MAX_ID))]
     return Vectorization(Vectorizer.load(path), labels, kept.fields)

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
@@ -16,13 +18,24 @@ from mpu_cli.errors import DataError, counted
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.runtime.options import AUTO
 from mpu_cli.text import stored
-from mpu_cli.text.analyzer import MOST_TEXTS, NGRAMS, NO_STEMS, TextOptions, analyzer_of, batches, chosen_lead, lead_of
-from mpu_cli.text.counting import HashCounts, Hashes, TermCounts
+from mpu_cli.text.analyzer import (
+    MOST_TEXTS,
+    NGRAMS,
+    NO_STEMS,
+    PIECE,
+    TermCounts,
+    TextOptions,
+    analyzer_of,
+    batches,
+    chosen_lead,
+    lead_of,
+)
 from mpu_cli.text.languages import TextIn, guess_language, language_of, languages_of, of_collection
 from mpu_cli.text.records import DEFAULT_FIELDS, Fields
 from mpu_cli.text.stored import Content, Stored
 
 BATCH = MOST_TEXTS  # whose language is guessed
+_LEAST_MERGED = 1 << 20
 _LEAD_WEIGHT = np.float32(0.5)  # relative to the whole text
 
 
@@ -146,7 +159,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         self._set(Stored(replace(options, min_df=min_df), features, _idf(options, frequencies, counts.texts)))
 
     def _fit_hashes(self, options: TextOptions, first: list[str], texts: Iterator[str]) -> None:
-        counts = HashCounts(_hashes(options))
+        counts = HashCounts(Hashes(options))
         counts.add(first)
         counts.add(texts)
         self.forgotten_ = 0
@@ -163,7 +176,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
                 analyzer=analyzer_of(kept.options), vocabulary=kept.features, dtype=np.float32
             )
         else:
-            self._counter = _hashes(kept.options)
+            self._counter = Hashes(kept.options)
             self._occurring = Columns(kept.hashes, self._counter.width)
 
     @property
@@ -288,12 +301,78 @@ def _unit_rows(matrix: csr_array) -> csr_array:
     return csr_array(normalize(matrix, copy=False)) if matrix.shape[0] else matrix
 
 
-def _hashes(options: TextOptions) -> Hashes:
-    assert options.hashing is not None
-    return Hashes(analyzer_of(options), options.hashing)
-
-
 def _idf(options: TextOptions, frequencies: np.ndarray, texts: int) -> np.ndarray:
     if not options.weighting.endswith("tfidf"):
         return np.ones(len(frequencies))
     return np.log((1 + texts) / (1 + frequencies)) + 1
+
+
+class Hashes:
+    """Terms numbered by hashes with a number of bits; the hashes are the columns of matrices."""
+
+    def __init__(self, options: TextOptions) -> None:
+        assert options.hashing is not None
+        self._analyzer = analyzer_of(options)
+        self.width = 2**options.hashing
+        self._hasher = FeatureHasher(self.width, input_type="string", alternate_sign=False, dtype=np.float32)
+
+    def transform(self, texts: Iterable[str]) -> csr_array:
+        """Count the terms of texts: float32, shape (n, D)."""
+        parts = [self._counted(batch) for batch in batches(texts)] or [self._counted([])]
+        return csr_array(vstack(parts)) if len(parts) > 1 else parts[0]
+
+    def _counted(self, texts: list[str]) -> csr_array:
+        total = csr_array((len(texts), self.width), dtype=np.float32)
+        for rows, pieces in self._pieces(texts):
+            part = self._hasher.transform(pieces)
+            total += csr_array((part.data, (np.repeat(rows, np.diff(part.indptr)), part.indices)), shape=total.shape)
+        return total
+
+    def _pieces(self, texts: list[str]) -> Iterator[tuple[list[int], list[list[str]]]]:
+        """Yield pieces of texts, a few megabytes of terms at a time, and the row of each piece."""
+        rows: list[int] = []
+        pieces: list[list[str]] = []
+        room = PIECE
+        for row, text in enumerate(texts):
+            terms = iter(self._analyzer(text))
+            while piece := list(islice(terms, room)):
+                rows.append(row)
+                pieces.append(piece)
+                room -= len(piece)
+                if not room:
+                    yield rows, pieces
+                    rows, pieces, room = [], [], PIECE
+        if pieces:
+            yield rows, pieces
+
+
+class HashCounts:
+    """Document frequencies of the hashes of terms, in memory that grows with the number of different ones."""
+
+    def __init__(self, hashes: Hashes) -> None:
+        self._hashes = hashes
+        self.texts = 0
+        self._counts = csr_array((1, hashes.width), dtype=np.int64)
+        self._new: list[np.ndarray] = []
+        self._entries = 0
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Count the terms of more texts."""
+        for batch in batches(texts):
+            counts = self._hashes.transform(batch)
+            self.texts += len(batch)
+            self._new.append(counts.indices)
+            self._entries += counts.nnz
+            if self._entries > max(_LEAST_MERGED, self._counts.nnz):  # so that merging takes linear time in all
+                self._merge()
+
+    def _merge(self) -> None:
+        columns, counts = np.unique(np.concatenate(self._new), return_counts=True)
+        self._counts += csr_array((counts, columns, [0, len(columns)]), shape=self._counts.shape)
+        self._new, self._entries = [], 0
+
+    def of(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns that occur, ascending, and in how many texts each does."""
+        if self._new:
+            self._merge()
+        return self._counts.indices.astype(np.int32), self._counts.data

@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from mpu_cli.runtime.files import checksum
-from mpu_cli.text import analyzer as batches_module
-from mpu_cli.text import counting, stored
-from mpu_cli.text.analyzer import TextOptions, analyzer_of, batches
-from mpu_cli.text.counting import TermCounts
+from mpu_cli.text import analyzer, stored, vectorizer
+from mpu_cli.text.analyzer import TermCounts, TextOptions, analyzer_of, batches
 from mpu_cli.text.records import Record
 from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
@@ -51,7 +49,7 @@ def room(size: int) -> Iterator[None]:
 @given(st.lists(st.integers(0, 50)), st.integers(1, 5))
 def test_batches_are_bounded_by_characters_and_by_count(sizes, most):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches_module, "MOST_CHARACTERS", 60)
+        patch.setattr(analyzer, "MOST_CHARACTERS", 60)
         found = list(batches(["x" * size for size in sizes], most=most))
     assert [len(text) for batch in found for text in batch] == sizes
     assert all(len(batch) <= most and sum(map(len, batch[:-1])) < 60 for batch in found)
@@ -94,7 +92,8 @@ def test_long_words_are_not_stemmed_nor_kept():
 )
 def test_ngrams_of_a_long_text_are_taken_one_by_one(monkeypatch, options, text):
     """All at once, those of a word of 3 MB took 1.7 GB."""
-    monkeypatch.setattr(counting, "_PIECE", 1000)
+    for module in (analyzer, vectorizer):
+        monkeypatch.setattr(module, "PIECE", 1000)
     Vectorizer(**options).fit([text[:1000]])  # what stays of the first
     assert peak(lambda: Vectorizer(**options).fit([text]).transform([text])) < 4 << 20
 
@@ -113,7 +112,8 @@ def test_terms_are_those_of_scikit_learn(texts, kind):
 @given(st.lists(st.text("abc ", max_size=40)), st.integers(1, 5))
 def test_a_term_counts_once_in_each_text_however_long(texts, piece):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "_PIECE", piece)
+        for module in (analyzer, vectorizer):
+            patch.setattr(module, "PIECE", piece)
         counts = TermCounts(str.split)
         counts.add(texts)
         hashed = Vectorizer(hashing=10, stem="none", ngrams=(1, 1)).fit(["a text", *texts])
@@ -137,13 +137,13 @@ def test_hashes_take_no_room_where_they_do_not_occur(tmp_path, bits):
     """2^28 of them took 4.3 GB for one record, and 2 GB on disk."""
 
     def work() -> None:
-        vectorizer = Vectorizer(hashing=bits, stem="none").fit(["digital television", "digital radio"])
-        assert vectorizer.transform(["digital waves"]).shape == (1, 2**bits)
-        assert vectorizer.transform([]).shape == (0, 2**bits)
-        assert vectorizer.transform_names([("digital", "radio"), ()]).shape == (2, 2**bits)
-        vectorizer.save(tmp_path / "kept")
+        fitted = Vectorizer(hashing=bits, stem="none").fit(["digital television", "digital radio"])
+        assert fitted.transform(["digital waves"]).shape == (1, 2**bits)
+        assert fitted.transform([]).shape == (0, 2**bits)
+        assert fitted.transform_names([("digital", "radio"), ()]).shape == (2, 2**bits)
+        fitted.save(tmp_path / "kept")
         again = Vectorizer.of(unpacked(packed(stored.load(tmp_path / "kept")), "model"))
-        assert (again.transform(["digital waves"]) != vectorizer.transform(["digital waves"])).nnz == 0
+        assert (again.transform(["digital waves"]) != fitted.transform(["digital waves"])).nnz == 0
 
     with room(1 << 30):
         assert peak(work) < 200 << 20

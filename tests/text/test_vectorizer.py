@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize
 
 from mpu_cli.errors import DataError
 from mpu_cli.text import vectorizer as module
-from mpu_cli.text.counting import TermCounts
+from mpu_cli.text.analyzer import TermCounts
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.golden import refused
 
