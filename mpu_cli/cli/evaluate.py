@@ -125,8 +125,8 @@ class Candidate:
     def of_data(self, data: Dataset, truth: Source, reading: Reading, run: Run) -> Dataset:
         """Return the predictions of data that have been read."""
         if self.model is None:
-            return gathered(iter_predictions(self.source, reading, run), 1)
-        return gathered((predicted for _, predicted in _predicted(self.model, data, truth, run)), 1)
+            return gathered(iter_predictions(self.source, reading, run))
+        return gathered(predicted for _, predicted in _predicted(self.model, data, truth, run))
 
 
 def predicted_pairs(

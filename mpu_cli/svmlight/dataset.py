@@ -38,31 +38,28 @@ class Dataset:
 
 
 class GrowingCsr:
-    """A CSR matrix that is built by appending rows.
+    """A CSR matrix that is built by appending rows, without a copy: the system moves pages of memory that grow.
 
     `dtype`: type of the entries.
-    `expected`: estimated number of entries. If there are more, data are in memory twice while they are copied to a
-    larger array; if there are less than half as many, while SciPy copies them to a smaller one.
     """
 
-    def __init__(self, dtype: type, expected: int = 0) -> None:
-        self._data = _GrowingArray(dtype, expected)
-        self._indices = _GrowingArray(np.int32, expected)
-        self._indptr = _GrowingArray(np.int64, 0)
-        self._indptr.append(np.zeros(1))
+    def __init__(self, dtype: type) -> None:
+        self._dtype = dtype
+        self._data, self._indices, self._indptr = bytearray(), bytearray(), bytearray(8)  # the latter begins with 0
         self._n_entries = self._n_columns = 0
 
     def append(self, rows: csr_array) -> None:
         """Append rows. The width of the matrix becomes that of the widest rows."""
-        self._data.append(rows.data)
-        self._indices.append(rows.indices)
-        self._indptr.append(rows.indptr[1:] + np.int64(self._n_entries))
+        self._data += np.asarray(rows.data, self._dtype).data
+        self._indices += np.asarray(rows.indices, np.int32).data
+        self._indptr += (rows.indptr[1:] + np.int64(self._n_entries)).data
         self._n_entries += rows.nnz
         self._n_columns = max(self._n_columns, rows.shape[1])
 
     def finish(self) -> csr_array:
         """Return the matrix without a copy. Nothing can be appended after this."""
-        return csr(self._data.finish(), self._indices.finish(), self._indptr.finish(), self._n_columns)
+        indices, indptr = np.frombuffer(self._indices, np.int32), np.frombuffer(self._indptr, np.int64)
+        return csr(np.frombuffer(self._data, self._dtype), indices, indptr, self._n_columns)
 
 
 def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> csr_array:
@@ -85,23 +82,3 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_col
     matrix = csr(data, indices, indptr, n_columns)
     matrix.check_format(full_check=True)
     return matrix
-
-
-class _GrowingArray:
-    """An array that grows. Its unused part takes no memory until it is written."""
-
-    def __init__(self, dtype: type, expected: int) -> None:
-        self._array: np.ndarray = np.empty(expected, dtype)
-        self._size = 0
-
-    def append(self, part: np.ndarray) -> None:
-        stop = self._size + len(part)
-        if stop > len(self._array):
-            larger = np.empty(2 * stop, self._array.dtype)
-            larger[: self._size] = self._array[: self._size]
-            self._array = larger
-        self._array[self._size : stop] = part
-        self._size = stop
-
-    def finish(self) -> np.ndarray:
-        return self._array[: self._size]

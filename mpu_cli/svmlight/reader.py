@@ -40,7 +40,6 @@ from mpu_cli.svmlight.streams import (
     Readable,
     Source,
     blocks,
-    files_of,
     is_compressed,
     is_plain,
     open_input,
@@ -98,7 +97,6 @@ def _row_ends(lists: Sequence[Sequence[float]]) -> np.ndarray:
 
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
-_ROOM = 1.1  # for features, relative to what the first block suggests
 
 # The GNU allocator keeps freed memory for reuse, up to twice the size of the largest array freed so far. It returns the
 # rest to the system. So an unused array of this size is allocated and freed first. Parsing was then 1.2 times (numba)
@@ -227,21 +225,13 @@ def read(
 
     `run` allocates the arrays too. With `may_be_empty`, no instances at all are a dataset without rows.
     """
-    n_chunks = sum((size_of(file) or 0) / BLOCK_BYTES for file in files_of(source))
-    chunks = iter_chunks(source, reading, run=run, may_be_empty=may_be_empty, contents=contents)
-    return gathered(chunks, n_chunks)
+    return gathered(iter_chunks(source, reading, run=run, may_be_empty=may_be_empty, contents=contents))
 
 
-def gathered(chunks: Iterator[Dataset], n_chunks: float) -> Dataset:
-    """Put chunks, one below the other, into the arrays of one dataset.
-
-    `chunks`: without any, the dataset has no rows and no columns.
-    `n_chunks`: expected number of chunks of the size of the first one; memory is allocated for them.
-    """
-    first = next(chunks, None)
-    expected = 0 if first is None else _ROOM * first.features.nnz * n_chunks
-    labels, features = GrowingCsr(bool), GrowingCsr(np.float32, int(expected))
-    for chunk in chain([] if first is None else [first], chunks):
+def gathered(chunks: Iterable[Dataset]) -> Dataset:
+    """Put chunks, one below the other, into the arrays of one dataset; without any, it has no rows and no columns."""
+    labels, features = GrowingCsr(bool), GrowingCsr(np.float32)
+    for chunk in chunks:
         labels.append(chunk.labels)
         features.append(chunk.features)
     return Dataset(labels.finish(), features.finish())
@@ -293,7 +283,7 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
         lines = Joined(_bytes_of(file, part.path, start, end))
         chunks = iter_stream(lines, part.path, reading, run=run, may_be_empty=True, may_have_header=False)
         try:
-            return gathered(chunks, (end - start) / BLOCK_BYTES)
+            return gathered(chunks)
         except InputError as error:
             if error.line is None:
                 raise
