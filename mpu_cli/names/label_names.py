@@ -41,11 +41,6 @@ def without_brackets(text: str) -> str:
     return inner if text.startswith("<") and text.endswith(">") and is_uri(inner) else text
 
 
-def uris_last(names: Iterable[str]) -> list[str]:
-    """Return the names of a label, those that are URIs after the others, so that the main name is for people."""
-    return sorted(map(without_brackets, names), key=is_uri)
-
-
 # Label: its names, the main one first; possibly none.
 Names = dict[int, tuple[str, ...]]
 
@@ -119,9 +114,10 @@ def _numbered(line: str, source: str, place: int) -> tuple[int, tuple[str, ...]]
 
 
 def _fields(line: str) -> tuple[str, ...]:
-    """Return the names of a line, each once, URIs last; none if the first is empty."""
+    """Return the names of a line, each once, those for people before URIs; none if the first is empty."""
     main, *others = (field.strip() for field in line.split("\t"))
-    return tuple(dict.fromkeys(uris_last([main, *filter(None, others)]))) if main else ()
+    names = map(without_brackets, (main, *filter(None, others)))
+    return tuple(dict.fromkeys(sorted(names, key=is_uri))) if main else ()
 
 
 _WITH_NUMBER = re.compile(r"(.*) \(([0-9]{1,10})\)", re.DOTALL)

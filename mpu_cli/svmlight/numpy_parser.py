@@ -29,7 +29,7 @@ _DROPPED_BITS = np.uint64(2**29 - 1)  # bits of a float64's 52 that a float32 la
 _TIE = 2**28
 
 
-def digit_runs(text: bytes, ends: np.ndarray, length: np.ndarray) -> np.ndarray:
+def _digit_runs(text: bytes, ends: np.ndarray, length: np.ndarray) -> np.ndarray:
     """Return the integers written by runs of digits: uint64, meaningless where a run is longer than `EXACT_DIGITS`.
 
     `text` starts with `PADDING`, which no run is part of. Run i has `length[i]` digits, none for 0, and ends one before
@@ -63,17 +63,8 @@ def _up_to_eight_digits(words: np.ndarray, length: np.ndarray) -> np.ndarray:
     return words
 
 
-def decimal_fractions(whole: np.ndarray, fraction: np.ndarray, decimals: np.ndarray) -> np.ndarray:
-    """Return ``whole.fraction`` as float64: correctly rounded up to 15 digits in all, nearly so up to `EXACT_DIGITS`.
-
-    `whole`, `fraction`: the digits before and after the decimal point as integers. `decimals`: number of the latter.
-    """
-    power = _POWERS[np.minimum(decimals, EXACT_DIGITS)]
-    return (whole * power + fraction) / power.astype(np.float64)
-
-
-def near_float32_tie(values: np.ndarray, digits: np.ndarray) -> np.ndarray:
-    """Whether an inexact result of `decimal_fractions` is so near the middle of two float32 that it may round wrongly.
+def _near_float32_tie(values: np.ndarray, digits: np.ndarray) -> np.ndarray:
+    """Whether a value is so near the middle of two float32 that it may be rounded wrongly.
 
     Values that were written with more than 15 digits are off by at most two units in the last place.
     """
@@ -119,7 +110,7 @@ class Rows(NamedTuple):
 def _csr(data: np.ndarray, columns: np.ndarray, row_ends: np.ndarray) -> csr_array:
     inside = np.ones(len(columns), bool)  # whether the column before is in the same row
     inside[row_ends[row_ends < len(columns)]] = False
-    if not _increasing(columns, inside):
+    if not np.all((columns[1:] > columns[:-1]) | ~inside[1:]):
         rows = np.repeat(np.arange(len(row_ends)), np.diff(row_ends, prepend=0))
         order = np.lexsort((columns, rows))
         data, columns = data[order], columns[order]
@@ -131,10 +122,6 @@ def _csr(data: np.ndarray, columns: np.ndarray, row_ends: np.ndarray) -> csr_arr
     indptr = np.concatenate(([0], row_ends)).astype(np.int32)
     shape = (len(row_ends), int(columns.max()) + 1 if len(columns) else 0)
     return csr_array((data, columns, indptr), shape=shape)
-
-
-def _increasing(columns: np.ndarray, inside: np.ndarray) -> bool:
-    return bool(np.all((columns[1:] > columns[:-1]) | ~inside[1:]))
 
 
 # Kinds of delimiters. The first two end a token.
@@ -193,7 +180,7 @@ def parse(block: bytes, implicit_values: bool) -> Rows:
     if np.any(meaning == BAD):
         raise UnusualError
 
-    numbers = digit_runs(text, ends, length)
+    numbers = _digit_runs(text, ends, length)
     label = np.flatnonzero(meaning == LABEL)
     index = np.flatnonzero(meaning == INDEX)
     for run in (label, index):
@@ -236,23 +223,22 @@ def _values(
     last = whole + pointed
     decimals = np.where(pointed, ends[last] - starts[last], 0)
     digits = ends[whole] - starts[whole] + decimals
-    values = decimal_fractions(numbers[whole], np.where(pointed, numbers[last], 0), decimals)
+    # As float64, correctly rounded up to 15 digits in all, and nearly so up to `EXACT_DIGITS`.
+    power = _POWERS[np.minimum(decimals, EXACT_DIGITS)]
+    values = (numbers[whole] * power + np.where(pointed, numbers[last], 0)) / power.astype(np.float64)
     np.negative(values, out=values, where=negative)
 
-    odd = (after[last] == EXPONENT) | (digits == 0) | (digits > EXACT_DIGITS) | near_float32_tie(values, digits)
+    odd = (after[last] == EXPONENT) | (digits == 0) | (digits > EXACT_DIGITS) | _near_float32_tie(values, digits)
     if odd.any():
         token_ends = np.flatnonzero(after <= NEWLINE)
         stops = ends[token_ends[np.searchsorted(token_ends, first[odd])]]
-        values[odd] = _floats(text, starts[first[odd]], stops)
+        begins = starts[first[odd]].tolist()
+        try:
+            values[odd] = [float(text[start:stop]) for start, stop in zip(begins, stops.tolist(), strict=True)]
+        except ValueError:
+            raise UnusualError from None
     with np.errstate(over="ignore"):
         values = values.astype(np.float32)
     if np.isinf(values).any():
         raise UnusualError
     return values
-
-
-def _floats(text: bytes, starts: np.ndarray, stops: np.ndarray) -> list[float]:
-    try:
-        return [float(text[start:stop]) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
-    except ValueError:
-        raise UnusualError from None

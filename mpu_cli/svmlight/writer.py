@@ -1,6 +1,5 @@
 """Write instances, label lists and score lists as lines of text; find, remove and insert labels in lines."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -106,8 +105,9 @@ def with_labels(block: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.nd
     ends = np.cumsum(spans.sizes)
     pieces = []
     done = 0
-    for row, first, last in _runs(rows):
-        new = b",".join(b"%d" % label for label in labels[first:last].tolist())
+    distinct, firsts = np.unique(rows, return_index=True)
+    for row, of_row in zip(distinct.tolist(), np.split(labels, firsts)[1:], strict=True):
+        new = b",".join(b"%d" % label for label in of_row.tolist())
         if spans.sizes[row]:
             place = int(spans.stops[ends[row] - 1])
             new = b"," + new
@@ -119,13 +119,6 @@ def with_labels(block: bytes, spans: LabelSpans, rows: np.ndarray, labels: np.nd
     return b"".join([*pieces, block[done:]])
 
 
-def _runs(rows: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """Yield each distinct number of an ascending array, with the start and the end of its run."""
-    firsts = np.flatnonzero(np.diff(rows, prepend=-1))
-    ends = np.append(firsts, len(rows))[1:]
-    yield from zip(rows[firsts].tolist(), firsts.tolist(), ends.tolist(), strict=True)
-
-
 _ROWS, _ENTRIES = 4096, 1 << 16
 
 
@@ -135,13 +128,10 @@ def write_instances(stream: Writable, dataset: Dataset) -> None:
     The line of an instance without labels starts with a space.
     """
     for start in range(0, len(dataset), _ROWS):
-        stream.write(_instance_lines(dataset[start : start + _ROWS]))
-
-
-def _instance_lines(dataset: Dataset) -> bytes:
-    labels = _joined_rows(_decimals(dataset.labels.indices), dataset.labels.indptr, ",")
-    features = _joined_rows(_pairs(dataset.features.indices, dataset.features.data), dataset.features.indptr, " ")
-    return "".join([f"{row_labels} {row}\n" for row_labels, row in zip(labels, features, strict=True)]).encode()
+        part = dataset[start : start + _ROWS]
+        labels = _joined_rows(_decimals(part.labels.indices), part.labels.indptr, ",")
+        features = _joined_rows(_pairs(part.features.indices, part.features.data), part.features.indptr, " ")
+        stream.write(_lines([f"{of_row} {row}" for of_row, row in zip(labels, features, strict=True)]))
 
 
 def label_lines(indptr: np.ndarray, ids: np.ndarray) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 from mpu_cli.cli.vectorize import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
-from mpu_cli.names.label_names import uris_last
+from mpu_cli.names.label_names import is_uri, without_brackets
 from mpu_cli.names.lines import as_a_file
 from mpu_cli.runtime.files import checksum
 from mpu_cli.runtime.untrusted import json_value
@@ -146,7 +146,9 @@ def replay_thesaurus(data: bytes, folder: Path) -> None:
         kept = folder / "news.text" / "labels"
         kept.parent.mkdir(exist_ok=True)
         kept.write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
-        assert read_labels(kept).names == [tuple(uris_last(names)) for names in labels.names]
+        assert read_labels(kept).names == [
+            tuple(sorted(map(without_brackets, names), key=is_uri)) for names in labels.names
+        ]
 
 
 def replay_path(data: bytes, folder: Path) -> None:
