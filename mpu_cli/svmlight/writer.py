@@ -1,5 +1,6 @@
 """Write instances, label lists and score lists as lines of text; find, remove and insert labels in lines."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
