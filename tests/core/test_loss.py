@@ -27,25 +27,11 @@ def exact(z: float, s: bool, c: float) -> tuple[float, float]:
         return float(-unlabelled.ln()), float(c * sigma * complement / unlabelled)
 
 
-@given(scores, st.booleans(), frequencies)
-def test_gradient_is_the_derivative_of_the_loss(z, s, c):
-    h = 1e-5
-    difference = (pu_loss(np.float64(z + h), s, c) - pu_loss(np.float64(z - h), s, c)) / (2 * h)
-    assert_allclose(pu_gradient(np.float64(z), s, c), difference, atol=1e-8)
-
-
 def test_without_missing_labels_it_is_the_logistic_loss():
     rng = np.random.default_rng(0)
     z, s = rng.normal(scale=4, size=500), rng.random(500) < 0.4
     assert_allclose(pu_loss(z, s, 1.0).mean(), log_loss(s, expit(z)), rtol=1e-12)
     assert_allclose(pu_gradient(z, s, 1.0), expit(z) - s, rtol=1e-12)
-
-
-@given(scores, frequencies)
-def test_loss_is_the_negative_log_likelihood_of_the_annotation(z, c):
-    annotated = c * expit(z)
-    assert_allclose(np.exp(-pu_loss(np.float64(z), False, c)), 1 - annotated, rtol=1e-12, atol=1e-15)
-    assert_allclose(c * np.exp(-pu_loss(np.float64(z), True, c)), annotated, rtol=1e-12)
 
 
 @pytest.mark.parametrize("c", FREQUENCIES)
@@ -56,21 +42,10 @@ def test_exact_in_either_precision(dtype, rtol, atol, as_array, s, c):
     z = Z.astype(dtype)
     frequency = np.array([c], dtype) if as_array else c
     loss, gradient = np.array([exact(score, s, frequency[0] if as_array else c) for score in z]).T
+    assert pu_gradient(z, s, np.array([c], dtype)).dtype == dtype
     assert_allclose(pu_loss(z, s, frequency), loss, rtol=rtol, atol=atol)
     # The gradient has no absolute error to allow for but that of scores cut off where sigma is 0 or 1 to rounding.
     assert_allclose(pu_gradient(z, s, frequency), gradient, rtol=rtol, atol=1e-27)
-
-
-@pytest.mark.parametrize("c", FREQUENCIES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_finite_and_within_bounds_at_extreme_scores(dtype, c):
-    z = np.concatenate([np.linspace(-1e4, 1e4, 4001), np.linspace(-200, 200, 4001)]).astype(dtype)
-    for s in (False, True):
-        loss, gradient = pu_loss(z, s, c), pu_gradient(z, s, c)
-        assert np.isfinite(loss).all()
-        assert (loss >= 0).all()
-        assert (np.abs(gradient) <= 1).all()
-        assert ((gradient <= 0) if s else (gradient >= 0)).all()
 
 
 @given(st.floats(-1e4, 1e4), st.booleans(), st.floats(2**-126, 1, width=32), st.sampled_from([np.float32, np.float64]))
@@ -78,12 +53,6 @@ def test_finite_and_within_bounds_at_any_score(z, s, c, dtype):
     z, c = dtype(z), dtype(c)
     assert 0 <= pu_loss(z, s, c) < np.inf
     assert -1 <= pu_gradient(z, s, c) <= 0 if s else 0 <= pu_gradient(z, s, c) <= 1
-
-
-def test_precision_of_the_gradient_is_that_of_the_scores():
-    for dtype in (np.float32, np.float64):
-        z, c = np.ones((3, 2), dtype), np.array([0.5, 1], dtype)
-        assert pu_gradient(z, np.zeros((3, 2), bool), c).dtype == dtype
 
 
 def test_one_label_frequency_a_column():

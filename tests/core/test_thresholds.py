@@ -42,18 +42,6 @@ def simulated(n=4000, q=5, c=0.4, seed=0):
     return P, Y, Y & (rng.random((n, q)) < c)
 
 
-@given(scored)
-def test_pooled_threshold_is_the_best_one_of_complete_labels(case):
-    P, Y = case
-    c = LabelFrequency(np.ones(P.shape[1]))
-    threshold, f1 = pooled_threshold(P, as_labels(Y), c)
-    assert f1 == pytest.approx(max(micro_f1(Y, t <= P) for t in np.unique(P)), abs=1e-12)
-    assert f1 == pytest.approx(micro_f1(Y, threshold <= P), abs=1e-12)
-    assert expected_f1(P, as_labels(Y), c, np.full(P.shape[1], threshold, np.float32)).f1 == pytest.approx(
-        f1, abs=1e-12
-    )
-
-
 def test_pooled_threshold_is_within_its_candidates_of_the_best():
     P, Y, _ = simulated(n=300)
     threshold, f1 = pooled_threshold(P, as_labels(Y), LabelFrequency(np.ones(5)))
@@ -83,18 +71,6 @@ def test_estimate_from_incomplete_labels_is_that_of_complete_ones(c):
     assert f1 == pytest.approx(true[threshold], abs=0.02)
     assert max(true.values()) - true[threshold] < 0.01
     assert micro_f1(S, threshold <= P) < f1 - 0.1 or np.ndim(c)
-
-
-@given(scored, st.data())
-def test_estimated_f1_by_its_formula(case, data):
-    P, S = case
-    q = P.shape[1]
-    c = data.draw(hnp.arrays(float, q, elements=st.floats(0.1, 1)))
-    t = data.draw(hnp.arrays(np.float32, q, elements=st.floats(0, 1, width=32)))
-    found = sum(1 / c[k] for i, k in zip(*S.nonzero(), strict=True) if P[i, k] >= t[k])
-    total = sum(1 / c[k] for _, k in zip(*S.nonzero(), strict=True))
-    expected = 2 * found / (int((t <= P).sum()) + total) if total else 0
-    assert expected_f1(P, as_labels(S), LabelFrequency(c), t).f1 == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("error", [0.0, 0.05])
@@ -156,19 +132,6 @@ def test_label_thresholds_can_leave_a_label_unpredicted():
     thresholds, f1 = label_thresholds(P, as_labels(S), LabelFrequency(np.ones(2)), 0.5)
     assert f1 >= start
     assert f1 == pytest.approx(expected_f1(P, as_labels(S), LabelFrequency(np.ones(2)), thresholds).f1)
-
-
-@given(scored.filter(lambda case: case[1].any()))
-def test_threshold_of_a_single_label_is_the_best_one(case):
-    P, S = (np.tile(part[:, :1], (20, 1)) for part in case)  # twenty annotations or none
-    thresholds, f1 = label_thresholds(P, as_labels(S), LabelFrequency(np.full(1, 0.5)), 0.5)
-    if S.any():
-        candidates = [np.full(1, t, np.float32) for t in np.unique(P)]
-        assert f1 == pytest.approx(
-            max(expected_f1(P, as_labels(S), LabelFrequency(np.full(1, 0.5)), t).f1 for t in candidates)
-        )
-    else:
-        assert_array_equal(thresholds, [0.5])
 
 
 def test_rare_labels_keep_the_pooled_threshold():

@@ -31,6 +31,9 @@ def problem() -> tuple[csr_array, csr_array]:
     return as_features(X), hide(Y, 0.3)
 
 
+GIVEN = {"c": 0.7, "cost": 3.0}
+
+
 def quick(**changes) -> Options:
     return Options(**({"folds": 3, "epochs": 2, "features": "linear"} | changes))
 
@@ -40,6 +43,14 @@ def as_bytes(model: StackedModel) -> list[bytes]:
         model.thresholds.tobytes(),
         np.float64(model.scale).tobytes(),
     ]
+
+
+def by_hand(problem, rows: np.ndarray, without: np.ndarray | None = None, **changes) -> np.ndarray:
+    """Predict instances by a model of one level of the others, without calibration."""
+    matrix, labels = problem
+    rest = np.setdiff1d(np.arange(len(labels.indptr) - 1), rows if without is None else without)
+    model, _ = train(Problem(matrix[rest], labels[rest]), quick(levels=1, **GIVEN | changes), calibrated=False)
+    return model.probabilities(matrix[rows])
 
 
 def test_report(problem):
@@ -87,9 +98,7 @@ def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
     model, report = train(Problem(matrix, labels), quick(levels=1, c=0.7, cost=3.0, threshold=threshold))
     probabilities = np.empty(labels.shape, np.float32)
     for rows in deal(120, 3, 0):
-        rest = np.setdiff1d(np.arange(120), rows)
-        without, _ = train(Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0), calibrated=False)
-        probabilities[rows] = without.probabilities(matrix[rows])
+        probabilities[rows] = by_hand(problem, rows)
     assert report.expected_f1 == pytest.approx(
         expected_f1(model.calibration(probabilities), labels, LabelFrequency(np.full(4, 0.7)), model.thresholds).f1,
         rel=1e-6,
@@ -135,9 +144,7 @@ def test_threshold_of_the_last_level_is_of_the_instances_held_out(problem):
     rows = np.concatenate(deal(120, 3, 0)[:2])
     probabilities = np.empty(labels.shape, np.float32)
     for fold in deal(120, 3, 0)[:2]:
-        rest = np.setdiff1d(np.arange(120), fold)
-        without, _ = train(Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0), calibrated=False)
-        probabilities[fold] = without.probabilities(matrix[fold])
+        probabilities[fold] = by_hand(problem, fold)
     threshold, f1 = pooled_threshold(probabilities[rows], labels[rows], LabelFrequency(np.full(4, 0.7)))
     assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
     assert report.expected_f1 == pytest.approx(f1)
@@ -183,16 +190,12 @@ def test_higher_levels_learn_from_out_of_fold_predictions(problem):
     model, _ = train(Problem(matrix, labels), options)
     probabilities = np.empty(labels.shape, np.float32)
     for rows in deal(120, 3, 0):
-        rest = np.setdiff1d(np.arange(120), rows)
-        without, _ = train(
-            Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0, eta0=1.0), calibrated=False
-        )
-        probabilities[rows] = without.probabilities(matrix[rows])
+        probabilities[rows] = by_hand(problem, rows, eta0=1.0)
     calibration = calibrate(probabilities, labels, LabelFrequency(np.full(4, 0.7)))
     assert calibration.actual.tolist() == model.calibrations[0].actual.tolist()
     extended = as_features(np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(probabilities)]))
-    by_hand, _ = train(Problem(extended, labels), quick(levels=1, c=0.7, cost=3.0, eta0=1.0))
-    np.testing.assert_allclose(model.levels[1].weights, by_hand.levels[0].weights, rtol=1e-4, atol=1e-5)
+    level_1, _ = train(Problem(extended, labels), quick(levels=1, c=0.7, cost=3.0, eta0=1.0))
+    np.testing.assert_allclose(model.levels[1].weights, level_1.levels[0].weights, rtol=1e-4, atol=1e-5)
 
 
 def test_predictions_enter_the_next_level_relative_to_the_length_of_instances(problem):
@@ -211,26 +214,14 @@ def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem)
     frequency = LabelFrequency(np.full(4, 0.7))
     fold_rows, probabilities = deal(120, 4, 0), np.empty(labels.shape, np.float32)
 
-    def level_0(without: np.ndarray, of: np.ndarray) -> np.ndarray:
-        rest = np.setdiff1d(np.arange(120), without)
-        learned, _ = train(
-            Problem(matrix[rest], labels[rest]), quick(levels=1, c=0.7, cost=3.0, eta0=1.0), calibrated=False
-        )
-        return learned.probabilities(matrix[of])
-
     for rows in fold_rows:
         rest = np.setdiff1d(np.arange(120), rows)
         below = np.empty(labels.shape, np.float32)
         for other in fold_rows:
-            below[other] = level_0(np.union1d(rows, other), other)
+            below[other] = by_hand(problem, other, np.union1d(rows, other), eta0=1.0)
         calibration = calibrate(below[rest], labels[rest], frequency)
         extended = np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(below)])
-        learned, _ = train(
-            Problem(as_features(extended[rest]), labels[rest]),
-            quick(levels=1, c=0.7, cost=3.0, eta0=1.0),
-            calibrated=False,
-        )
-        probabilities[rows] = learned.probabilities(as_features(extended[rows]))
+        probabilities[rows] = by_hand((as_features(extended), labels), rows, eta0=1.0)
     assert report.level_f1[1] == pytest.approx(pooled_threshold(probabilities, labels, frequency)[1], abs=1e-3)
     train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0), Run(observe=fewer_folds))
     assert "level 0, without two folds" in steps.ticks

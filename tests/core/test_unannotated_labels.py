@@ -23,6 +23,7 @@ from mpu_cli.runtime.run import Run
 
 # Words are names; that of the last label is in no instance. Labels from USED on are never annotated.
 N, WORDS, USED = 400, 700, 300
+ROWS = np.arange(N)
 RATES, SETTINGS, PRUNE = LabelFrequency(np.full(WORDS, 0.7)), Settings(30.0, 4.0, 3, prior=20.0), 0.01
 GIVEN = Options(c=0.7, cost=30.0, eta0=4.0, epochs=3, folds=3, prior=20.0)
 
@@ -42,6 +43,13 @@ def prior_of(problem: Problem, sparing: bool = True) -> tuple[Features, Prior]:
     return features, prior.sparing(features, problem.labels) if sparing else prior
 
 
+def learned(problem: Problem, rows: np.ndarray = ROWS, settings: Settings = SETTINGS) -> tuple[LinearModel, float]:
+    """Learn labels from some of the instances; return also the length of a name's weights by the prior of 1."""
+    features, prior = prior_of(problem)
+    data = TrainingSet(features, problem.labels, rows, side=SideInformation(prior))
+    return train_linear(data, RATES, settings, prune=PRUNE), 1 / np.sqrt(data.mean_squared_norm)
+
+
 def weights_of(model: LinearModel) -> csr_array:
     return csr_array(model.weights)
 
@@ -58,33 +66,21 @@ def unused(problem):
 
 def test_annotated_labels_learn_what_they_learn_alone(problem, unused):
     """Neither labels without annotations nor the features of their names change a weight."""
-    (features, prior), rows = prior_of(problem), np.arange(N)
-    data = TrainingSet(features, problem.labels, rows, side=SideInformation(prior))
-    model = train_linear(data, RATES, SETTINGS, prune=PRUNE)
+    model, _ = learned(problem)
     used = np.setdiff1d(np.arange(WORDS), unused)
     alone = replace(problem, labels=problem.labels[:, used], label_features=problem.label_features[used])
     features, prior = prior_of(alone, sparing=False)
-    data = TrainingSet(features, alone.labels, rows, side=SideInformation(prior))
+    data = TrainingSet(features, alone.labels, np.arange(N), side=SideInformation(prior))
     expected = train_linear(data, RATES.block(used), SETTINGS, prune=PRUNE)
     assert_array_equal(weights_of(model)[:, used].toarray(), weights_of(expected).toarray())
     assert_array_equal(model.bias[used], expected.bias)
 
 
-def test_the_weights_of_unannotated_labels_are_their_names(problem, unused):
-    features, prior = prior_of(problem)
-    data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior))
-    model = train_linear(data, RATES, SETTINGS, prune=PRUNE)
-    length = UNLEARNED_PRIOR / np.sqrt(data.mean_squared_norm)
-    assert_allclose(weights_of(model)[:, unused].toarray(), length * np.eye(WORDS)[:, unused], rtol=1e-6)
+@pytest.mark.parametrize(("prior", "length"), [(20.0, UNLEARNED_PRIOR), (60.0, 60.0)])
+def test_the_weights_of_unannotated_labels_are_their_names(problem, unused, prior, length):
+    model, one = learned(problem, settings=replace(SETTINGS, prior=prior))
+    assert_allclose(weights_of(model)[:, unused].toarray(), length * one * np.eye(WORDS)[:, unused], rtol=1e-6)
     assert unused[-1] == WORDS - 1  # also of the word that no instance has
-
-
-def test_a_longer_prior_is_that_of_unannotated_labels_too(problem, unused):
-    features, prior = prior_of(problem)
-    data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior))
-    model = train_linear(data, RATES, replace(SETTINGS, prior=60.0), prune=PRUNE)
-    expected = 60.0 / np.sqrt(data.mean_squared_norm) * np.eye(WORDS)[:, unused]
-    assert_allclose(weights_of(model)[:, unused].toarray(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("run", [Run(kernel="numpy"), Run()])
@@ -102,9 +98,7 @@ def test_names_that_are_sure_keep_the_order_of_their_scores(run):
 
 def test_names_that_stand_where_labels_are_not_annotated_speak_against_them(problem, unused):
     """Odds are divided by one more than the instances with the whole name."""
-    features, prior = prior_of(problem)
-    data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior))
-    bias = train_linear(data, RATES, SETTINGS, prune=PRUNE).bias[unused]
+    bias = learned(problem)[0].bias[unused]
     named = (problem.features.toarray() > 0).sum(axis=0)[unused]
     assert len(np.unique(named)) > 5
     assert_allclose(np.exp(bias[-1] - bias), 1 + named, rtol=1e-4)
@@ -121,9 +115,7 @@ def test_a_name_stands_in_an_instance_with_all_of_its_words():
 
 
 def test_as_many_unannotated_labels_are_expected_as_labels_were_annotated_once(problem, unused):
-    features, prior = prior_of(problem)
-    data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior))
-    model = train_linear(data, RATES, SETTINGS, prune=PRUNE)
+    model, _ = learned(problem)
     scores = (problem.features @ weights_of(model)[:, unused]).toarray()
     named = expit(scores + model.bias[unused])[scores > 0].sum()
     once = np.count_nonzero(count_annotations(problem.labels) == 1)
@@ -149,17 +141,13 @@ def test_names_that_are_nowhere_expect_nothing():
 
 def test_held_out_predictions_are_by_the_same_rule(problem):
     """A label whose annotations are all held out is to that model what one without annotations is."""
-    features, prior = prior_of(problem)
     rows = np.arange(0, N, 2)
-    data = TrainingSet(features, problem.labels, rows, side=SideInformation(prior))
-    model = train_linear(data, RATES, SETTINGS, prune=PRUNE)
+    model, one = learned(problem, rows)
     counts, here = count_annotations(problem.labels), count_annotations(problem.labels[rows])
     only_elsewhere = np.flatnonzero((here == 0) & (counts > 0))
     assert len(only_elsewhere) > 20
-    length = UNLEARNED_PRIOR / np.sqrt(data.mean_squared_norm)
-    assert_allclose(
-        weights_of(model)[:, only_elsewhere].toarray(), length * np.eye(WORDS)[:, only_elsewhere], rtol=1e-6
-    )
+    names = UNLEARNED_PRIOR * one * np.eye(WORDS)[:, only_elsewhere]
+    assert_allclose(weights_of(model)[:, only_elsewhere].toarray(), names, rtol=1e-6)
     named = (problem.features[rows].toarray() > 0).sum(axis=0)[only_elsewhere]
     assert_allclose(np.exp(model.bias[-1] - model.bias[only_elsewhere]), 1 + named, rtol=1e-4)
 
@@ -190,10 +178,7 @@ def test_groups_of_a_negative_sample_leave_them_out(problem, unused):
 
 
 def test_instances_without_annotations_teach_no_label(problem):
-    features, prior = prior_of(problem)
-    rows = np.flatnonzero(np.diff(problem.labels.indptr) == 0)[:5]
-    data = TrainingSet(features, problem.labels, rows, side=SideInformation(prior))
-    model = train_linear(data, RATES, SETTINGS, prune=PRUNE)
+    model, _ = learned(problem, np.flatnonzero(np.diff(problem.labels.indptr) == 0)[:5])
     assert weights_of(model).nnz == WORDS
 
 
