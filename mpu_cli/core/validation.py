@@ -72,8 +72,7 @@ def together(folds: np.ndarray, kin: np.ndarray, m: int) -> np.ndarray:
         for k in np.argsort(-sizes, kind="stable"):
             of_sets[k] = filled.argmin()
             filled[of_sets[k]] += sizes[k]
-    moved: np.ndarray = of_sets[of_rows]
-    return moved
+    return of_sets[of_rows]
 
 
 def leading(fold_rows: Sequence[Sized], size: int) -> int:
@@ -262,22 +261,18 @@ def learn(
     Returns: the mean, and what the chains have predicted; of no instances where they predict none.
     """
     task = replace(task, settings=replace(task.settings, step=larger_steps * task.settings.step))
-    if task.top is None or task.prune is None:
-        return _learn_few(task, chains, tick)
-    (chain,) = chains
-    return _learn_many(task, chain, task.top, task.prune, tick)
-
-
-def _learn_few(task: LearningTask, chains: Sequence[Chain], tick: Callable[[], None]) -> tuple[LinearModel, HeldOut]:
-    """Learn dense weights, and predict block by block, in passing."""
-    q = task.labels.shape[1]
-    rows = rows_of([chain.predicted for chain in chains], len(task))
-    predictions = np.empty((len(task) if isinstance(rows, slice) else len(rows), q), np.float32)
+    if task.top is not None and task.prune is not None:  # weights are sparse: those of all labels predict together
+        (chain,) = chains
+        after = sgd.train_sparse(task.fold(chain), task.frequency, task.settings, task.prune, tick)
+        predictions = predict_top(after(0), task.features, chain.predicted, task.top, task.run)
+        return after(-1), HeldOut(chain.predicted, predictions)
+    rows, q = rows_of([chain.predicted for chain in chains], len(task)), task.labels.shape[1]
+    probabilities = np.empty((len(task) if isinstance(rows, slice) else len(rows), q), np.float32)
     weights, bias = np.zeros((task.features.width, q), np.float32), np.zeros(q, np.float32)
 
     def predict_first(fold: Fold, block: Block, models: list[LinearModel]) -> tuple[Block, LinearModel]:
         places = fold.rows if isinstance(rows, slice) else np.searchsorted(rows, fold.rows)
-        predict(models[0], task.features, fold.rows, block, predictions, task.run, places)
+        predict(models[0], task.features, fold.rows, block, probabilities, task.run, places)
         tick()
         return block, models[-1]
 
@@ -285,16 +280,7 @@ def _learn_few(task: LearningTask, chains: Sequence[Chain], tick: Callable[[], N
     for block, model in learn_labels(folds, task.frequency, task.settings, predict_first, task.run):
         weights[:, block] += model.weights / len(chains)
         bias[block] += model.bias / len(chains)
-    return LinearModel(weights, bias), HeldOut(rows, predictions)
-
-
-def _learn_many(
-    task: LearningTask, chain: Chain, top: Top, prune: float, tick: Callable[[], None] = lambda: None
-) -> tuple[LinearModel, HeldOut]:
-    """Learn sparse weights, and predict by those of all labels together."""
-    after = sgd.train_sparse(task.fold(chain), task.frequency, task.settings, prune, tick)
-    predictions = predict_top(after(0), task.features, chain.predicted, top, task.run)
-    return after(-1), HeldOut(chain.predicted, predictions)
+    return LinearModel(weights, bias), HeldOut(rows, probabilities)
 
 
 def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
@@ -316,13 +302,13 @@ def predict_out_of_fold(
     fold_rows = [chain.predicted for chain in chains]
     held_out = rows_of(fold_rows, len(task))
     tasks = (replace(task, features=features_of(number)) for number in range(len(chains)))
-    if task.top is None or task.prune is None:
+    if task.top is None:
         folds = (one.fold(chain) for one, chain in zip(tasks, chains, strict=True))
         probabilities = out_of_fold(folds, task.labels.shape, task.frequency, task.settings, task.run, tick)
         return HeldOut(held_out, probabilities if isinstance(held_out, slice) else probabilities[held_out])
     predictions = []
     for one, chain in zip(tasks, chains, strict=True):
-        predictions.append(_learn_many(one, chain, task.top, task.prune)[1].probabilities)
+        predictions.append(learn(one, [chain])[1].probabilities)
         tick()
     in_order = np.argsort(np.concatenate(fold_rows))
     return HeldOut(held_out, csr_array(vstack(predictions, format="csr")[in_order]))

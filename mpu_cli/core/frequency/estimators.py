@@ -263,22 +263,16 @@ def estimate_per_label(
     labels: csr_array,
     method: str = "bbe",
     verified: VerifiedLabels | None = None,
-) -> list[FrequencyEstimate | None]:
-    """Estimate a label frequency for each label, without an interval; None where it has fewer than 50 annotations.
+) -> np.ndarray:
+    """Estimate a label frequency for each label: float64, shape (q,); NaN where it has fewer than 50 annotations.
 
     Parameters as for `estimate`.
     """
-    annotations = np.bincount(annotated_by_chance(labels, verified).indices, minlength=labels.shape[1])
-
-    def of_label(k: int) -> FrequencyEstimate:
-        block = slice(k, k + 1)
-        verified_of_it = verified and verified.block(block)
-        cells = Cells.of(probabilities[:, block], labels[:, block], verified_of_it)
-        statistic = METHODS[method](cells)
-        c = _frequency(statistic.c(np.ones(len(probabilities))))
-        return FrequencyEstimate(c, None, statistic.labels, _is_predictable(statistic, cells))
-
-    return [of_label(k) if enough else None for k, enough in enumerate(annotations >= FEWEST_ANNOTATIONS)]
+    cells, annotations = Cells.of(probabilities, labels, verified), annotated_by_chance(labels, verified)
+    frequencies = np.full(labels.shape[1], np.nan)
+    for k in np.flatnonzero(np.bincount(annotations.indices, minlength=len(frequencies)) >= FEWEST_ANNOTATIONS):
+        frequencies[k] = _frequency(METHODS[method](cells.of_labels(np.array([k]))).c(np.ones(len(probabilities))))
+    return frequencies
 
 
 def _one_label_each(labels: csr_array) -> bool:

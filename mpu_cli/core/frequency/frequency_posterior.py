@@ -48,8 +48,7 @@ class Posterior:
 
     def mean(self) -> np.ndarray:
         """Return the mean of each share: float64, shape (r,), in (0, 1)."""
-        mean: np.ndarray = self.probability @ self.grid.c
-        return mean[self.place]
+        return (self.probability @ self.grid.c)[self.place]
 
     def interval(self, outside: float) -> np.ndarray:
         """Return intervals that leave out this probability, half of it on either side: float64, shape (r, 2)."""
@@ -92,8 +91,7 @@ def of_labels(
 def binomial(counts: np.ndarray, grid: Grid) -> np.ndarray:
     """Log likelihood (r x J) of every c where a of n are annotated, up to a constant; `counts` (r x 2) has a and n."""
     a, n = counts[:, :1], counts[:, 1:]
-    likelihood: np.ndarray = xlogy(a, grid.c) + xlog1py(n - a, -grid.c)
-    return likelihood
+    return xlogy(a, grid.c) + xlog1py(n - a, -grid.c)
 
 
 def two_shares(counts: np.ndarray, grid: Grid, n: int, m: int) -> np.ndarray:
@@ -107,8 +105,7 @@ def two_shares(counts: np.ndarray, grid: Grid, n: int, m: int) -> np.ndarray:
     b = (s + y) * (1 + c) + c * (n - s) + (m - y)
     root = np.sqrt(np.maximum(b * b - 4 * (n + m) * c * (s + y), 0))
     share = np.minimum(2 * (s + y) / (b + root), 1 - np.finfo(float).eps)  # rounding may lift it to 1
-    likelihood: np.ndarray = xlogy(s, share * c) + xlog1py(n - s, -share * c) + xlogy(y, share) + xlog1py(m - y, -share)
-    return likelihood
+    return xlogy(s, share * c) + xlog1py(n - s, -share * c) + xlogy(y, share) + xlog1py(m - y, -share)
 
 
 def ratio_of_means(numerators: np.ndarray, denominators: np.ndarray, grid: Grid) -> np.ndarray:
@@ -121,8 +118,7 @@ def ratio_of_means(numerators: np.ndarray, denominators: np.ndarray, grid: Grid)
         total = values.sum() + 0.5  # where nothing was found, something may yet be there
         log_ratio += sign * np.log(total / len(values))
         variance += (((values - values.mean()) ** 2).sum() + 0.5) / total**2
-    likelihood: np.ndarray = -((np.log(grid.c) - log_ratio) ** 2)[None] / (2 * variance)
-    return likelihood
+    return -((np.log(grid.c) - log_ratio) ** 2)[None] / (2 * variance)
 
 
 def _prior(automatic: float | None) -> tuple[float, float]:
@@ -140,14 +136,12 @@ def _label_cells() -> np.ndarray:
 
 def _beta_cells(a: np.ndarray | float, b: np.ndarray | float, grid: Grid) -> np.ndarray:
     """Probability of each cell under Beta(a, b)."""
-    probability: np.ndarray = np.diff(betainc(a, b, grid.edges), axis=-1)
-    return probability
+    return np.diff(betainc(a, b, grid.edges), axis=-1)
 
 
 def _exp(log_values: np.ndarray) -> np.ndarray:
     """Exponentiate rows, each divided by its largest value."""
-    scaled: np.ndarray = np.exp(log_values - log_values.max(axis=1, keepdims=True))
-    return scaled
+    return np.exp(log_values - log_values.max(axis=1, keepdims=True))
 
 
 def _normalised(weights: np.ndarray) -> np.ndarray:

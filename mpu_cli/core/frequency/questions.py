@@ -99,7 +99,7 @@ class ScoredCells:
         log_odds = logit(np.clip(self.shown, _LEAST_SHOWN, 1 - _LEAST_SHOWN))
         order = np.argsort(log_odds)
         ends = np.searchsorted(np.cumsum(share[order]), np.array([_TAILS, 1 - _TAILS]) * share.sum())
-        x: np.ndarray = log_odds.clip(*log_odds[order[np.minimum(ends, len(order) - 1)]])
+        x = log_odds.clip(*log_odds[order[np.minimum(ends, len(order) - 1)]])
         return x - np.average(x, weights=share)
 
     @cached_property
@@ -175,7 +175,7 @@ class Questions:
 
 def below_ceiling(log_r: np.ndarray) -> np.ndarray:
     """Return r = Pr(y=1 | s=0), which bends to the ceiling, by its logarithm without that: any shape."""
-    r: np.ndarray = np.exp(-np.logaddexp(-_BEND * log_r, -_BEND * np.log(_CEILING)) / _BEND)
+    r = np.exp(-np.logaddexp(-_BEND * log_r, -_BEND * np.log(_CEILING)) / _BEND)
     return np.maximum(r, 1e-9)
 
 
@@ -362,8 +362,7 @@ def chances(weight: np.ndarray, n: int) -> np.ndarray:
 def _shapes() -> np.ndarray:
     """Return the probability of each log odds of c under each tau and mu: shape (H, J)."""
     density = np.exp(-(((_ETAS - _MUS[:, None]) / _TAUS[:, None, None]) ** 2) / 2).reshape(-1, len(_ETAS))
-    shapes: np.ndarray = density / density.sum(axis=1, keepdims=True)
-    return shapes
+    return density / density.sum(axis=1, keepdims=True)
 
 
 def _prior(automatic: float | None) -> np.ndarray:

@@ -64,8 +64,7 @@ class SingleFrequencies:
     @property
     def unreliable(self) -> np.ndarray:
         """Whether the interval of each label is wider than half of all that is possible: bool, shape (q,)."""
-        wide: np.ndarray = self.intervals[:, 1] - self.intervals[:, 0] > _WIDE
-        return wide
+        return self.intervals[:, 1] - self.intervals[:, 0] > _WIDE
 
 
 def missing(annotations: np.ndarray, c: np.ndarray, of_all: float) -> np.ndarray:
@@ -94,8 +93,8 @@ def estimate_singly(
     cells = Cells.of(probabilities, labels, verified)
     agreeing = agreement(cells)
     alone = estimate_per_label(probabilities, labels, method, verified)
-    own = np.array([of_all.c if one is None else one.c for one in alone])
-    c = own ** (1 - agreeing) * of_all.c**agreeing
+    is_pooled = np.isnan(alone)
+    c = np.where(is_pooled, of_all.c, alone) ** (1 - agreeing) * of_all.c**agreeing
 
     at_least, at_most = _ends_of_ceilings(cells)
     low, high = (of_all.c, of_all.c) if of_all.interval is None else of_all.interval
@@ -105,7 +104,7 @@ def estimate_singly(
     true = np.maximum(cells.annotated.sum(axis=0), 1) / c
     ends = [np.minimum(at_least, low - _chance(low, true)), np.maximum(at_most, high + _chance(high, true))]
     intervals = np.transpose([np.minimum(ends[0], c), np.maximum(ends[1], c)]).clip(CEILINGS[0], 1)
-    return SingleFrequencies(c, intervals, np.array([one is None for one in alone]))
+    return SingleFrequencies(c, intervals, is_pooled)
 
 
 def _ends_of_ceilings(cells: Cells) -> np.ndarray:
@@ -122,8 +121,7 @@ def _ends_of_ceilings(cells: Cells) -> np.ndarray:
 
 def _chance(c: float, true: np.ndarray) -> np.ndarray:
     """Return how far the share annotated of some true labels may be from its chance."""
-    deviation: np.ndarray = _STANDARD_ERRORS * np.sqrt(c * (1 - c) / true)
-    return deviation
+    return _STANDARD_ERRORS * np.sqrt(c * (1 - c) / true)
 
 
 def agreement(cells: Cells) -> float:
@@ -151,9 +149,21 @@ def agreement(cells: Cells) -> float:
 
 
 def _likelihood(cells: Cells, columns: Sequence[int]) -> np.ndarray:
-    """Return the likelihood of each of `CEILINGS` for some labels, the largest of a label 1: float64, shape (G, r)."""
+    """Return the likelihood of each of `CEILINGS` for some labels at the best curve, the largest of a label 1.
+
+    Returns: float64, shape (G, r).
+    """
     z, size, positives = np.transpose([_binned(*cells.label(k)) for k in columns], (1, 0, 2))
-    return _ceilings(z, size, positives)
+    there = size > 0
+    count = there.sum(axis=1, keepdims=True)
+    centred = np.where(there, z - np.where(there, z, 0).sum(axis=1, keepdims=True) / count, 0)
+    x = centred / np.maximum(np.sqrt((centred**2).sum(axis=1, keepdims=True) / count), 1e-9)
+    share = np.clip(positives.sum(axis=1) / size.sum(axis=1), 1e-4, 0.9)
+    curve = np.ones(len(z)), np.log(share / (1 - share))
+    log_likelihood = np.empty((len(CEILINGS), len(z)))
+    for i in reversed(range(len(CEILINGS))):  # each starts where the last one ended
+        curve, log_likelihood[i] = _fit(x, size, positives, float(CEILINGS[i]), curve)
+    return np.exp(log_likelihood - log_likelihood.max(axis=0))
 
 
 def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -167,21 +177,6 @@ def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarra
     return total / np.maximum(size, 1), size, positives
 
 
-def _ceilings(z: np.ndarray, size: np.ndarray, positives: np.ndarray) -> np.ndarray:
-    """Likelihood of each ceiling for each label at the best curve, the largest of a label 1: shape (G, q)."""
-    there = size > 0
-    count = there.sum(axis=1, keepdims=True)
-    centred = np.where(there, z - np.where(there, z, 0).sum(axis=1, keepdims=True) / count, 0)
-    x = centred / np.maximum(np.sqrt((centred**2).sum(axis=1, keepdims=True) / count), 1e-9)
-    share = np.clip(positives.sum(axis=1) / size.sum(axis=1), 1e-4, 0.9)
-    curve = np.ones(len(z)), np.log(share / (1 - share))
-    log_likelihood = np.empty((len(CEILINGS), len(z)))
-    for i in reversed(range(len(CEILINGS))):  # each starts where the last one ended
-        curve, log_likelihood[i] = _fit(x, size, positives, float(CEILINGS[i]), curve)
-    likelihood: np.ndarray = np.exp(log_likelihood - log_likelihood.max(axis=0))
-    return likelihood
-
-
 Curve = tuple[np.ndarray, np.ndarray]
 
 
@@ -192,8 +187,7 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
     def log_likelihood(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         score = a[:, None] * x + b[:, None]
         of_bins = positives * (np.log(c) + log_expit(score)) + xlog1py(missed, -np.minimum(c * expit(score), 1 - 1e-12))
-        total: np.ndarray = of_bins.sum(axis=1) - (a / _SLOPE) ** 2 / 2 - (b / _OFFSET) ** 2 / 2
-        return total
+        return of_bins.sum(axis=1) - (a / _SLOPE) ** 2 / 2 - (b / _OFFSET) ** 2 / 2
 
     a, b = curve
     reached = log_likelihood(a, b)

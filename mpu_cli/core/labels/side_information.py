@@ -33,12 +33,6 @@ class Learnable:
     positives: csr_array  # bool, shape (n, q): annotated labels, corrected by verified ones
     columns: Columns  # the features that the instances or the vectors of annotated labels have
 
-    @classmethod
-    def of(cls, features: csr_array, positives: csr_array, vectors: csc_array) -> "Learnable":
-        """Make it from instances and their labels (n x D, n x q), and the vectors of labels (D x q)."""
-        annotated = np.flatnonzero(count_positives(positives))
-        return cls(positives, Columns.occurring(features, csr_array(vectors[:, annotated].T)))
-
     def counts(self, rows: np.ndarray | slice) -> np.ndarray:
         """Count how many of these instances have each label: ndarray of int, shape (q,)."""
         return count_positives(self.positives[rows])
@@ -71,7 +65,8 @@ class Prior:
 
     def sparing(self, features: Features, positives: csr_array) -> "Prior":
         """Return a prior under which labels without a positive instance keep the weights of their names."""
-        return replace(self, learnable=Learnable.of(features.as_sparse(), positives, self.vectors))
+        of_annotated = csr_array(self.vectors[:, np.flatnonzero(count_positives(positives))].T)
+        return replace(self, learnable=Learnable(positives, Columns.occurring(features.as_sparse(), of_annotated)))
 
     def widened(self, width: int) -> "Prior":
         """Return the same for instances with more features, as a higher level has them, whose mean is 0."""

@@ -68,8 +68,8 @@ class Method:
             settings = replace(settings, cost=self.cost)
             held_out = out_of_fold(sample.folds, sample.labels.shape, ones, settings, run)
         pooled = estimate(held_out, sample.labels, self.c_method)
-        alone = estimate_per_label(held_out, sample.labels, self.c_method)  # None of labels with few annotations
-        self.c = np.array([(own or pooled).c for own in alone])
+        alone = estimate_per_label(held_out, sample.labels, self.c_method)  # NaN of labels with few annotations
+        self.c = np.where(np.isnan(alone), pooled.c, alone)
         if self.is_weighted:
             if sample.share < 1:
                 rows = deal(n, self.folds or default_folds(n), run.seed, kin)
