@@ -56,10 +56,6 @@ class SourceModels:
         """Return the strata of a subset of the cells."""
         return self.strata[self.of_instances[rows], columns]
 
-    def block(self, columns: np.ndarray) -> "SourceModels":
-        """Select labels."""
-        return SourceModels(self.of_instances, self.annotations[:, columns])
-
 
 def count_positives(positives: csr_array) -> np.ndarray:
     """Return how many instances have each label: ndarray of int, shape (q,)."""

@@ -8,7 +8,6 @@ Features are those of the data, scaled ones, or those of an RBF kernel, by the s
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -89,7 +88,8 @@ class Trial:
 
         Where label features are learned from, micro-F1 is estimated in strata (`core.predictions`).
         """
-        held_out = predictions[self._rows], *self._held_out
+        rows = np.sort(np.concatenate([fold.rows for fold in self.folds]))
+        held_out = predictions[rows], self.labels[rows], self.frequency.rows(rows), self.weights
         if criterion == MACRO_F1:
             return estimated_macro_f1(*held_out)
         if not guided:
@@ -97,14 +97,6 @@ class Trial:
         positives = self.frequency.positives(self.labels)
         binned = BinnedCells.of(*held_out, made_by=source_models(self.folds, positives))
         return best_threshold(binned, calibrate_strata(binned, count_positives(positives)))[1]
-
-    @cached_property
-    def _rows(self) -> np.ndarray:
-        return np.sort(np.concatenate([fold.rows for fold in self.folds]))
-
-    @cached_property
-    def _held_out(self) -> tuple[csr_array, LabelFrequency, np.ndarray | None]:
-        return self.labels[self._rows], self.frequency.rows(self._rows), self.weights
 
 
 @dataclass(frozen=True)
@@ -341,8 +333,12 @@ def choose_hyper_parameters(
             trial = _trial(sample, rates, SELECTION_SIZE)
             choice = _choose(trial, starts, free, PU_F1 if many else options.threshold, run, tick)
             settings, f1 = choice.settings, choice.f1
-            if sample.is_all:
-                held_out = _held_out(sample, trial, choice, run)
+            if sample.is_all:  # predict the instances that the trial has not held out, too
+                others, probabilities = sample.folds[len(trial.folds) :], choice.probabilities
+                out_of_fold(others, probabilities.shape, trial.frequency, settings, run, into=probabilities)
+                positives = trial.frequency.positives(sample.labels)
+                made_by = source_models(sample.folds, positives) if settings.prior else None
+                held_out = HeldOut(slice(None), probabilities, made_by)
             if "step" in free:
                 settings = step_for_all(settings, sample.share)
     if sample is not None and many:
@@ -451,15 +447,6 @@ def _choose(
             if not which:
                 raise  # another loss is only left out: its C is among others, of features of the order of 1
     return max(choices, key=lambda one: one.f1)
-
-
-def _held_out(sample: Sample, trial: Trial, choice: Choice, run: Run) -> HeldOut:
-    """Return predictions of all instances out of fold, under chosen settings."""
-    probabilities, others = choice.probabilities, sample.folds[len(trial.folds) :]
-    out_of_fold(others, probabilities.shape, trial.frequency, choice.settings, run, into=probabilities)
-    positives = trial.frequency.positives(sample.labels)
-    made_by = source_models(sample.folds, positives) if choice.settings.prior else None
-    return HeldOut(slice(None), probabilities, made_by)
 
 
 def _trial(sample: Sample, rates: np.ndarray, size: int) -> Trial:

@@ -320,12 +320,6 @@ class ComparedCells:
     labels: csr_array  # bool, shape (n, q): annotated labels
     frequency: LabelFrequency  # of these instances and labels
 
-    def candidates(self, calibration: AnyCalibration | None) -> "ComparedCells":
-        """Return the same, where labels that their model has never seen are predicted only if a model may do so."""
-        if not isinstance(calibration, StratifiedCalibration) or calibration.has_unseen:
-            return self
-        return replace(self, held_out=self.held_out.without_unseen())
-
     def of_labels(self, annotated: np.ndarray) -> tuple[Predictions, csr_array, LabelFrequency]:
         """Return predictions, annotated labels and frequency of the labels that are annotated somewhere.
 
@@ -355,14 +349,18 @@ def decide(
     if calibration is not None:
         calibration.apply(cells.held_out.probabilities, cells.held_out.made_by)
     threshold = pooled if isinstance(criterion, str) else criterion
-    labelled = cells.candidates(calibration).of_labels(annotated)
+    counted = annotated
+    if isinstance(calibration, StratifiedCalibration):
+        if calibration.has_unseen:
+            counted = np.arange(cells.labels.shape[1])
+        else:  # labels that their model has never seen are predicted only if a model may do so
+            cells = replace(cells, held_out=cells.held_out.without_unseen())
+    labelled = cells.of_labels(annotated)
     chosen = np.full(cells.labels.shape[1], threshold, np.float32)
     if criterion == PER_LABEL:
         chosen[annotated] = label_thresholds(*labelled, threshold)[0]
     elif criterion == MACRO_F1:
         chosen[annotated] = macro_thresholds(labelled[0], threshold)
-    counted = annotated
-    if isinstance(calibration, StratifiedCalibration) and calibration.has_unseen:
-        counted = np.arange(len(chosen))
+    if counted is not annotated:
         labelled = cells.of_labels(counted)
     return Decision(chosen, expected_f1(*labelled, chosen[counted]), calibration)
