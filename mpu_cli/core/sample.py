@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.calibration import calibrate
-from mpu_cli.core.features import Columns, Dominating, Evenness, Features
+from mpu_cli.core.features import Columns, Dominating, Evenness, Features, with_width
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate, has_evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions, ScoredCells, chances
@@ -48,9 +48,17 @@ class Instances(LabelInformation):
 
     @classmethod
     def of(cls, problem: Problem) -> "Instances":
-        """Return the instances of a problem."""
-        narrow, occurring = problem.narrowed()
-        features = Features.of(narrow.features)
+        """Return the instances of a problem, without features that do not occur, where those that do are few.
+
+        Label features have the same columns: features occur, too, that instances lack, and which others may have.
+        """
+        matrix, of_labels = problem.features, problem.label_features
+        if of_labels is not None:
+            width = max(matrix.shape[1], of_labels.shape[1])
+            matrix, of_labels = with_width(matrix, width), with_width(of_labels, width)
+        occurring = Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
+        features = Features.of(occurring.narrowed(matrix))
+        of_labels = None if of_labels is None else occurring.narrowed(of_labels)
         equal = kin_of(problem.features) if problem.kin is None else problem.kin
         kin = joined(equal, problem.same_fold)
         return cls(
@@ -60,7 +68,7 @@ class Instances(LabelInformation):
             columns=occurring if occurring.are_few else None,
             evenness=Evenness.of(features),
             share_repeated=0.0 if kin is problem.same_fold else share_repeated(equal),
-            **vars(narrow.label_information),
+            **vars(replace(problem.label_information, label_features=of_labels)),
         )
 
     def rows(self, rows: np.ndarray) -> "Instances":

@@ -10,7 +10,6 @@ from typing import Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.labels.verified import VerifiedLabels, widened
 from mpu_cli.errors import DataError
 
@@ -201,16 +200,3 @@ class Problem(LabelInformation):
 
     def __len__(self) -> int:
         return self.features.shape[0]
-
-    def narrowed(self) -> tuple["Problem", Columns]:
-        """Leave out features that do not occur, where those that do are few; label features have the same columns.
-
-        Returns: also the features that occur, in features of labels alone too, which other instances may have.
-        """
-        matrix, of_labels = self.features, self.label_features
-        if of_labels is not None:
-            width = max(matrix.shape[1], of_labels.shape[1])
-            matrix, of_labels = with_width(matrix, width), with_width(of_labels, width)
-        occurring = Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
-        of_labels = None if of_labels is None else occurring.narrowed(of_labels)
-        return replace(self, features=occurring.narrowed(matrix), label_features=of_labels), occurring
