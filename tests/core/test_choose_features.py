@@ -92,14 +92,7 @@ def test_nothing_changes_where_data_are_sparse_or_features_linear(sparse):
         assert np.array_equal(level.weights, other.weights)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "sparse",
-        "wide",
-        "label features",
-    ],
-)
+@pytest.mark.parametrize("change", ["sparse", "wide", "label features"])
 def test_a_kernel_is_refused_where_it_is_not_for_the_data(change):
     rng = np.random.default_rng(0)
     X, Y = rings(60)

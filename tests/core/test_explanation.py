@@ -12,13 +12,11 @@ from mpu_cli.core.stacking import StackedModel
 D, Q = 5, 3
 
 
-def model(levels: int, seed: int = 0) -> StackedModel:
-    rng = np.random.default_rng(seed)
-    made = tuple(
-        LinearModel(rng.standard_normal((D + level * Q, Q)).astype(np.float32), np.zeros(Q, np.float32))
-        for level in range(levels)
-    )
-    return StackedModel(made, 0.3, np.full(Q, 0.5, np.float32))
+def model(levels: int, sparse: bool = False) -> StackedModel:
+    rng = np.random.default_rng(0)
+    weights = [rng.standard_normal((D + level * Q, Q)).astype(np.float32) for level in range(levels)]
+    made = (LinearModel(csr_array(each) if sparse else each, np.zeros(Q, np.float32)) for each in weights)
+    return StackedModel(tuple(made), 0.3, np.full(Q, 0.5, np.float32))
 
 
 def test_a_feature_adds_its_weight_to_the_log_odds_of_the_first_level():
@@ -43,8 +41,7 @@ def test_a_link_is_what_a_prediction_of_one_adds_to_the_log_odds_of_the_last_lev
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
 def test_sparse_weights_say_the_same(levels):
-    made = model(levels)
-    sparse = replace(made, levels=tuple(LinearModel(csr_array(one.weights), one.bias) for one in made.levels))
+    made, sparse = model(levels), model(levels, sparse=True)
     for k in range(Q):
         for name, values in vars(explain(made, k)).items():
             np.testing.assert_array_equal(values, getattr(explain(sparse, k), name))
@@ -62,9 +59,7 @@ def test_over_three_levels_links_are_summed():
 @pytest.mark.parametrize("levels", [2, 3])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_strongest_links_are_those_of_all_labels(levels, sparse):
-    made = model(levels)
-    if sparse:
-        made = replace(made, levels=tuple(LinearModel(csr_array(one.weights), one.bias) for one in made.levels))
+    made = model(levels, sparse)
     of_labels = {(j, k): explain(made, k).leans_on[j] for j in range(Q) for k in range(Q) if j != k}
     expected = sorted(of_labels, key=lambda pair: -abs(of_labels[pair]))[:4]
     found = strongest_links(made, 4)

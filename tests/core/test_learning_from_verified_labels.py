@@ -16,15 +16,7 @@ from mpu_cli.core.stacking import train
 from tests import kernels
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 from tests.core.test_training import as_bytes
-from tests.core.verified import (
-    FALSE,
-    IGNORED,
-    TRUE,
-    UNKNOWN,
-    mixed,
-    quick,
-    verified_of,
-)
+from tests.core.verified import FALSE, IGNORED, TRUE, UNKNOWN, mixed, quick, verified_of
 from tests.slow import slow
 
 

@@ -37,13 +37,7 @@ def test_many_labels_are_not_refused_for_what_all_of_their_weights_would_take(mo
     assert model.levels[0].weights.shape == (1000, Q)
 
 
-@pytest.mark.parametrize(
-    "memory",
-    [
-        7_000_000,
-        10_000,
-    ],
-)
+@pytest.mark.parametrize("memory", [7_000_000, 10_000])
 def test_elkan08_needs_all_weights_and_predictions_of_many_labels_too(monkeypatch, memory):
     monkeypatch.setattr(limits, "machine_memory", lambda: memory)
     with refused(TooLargeError):

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from mpu_cli.core.features import Features
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.sgd import default_step
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem
@@ -118,15 +116,3 @@ def test_a_sample_without_any_label_is_an_error():
 def test_a_label_on_every_instance_is_predicted_everywhere():
     model, _ = train(Problem(as_features(X), as_labels(np.column_stack([Y, np.ones(40)]))), Options(c=1.0))
     assert (model.probabilities(as_features(X))[:, 4] >= model.thresholds[4]).all()
-
-
-def test_labels_of_instances_without_features_are_those_of_their_share():
-    """All that is known of a label is its share of complete labels, twice that of its annotations."""
-    S = np.arange(200)[:, None] < [20, 40]
-    model, _ = train(Problem(as_features(np.zeros((200, 2))), as_labels(S)), Options(levels=1, c=0.5, cost=1.0))
-    assert model.probabilities(as_features(np.ones((1, 2))))[0] == pytest.approx([0.2, 0.4], abs=0.03)
-
-
-def test_the_step_goes_by_the_epochs_that_are_asked_for():
-    _, report = train(Problem(as_features(X), as_labels(Y)), Options(c=0.5, cost=30.0, epochs=2, levels=1))
-    assert (report.settings.epochs, report.settings.step) == (2, default_step(2, Features.of(as_features(X)).coherence))

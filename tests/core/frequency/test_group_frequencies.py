@@ -7,7 +7,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.frequency.estimators import FEWEST_OF_GROUP, estimate, estimate_groups
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.labels.problem import InstanceGroups, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
@@ -15,6 +14,7 @@ from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import label_thresholds, pooled_threshold
 from mpu_cli.errors import DataError
 from mpu_cli.people.suggestions import Choice, missing_labels, suggest
+from mpu_cli.runtime.run import Run
 from tests.core.frequency.test_estimators import beside, separable
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.golden import refused
@@ -106,29 +106,16 @@ def test_training_takes_c_of_the_groups():
 
 def test_both_kernels_take_them():
     pytest.importorskip("numba")
-    from mpu_cli.core.kernels import numba_kernel
-
     X, _, S, groups = grouped(600)
-    problem = Problem(as_features(X), as_labels(S), groups=groups)
-    models = []
-    for kernel in (numpy_kernel, numba_kernel):
-        run = kernel_run(kernel)
-        models.append(train(problem, Options(levels=1, cost=10.0, eta0=1.0), run)[0].levels[0])
-    assert_allclose(models[0].weights, models[1].weights, atol=1e-4)
-
-
-def kernel_run(kernel):
-    from mpu_cli.runtime.run import Run
-
-    return Run(kernel=kernel.__name__.rpartition(".")[2].removesuffix("_kernel"))
+    problem, options = Problem(as_features(X), as_labels(S), groups=groups), Options(levels=1, cost=10.0, eta0=1.0)
+    one, other = (train(problem, options, Run(kernel=name))[0].levels[0] for name in ("numpy", "numba"))
+    assert_allclose(one.weights, other.weights, atol=1e-4)
 
 
 @pytest.mark.parametrize("known", [{"c": 0.5}, {"sampled": np.arange(5)}])
 def test_what_sets_c_otherwise_is_refused(known):
     X, _, S, groups = grouped(200)
-    options = Options(levels=1, **{name: value for name, value in known.items() if name == "c"})
-    more = {name: value for name, value in known.items() if name != "c"}
-    if more:
-        more["verified"] = VerifiedLabels.of(S.shape, complete=np.arange(5))
+    verified = VerifiedLabels.of(S.shape, complete=known.get("sampled", ()))
+    given = Problem(as_features(X), as_labels(S), groups=groups, verified=verified, sampled=known.get("sampled"))
     with refused(DataError):
-        train(Problem(as_features(X), as_labels(S), groups=groups, **more), options)
+        train(given, Options(levels=1, c=known.get("c")))

@@ -16,14 +16,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem
-from tests.core.verified import (
-    FALSE,
-    UNKNOWN,
-    by_definition,
-    cells,
-    true_by_definition,
-    verified_of,
-)
+from tests.core.verified import FALSE, UNKNOWN, by_definition, cells, true_by_definition, verified_of
 from tests.golden import refused
 
 

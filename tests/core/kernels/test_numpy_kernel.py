@@ -8,14 +8,7 @@ from scipy.special import expit
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import numpy_kernel
-from mpu_cli.core.kernels.numpy_kernel import (
-    SMALL_GRADIENT,
-    THINNED_TO_ONE_IN,
-    descend,
-    prepare,
-    scores,
-    thinned,
-)
+from mpu_cli.core.kernels.numpy_kernel import SMALL_GRADIENT, THINNED_TO_ONE_IN, descend, prepare, scores, thinned
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 OPTIONS = {"step": 0.3, "bias_step": 0.05, "decay": 0.02}
