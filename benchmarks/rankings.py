@@ -64,7 +64,7 @@ def main(files: tuple[str, ...]) -> None:
     """Print a table in Markdown."""
     run = Run(jobs=1)
     data = read_pooled(files, DEFAULT_READING, run)
-    design = Design(methods=COMPARED, missing_rates=RATES, instances=(INSTANCES,), folds=FOLDS, run_folds=1)
+    design = Design(COMPARED, RATES, (INSTANCES,), folds=FOLDS, run_folds=1)
     click.echo("| " + " | ".join(HEADER) + " |\n|---|" + "---:|" * (len(HEADER) - 1))
     for rate in RATES:
         training, test, _ = design.split(data, Cell("any", rate, 0, INSTANCES))

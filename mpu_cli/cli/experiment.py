@@ -10,11 +10,9 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import click
 import joblib
-import numpy as np
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from mpu_cli.cli.messages import info, is_quiet, warn
@@ -29,10 +27,10 @@ from mpu_cli.runtime.files import holder, refuse_urls, try_lock
 from mpu_cli.runtime.parallel import threads
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
-from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
+from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import stem
+from mpu_cli.svmlight.streams import as_one, stem
 from mpu_cli.version import __version__
 
 # An estimate of the label frequency from here on is compatible with complete labels.
@@ -40,7 +38,16 @@ _COMPLETE = 0.95
 
 
 def command(
-    sources: tuple[str, ...], out: Path, formats: tuple[str, ...], run: Run, reading: Reading, **of_design: Any
+    sources: tuple[str, ...],
+    out: Path,
+    methods: tuple[str, ...],
+    missing_rates: tuple[float, ...],
+    folds: int,
+    run_folds: int | None,
+    instances: tuple[int, ...] | None,
+    formats: tuple[str, ...],
+    run: Run,
+    reading: Reading,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read.
 
@@ -48,13 +55,17 @@ def command(
     continued.
     """
     refuse_urls({"--out": out})
-    design = Design(**of_design, seed=run.seed)
-    if design.run_folds is not None and design.run_folds > design.folds:
-        raise click.UsageError(f"--run-folds {design.run_folds} is more than --folds {design.folds}.")
+    if run_folds is not None and run_folds > folds:
+        raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
     with alone(out):
         with run.step(Step.READ):
             data = read_pooled(sources, reading, run)
-        design, dataset = design.on(len(data)), dataset_name(sources)
+        sizes, dataset = instances or (len(data),), dataset_name(sources)
+        if sizes[-1] > len(data):
+            raise MpuError(f"the files have {len(data):,} instances, not {sizes[-1]:,}; give fewer --instances")
+        if sizes[0] < folds:
+            raise MpuError(f"{sizes[0]} instances are too few for {folds} folds")
+        design = Design(methods, missing_rates, sizes, folds, run_folds or folds, run.seed)
         settings = asdict(design) | {"dataset": dataset, "data": joblib.hash(data), "version": __version__}
         results.keep_settings(out / "settings.json", settings | {"kernel": "numba" if run.compiled else "numpy"})
         cells = design.cells()
@@ -72,7 +83,7 @@ def command(
                 results.write_rows(out / "results.csv", rows.values())
                 tick()
         in_order = [rows[cell] for cell in cells]
-        summary = markdown(in_order, c, design.folds)
+        summary = markdown(in_order, c, folds)
         results.write(out / "summary.md", summary.encode())
         if find_spec("matplotlib") is None:
             warn("no figures: matplotlib is not installed; install it with: pip install matplotlib")
@@ -102,12 +113,7 @@ def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
 
     Raises InputError (a file cannot be read, or a line breaks the grammar), MpuError (no instance has a label).
     """
-    labels, features = GrowingCsr(bool), GrowingCsr(np.float32)
-    for source in sources:
-        part = read(source, reading, run)
-        labels.append(part.labels)
-        features.append(part.features)
-    pooled = Dataset(labels.finish(), features.finish())
+    pooled = read(as_one(sources), reading, run)
     occurring, ids = pooled.occurring_labels()
     if not len(ids):
         raise MpuError(f"{', '.join(sources)}: no instance has a label, so there is nothing to learn")

@@ -1,7 +1,7 @@
 """The cells of an experiment: samples of instances, their folds, the labels that are removed, a training, a test."""
 
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import product
 from typing import Any
@@ -41,32 +41,19 @@ class Cell:
     instances: int  # size of the sample: instances for training and for the test together
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Design:
     """An experiment."""
 
     methods: tuple[str, ...]
     missing_rates: tuple[float, ...]  # from 0 to below 1
-    instances: tuple[int, ...] | None = None  # sizes of the samples, which ascend; None: all instances
-    folds: int = 10  # number of folds of a sample
-    run_folds: int | None = None  # how many of them are test folds, each with the others for training; None: all
+    instances: tuple[int, ...]  # sizes of the samples, which ascend
+    folds: int  # number of folds of a sample
+    run_folds: int  # how many of them are test folds, each with the others for training
     seed: int = 0
-
-    def on(self, available: int) -> "Design":
-        """Return the experiment on a number of instances.
-
-        MpuError where a size exceeds the number of instances, or is less than the number of folds.
-        """
-        sizes = self.instances or (available,)
-        if sizes[-1] > available:
-            raise MpuError(f"the files have {available:,} instances, not {sizes[-1]:,}; give fewer --instances")
-        if sizes[0] < self.folds:
-            raise MpuError(f"{sizes[0]} instances are too few for {self.folds} folds")
-        return replace(self, instances=sizes, run_folds=self.run_folds or self.folds)
 
     def cells(self) -> list[Cell]:
         """All cells, fold by fold, so that the finished ones are a fair comparison at any time."""
-        assert self.instances is not None and self.run_folds is not None  # of a design `on` instances
         keys = product(self.instances, range(self.run_folds), self.missing_rates, self.methods)
         return [Cell(method, rate, fold, size) for size, fold, rate, method in keys]
 

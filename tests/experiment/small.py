@@ -11,7 +11,7 @@ from tests.core.simulated import as_features, as_labels, linear_problem
 
 QUICK = "cost=10:epochs=2:folds=2"
 BR, MPU = f"br:{QUICK}", f"mpu:c=0.5:{QUICK}"
-DESIGN = Design(methods=(BR, MPU), missing_rates=(0.0, 0.5), folds=3).on(60)
+DESIGN = Design((BR, MPU), (0.0, 0.5), (60,), folds=3, run_folds=3)
 
 
 def problem(n: int = 60, D: int = 5, q: int = 4) -> Dataset:

@@ -62,7 +62,7 @@ def test_a_label_that_training_lost_counts_as_missed():
     Y[:, 0] = True
     Y[7, 1] = True
     data = Dataset(as_labels(Y), as_features(np.ones((20, 1))))
-    design = Design(methods=(BR,), missing_rates=(0.0,), folds=4).on(20)
+    design = Design((BR,), (0.0,), (20,), folds=4, run_folds=4)
     missed = [i for i, rows in enumerate(deal(20, 4, 0)) if 7 in rows]
     row = run_cell(design, data, missed[0])
     assert row["micro_f1"] == pytest.approx(2 * 5 / (5 + 6))
@@ -71,13 +71,13 @@ def test_a_label_that_training_lost_counts_as_missed():
 
 def test_nothing_left_to_learn_is_an_error_that_says_so():
     data = Dataset(as_labels(np.eye(4)), as_features(np.eye(4)))
-    design = Design(methods=(BR,), missing_rates=(0.9,), folds=2).on(4)
+    design = Design((BR,), (0.9,), (4,), folds=2, run_folds=2)
     assert run_cell(design, data, 0)["error"] == "no label is left in the training part"
 
 
 def test_a_tuned_threshold_is_better_than_one_half_where_labels_are_missing():
     data = problem(600)
-    design = Design(methods=(BR, f"{BR}:tuned=True"), missing_rates=(0.6,), folds=3, run_folds=1).on(600)
+    design = Design((BR, f"{BR}:tuned=True"), (0.6,), (600,), folds=3, run_folds=1)
     own, tuned = (run_cell(design, data, which) for which in (0, 1))
     assert own["precision_at_1"] == tuned["precision_at_1"]
     assert tuned["micro_f1"] > own["micro_f1"]
