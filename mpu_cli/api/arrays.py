@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
+from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -402,15 +403,12 @@ def from_label_sets(y: Any, classes: Any = None, name: str = "y") -> tuple[csr_a
     rows = label_sets(y, name)
     every = sorted({label for row in rows for label in row}) if classes is None else classes
     names = class_names(np.array(list(every), dtype=object), len(every))
-    column = {label: k for k, label in enumerate(names.tolist())}
+    known = set(names.tolist())
     for i, row in enumerate(rows):
-        if unknown := [label for label in row if label not in column]:
+        if unknown := [label for label in row if label not in known]:
             raise DataError(f"{name}[{i}] has the label {unknown[0]!r}, which is not among the classes")
-    indices = np.array([column[label] for row in rows for label in row], np.int32)
-    ends = np.cumsum([0, *map(len, rows)])
-    matrix = csr_array((np.ones(len(indices), np.int8), indices, ends), shape=(len(rows), len(names)))
-    matrix.sort_indices()
-    return matrix, names
+    binarizer = MultiLabelBinarizer(classes=names, sparse_output=True)
+    return indicator(binarizer.fit_transform(rows), name), names
 
 
 def class_names(classes: Any, q: int) -> np.ndarray:
