@@ -75,3 +75,15 @@ def test_what_is_beyond_32_bit_numbers_is_an_error(scale, cost):
     X, Y = linear_problem(20, 3, 2)
     with pytest.raises(MpuError, match="32-bit"):
         fit(LinearSpace(as_features(X * scale)), Y, cost=cost)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.99])
+def test_the_prior_is_positive_definite_also_where_labels_are_the_same_or_absent(rho):
+    Y = np.random.default_rng(1).random((40, 6)) < 0.3
+    Y[:, 5] = Y[:, 4]
+    Y[:, 3] = False
+    prior = correlation_prior(as_labels(Y), rho)
+    eigenvalues = np.linalg.eigvalsh(prior)
+    assert eigenvalues.min() >= 1 - rho - 1e-9
+    assert_allclose(np.diagonal(prior), 1)
+    assert_allclose(prior[4, 5], rho)

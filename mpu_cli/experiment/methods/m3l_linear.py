@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, hstack
 from scipy.special import expit
+from sklearn.metrics.pairwise import cosine_similarity
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -145,27 +146,13 @@ def duality_gap(dual: Dual, alpha: np.ndarray, weights: np.ndarray) -> tuple[flo
     return total_gap, total_primal
 
 
-def cosine_similarity(labels: csr_array) -> np.ndarray:
-    """Cosine of each pair of label columns, |a and b| / sqrt(|a| |b|): float64, shape (q, q).
-
-    Positive semi-definite with a diagonal of ones. A label without instances is similar to itself alone.
-    """
-    counts = labels.astype(np.float64)
-    together = (counts.T @ counts).toarray()
-    squared = np.diagonal(together)
-    lengths = np.sqrt(np.where(squared > 0, squared, 1))
-    similarity = together / np.outer(lengths, lengths)
-    np.fill_diagonal(similarity, 1)
-    return similarity
-
-
 def correlation_prior(labels: csr_array, rho: float) -> np.ndarray:
     """R = (1 - rho) I + rho S, where S is the cosine similarity of labels by their annotations: float64, (q, q).
 
     0 <= rho < 1; at 0 labels are independent of each other. R is positive definite: no eigenvalue is less than 1 - rho.
     Its diagonal is one.
     """
-    prior = rho * cosine_similarity(labels)
+    prior: np.ndarray = rho * cosine_similarity(labels.T.astype(np.float64))
     np.fill_diagonal(prior, 1)
     return prior
 

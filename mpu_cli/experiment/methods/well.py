@@ -36,10 +36,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array, tril, vstack
+from sklearn.metrics.pairwise import cosine_similarity
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_beyond_free
-from mpu_cli.experiment.methods.m3l_linear import cosine_similarity
 
 # Instances whose similarities to all others are computed together.
 _ROWS = 256
@@ -60,7 +60,7 @@ class Graph:
     def of(cls, similarity: csr_array, labels: csr_array, weight: float) -> "Graph":
         """Return the graph of W, the annotations (n x q), and the weight w of the similarities that labels share."""
         degree = similarity.sum(axis=1, dtype=np.float64).astype(np.float32)
-        combination = weight * cosine_similarity(labels)
+        combination = weight * cosine_similarity(labels.T.astype(np.float64))
         annotated = csr_array(labels, dtype=np.float32)
         sizes = np.maximum(annotated.sum(axis=0), 1).astype(np.float32)
         return cls(similarity, degree, annotated, sizes, combination.astype(np.float32))

@@ -4,12 +4,12 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
+from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import kneighbors_graph
 
 from mpu_cli.core import limits
 from mpu_cli.errors import MpuError, TooLargeError
 from mpu_cli.experiment.methods import well
-from mpu_cli.experiment.methods.m3l_linear import cosine_similarity
 from mpu_cli.experiment.methods.well import Graph, nearest_neighbours
 from tests.core.simulated import as_features, as_labels, hide
 
@@ -22,7 +22,7 @@ def problem(n=40, q=3, seed=0) -> tuple[Graph, np.ndarray, np.ndarray]:
     S[0] = True
     W = np.exp(-2 * ((X[:, None] - X) ** 2).sum(axis=2))
     np.fill_diagonal(W, 0)
-    scale, R = 0.7, cosine_similarity(as_labels(S))
+    scale, R = 0.7, cosine_similarity(S.T.astype(float))
     laplacians = []
     for k in range(q):
         similar = W + sum(scale * R[k, j] * np.outer(S[:, j], S[:, j]) / S[:, j].sum() for j in range(q))
