@@ -14,6 +14,7 @@ from tests.core.simulated import hide, linear_problem
 
 # What large data get by default, which these few are to be learned like.
 OPTIONS = Options(epochs=1, folds=2, sample=100, levels=2)
+LARGE = ("--epochs", "1", "--folds", "2", "--sample", "100", "--levels", "2")
 
 
 def write_parts(folder: Path, n_parts: int = 4, seed: int = 0) -> list[str]:

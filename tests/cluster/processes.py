@@ -106,6 +106,14 @@ class Processes:
         self.add(code, **how)
         wait(lambda: len(self.client.nthreads()) == len(self.workers))
 
+    def exchange(self, code: str = WORKER) -> None:
+        """Start a worker in place of all others, which are killed when it is there."""
+        others = len(self.workers)
+        self.add(code)
+        self.client.wait_for_workers(others + 1, timeout=60)
+        for _ in range(others):
+            self.kill_worker()
+
     def kill_worker(self, which: int = 0) -> None:
         """Kill a worker."""
         worker = self.workers.pop(which)

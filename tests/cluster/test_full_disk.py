@@ -12,14 +12,13 @@ from mpu_cli.cli.train import train
 from mpu_cli.errors import ClusterError
 from mpu_cli.runtime.run import Run
 from tests.cli.training import QUICK
-from tests.cluster.conftest import OPTIONS, at
+from tests.cluster.conftest import LARGE, OPTIONS, at
 from tests.cluster.processes import wait, worker_with_room
 from tests.endurance.commands import model_files
 from tests.full_disk import fill
 
 # The largest file that a worker may write: less than its predictions of a part, more than what units tell of parts.
 ROOM = 2048
-LARGE = ("--epochs", "1", "--folds", "2", "--sample", "100", "--levels", "2")
 # Everything that is computed is put aside at once.
 SPILLING = {"MEMORY__TARGET": "1e-9", "MEMORY__SPILL": "False", "MEMORY__PAUSE": "False"}
 NUMPY = ("--kernel", "numpy")

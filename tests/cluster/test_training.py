@@ -4,8 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +20,8 @@ from mpu_cli.core.options import Options
 from mpu_cli.errors import ClusterError, DataError, InputError
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
-from tests.cluster.conftest import OPTIONS, at, write_parts
-from tests.cluster.processes import OTHER_VERSION
+from tests.cluster.conftest import LARGE, OPTIONS, at, write_parts
+from tests.cluster.processes import OTHER_VERSION, wait
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.endurance.commands import model_files
 from tests.slow import slow
@@ -105,12 +105,7 @@ def test_a_worker_that_dies_changes_nothing(sources, on, processes, tmp_path, ph
 
 @pytest.mark.slow
 def test_a_worker_that_joins_changes_nothing(sources, on, processes, tmp_path, expected):
-    def replaced():
-        processes.add()
-        processes.client.wait_for_workers(3, timeout=60)
-        processes.kill_worker()
-
-    train(sources, tmp_path / "news.mpu", OPTIONS, on=on, run=at("level 0", replaced))
+    train(sources, tmp_path / "news.mpu", OPTIONS, on=on, run=at("level 0", processes.exchange))
     assert learned(tmp_path / "news.mpu") == expected
 
 
@@ -128,13 +123,8 @@ def test_without_workers_it_waits_and_then_gives_up(sources, on, processes, tmp_
 
 def test_a_scheduler_that_is_gone_is_told(sources, on, processes, tmp_path):
     with pytest.raises(ClusterError):
-        train(
-            sources,
-            tmp_path / "a.mpu",
-            OPTIONS,
-            on=replace(on, timeout=3),
-            run=at("level 0", processes.kill_scheduler),
-        )
+        run = at("level 0", processes.kill_scheduler)
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=3), run=run)
     assert not (tmp_path / "a.mpu").exists()
     with pytest.raises(ClusterError, match="no scheduler answers"):
         train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=1))
@@ -142,18 +132,11 @@ def test_a_scheduler_that_is_gone_is_told(sources, on, processes, tmp_path):
 
 @pytest.mark.parametrize("when", ["before", *slow("meanwhile")])
 def test_a_worker_of_another_version_is_refused_by_name(sources, on, processes, tmp_path, when):
-    def join():
-        processes.add(OTHER_VERSION)
-        processes.client.wait_for_workers(3, timeout=60)
-        for _ in range(2):
-            processes.kill_worker()
-
+    join = partial(processes.exchange, OTHER_VERSION)
+    if when == "before":
+        join()
     with pytest.raises(ClusterError, match=r"worker tcp://127.0.0.1:\d+ has mpu 0\.0\.1"):
-        if when == "before":
-            join()
-            train(sources, tmp_path / "a.mpu", OPTIONS, on=on)
-        else:
-            train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("level 0", join))
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("level 0" if when == "meanwhile" else "", join))
 
 
 @pytest.mark.parametrize("how", slow("changes", "vanishes"))
@@ -164,10 +147,7 @@ def test_a_file_that_is_another_when_it_is_read_again_is_refused(sources, files,
                 Path(path).write_text("0 1:1\n" * 100)
             else:
                 Path(path).unlink()
-        processes.add()  # which has to read all of them
-        processes.client.wait_for_workers(3, timeout=60)
-        for _ in range(2):
-            processes.kill_worker()
+        processes.exchange()  # for one that has to read all of them
 
     with pytest.raises(InputError, match=r"part-\d\.svm: "):
         train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("level 0", other))
@@ -180,40 +160,13 @@ def test_files_are_those_of_the_present_directory(sources, files, on, tmp_path, 
     assert learned(tmp_path / "a.mpu") == expected
 
 
-def command(files, model, processes, *more) -> list[str]:
-    given = [
-        "--cluster",
-        str(processes.file),
-        "--epochs",
-        "1",
-        "--folds",
-        "2",
-        "--sample",
-        "100",
-        "--levels",
-        "2",
-        *more,
-    ]
-    return [sys.executable, "-m", "mpu_cli", "train", *files, "-o", str(model), *given]
-
-
-def begun(processes, *arguments) -> subprocess.Popen:
-    """Start a training, and return when its first units have run."""
-    process = subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    end = time.monotonic() + 60
-    while processes.tasks() < 3 and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.02)
-    return process
-
-
 def test_an_interrupted_client_leaves_no_work_behind(tmp_path, processes):
     files = write_parts(tmp_path, 40)
-    process = begun(processes, files, tmp_path / "a.mpu", processes)
+    command = ["train", *files, "-o", str(tmp_path / "a.mpu"), "--cluster", str(processes.file), *LARGE]
+    process = subprocess.Popen([sys.executable, "-m", "mpu_cli", *command], stderr=subprocess.PIPE, text=True)
+    wait(lambda: processes.tasks() >= 3 or process.poll() is not None)
     os.kill(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert "interrupted" in said
-    end = time.monotonic() + 60
-    while processes.tasks() and time.monotonic() < end:
-        time.sleep(0.1)
-    assert processes.tasks() == 0
+    wait(lambda: processes.tasks() == 0)
     assert not (tmp_path / "a.mpu").exists()
