@@ -246,7 +246,11 @@ class Sample:
         self.groups = instances.groups
         prior = None
         if label_features is not None:
-            self.features, of_labels = _narrowed(instances.features, label_features[self.columns])
+            of_labels = label_features[self.columns]
+            if not self.features.dense.shape[1]:  # words of names of other labels, say, are left out
+                used = Columns.occurring(self.features.sparse, of_labels)
+                narrow, of_labels = used.of(self.features.sparse), used.of(of_labels)
+                self.features = Features(narrow, self.features.dense)
             prior = Prior.of(self.features, of_labels)
         self._side_information = SideInformation(prior)
         self._fold_rows = deal(len(instances), m or default_folds(len(instances)), run.seed, instances.kin)
@@ -364,14 +368,6 @@ def estimate_out_of_fold(
     """
     sample = Sample(Instances(Features.of(X), S, kin=kin_of(X)), size, folds, run)
     return estimate(sample.naive_probabilities(tick), sample.labels, method, folds=sample.fold_of_instances)
-
-
-def _narrowed(features: Features, of_labels: csr_array) -> tuple[Features, csr_array]:
-    """Leave out features that neither instances nor these labels have, such as words of names of other labels."""
-    if features.dense.shape[1]:
-        return features, of_labels
-    used = Columns.occurring(features.sparse, of_labels)
-    return Features(used.of(features.sparse), features.dense[:, :0]), used.of(of_labels)
 
 
 def draw_questions(

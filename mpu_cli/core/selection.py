@@ -38,9 +38,9 @@ from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import LOSSES
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, PU_LOGISTIC, RBF, Options
-from mpu_cli.core.predictions import FEW_LABELS, Block, HeldOut, count_positives
+from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block, HeldOut, count_positives
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
-from mpu_cli.core.sgd import COSTS, Fold, Settings, default_epochs, default_settings, dual_settings, learn_labels
+from mpu_cli.core.sgd import COSTS, Fold, Settings, default_epochs, default_settings, learn_labels
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import leading, out_of_fold, predict, source_models
 from mpu_cli.errors import DataError, OverflowingError
@@ -357,13 +357,15 @@ def choose_hyper_parameters(
 
 def _starting(population: Instances, options: Options, loss: str) -> Settings:
     """Return the settings that choosing begins with, among them those that options give."""
-    n, many = len(population), len(population.annotations) > FEW_LABELS
-    if LOSSES[loss].has_step:
+    start, many = LOSSES[loss], len(population.annotations) > FEW_LABELS
+    if start.has_step:
         coherence = population.features.coherence
-        epochs = options.epochs or default_epochs(n, coherence, many)
-        begin = replace(default_settings(epochs, coherence, many, loss), thin=many)
+        epochs = options.epochs or default_epochs(len(population), coherence, many)
+        begin = default_settings(epochs, coherence, start.cost_of_many if many else None)
     else:
-        begin = dual_settings(population.features.mean_squared_norm(), loss)
+        squared_length = max(population.features.mean_squared_norm(), LEAST)
+        cost = min(COSTS, key=lambda cost: abs(np.log(cost * squared_length / start.cost)))
+        begin = Settings(cost, epochs=start.epochs, loss=loss)
     prior = 0.0
     if population.label_features is not None:
         prior = begin.prior if options.prior is None else float(options.prior)

@@ -19,7 +19,7 @@ from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInform
 from mpu_cli.core.linear_model import LinearModel, pruned, with_rows
 from mpu_cli.core.loss import LOSSES
 from mpu_cli.core.options import PU_LOGISTIC
-from mpu_cli.core.predictions import LEAST, Block
+from mpu_cli.core.predictions import Block
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -372,19 +372,14 @@ def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
     return int(np.ceil(np.clip(max(50_000 / n, _LARGEST_STEP / _bold_step(coherence)), 1, 5)))
 
 
-def default_settings(epochs: int, coherence: float = 1.0, many: bool = False, loss: str = PU_LOGISTIC) -> Settings:
-    """Return what training begins with, before it is chosen. Labels that are rare, as most of many are, need more."""
-    start = LOSSES[loss]
-    if many and start.cost_of_many is not None:
-        return Settings(start.cost_of_many, 2 * _bold_step(coherence), epochs, thin=True, loss=loss)
-    return Settings(start.cost, default_step(epochs, coherence), epochs, loss=loss)
+def default_settings(epochs: int, coherence: float = 1.0, cost_of_many: float | None = None) -> Settings:
+    """Return what PU-SGD begins with, before it is chosen. Labels that are rare, as most of many are, need more.
 
-
-def dual_settings(mean_squared_norm: float, loss: str) -> Settings:
-    """Return what dual coordinate descent begins with: C by the length of instances."""
-    start = LOSSES[loss]
-    cost = min(COSTS, key=lambda cost: abs(np.log(cost * max(mean_squared_norm, LEAST) / start.cost)))
-    return Settings(cost, epochs=start.epochs, loss=loss)
+    `cost_of_many`: C, where labels are many.
+    """
+    if cost_of_many is not None:
+        return Settings(cost_of_many, 2 * _bold_step(coherence), epochs, thin=True)
+    return Settings(step=default_step(epochs, coherence), epochs=epochs)
 
 
 def default_step(epochs: int, coherence: float = 1.0) -> float:
