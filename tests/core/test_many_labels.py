@@ -1,7 +1,5 @@
 """Training and prediction of more than 500 labels: sparse predictions, sparse weights, a sample of labels."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -11,9 +9,8 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.core.linear_model import pruned
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import FEW_LABELS, Top, all_reaching, at_least
+from mpu_cli.core.predictions import FEW_LABELS, Top, all_reaching
 from mpu_cli.core.sample import draw_labels
 from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import reached
@@ -109,17 +106,6 @@ def test_more_are_predicted_where_more_are_asked_for(trained):
         np.testing.assert_array_equal(np.sort(some[[i]].data), first)
 
 
-def test_kernels_agree_on_the_largest():
-    pytest.importorskip("numba")
-    matrix, annotated, _ = problem(n=100)
-    model, _ = train(Problem(matrix, annotated[:, :FEW_LABELS]), Options(**QUICK, levels=1))
-    level = replace(model.levels[0], weights=pruned(model.levels[0].weights, 0.05))
-    for top in (Top(1, 0.5), Top(7, 1e-6), Top(FEW_LABELS, 1e-30)):
-        one, other = (level.top(Features.of(matrix), top, Run(kernel=name)) for name in ("numpy", "numba"))
-        np.testing.assert_array_equal(one.indptr, other.indptr)
-        np.testing.assert_allclose(np.sort(one.data), np.sort(other.data), rtol=1e-4)
-
-
 def test_reviewed_cells_count(trained):
     """What is known to be false is learned as false: its prediction falls."""
     (model, _), columns = trained
@@ -167,18 +153,6 @@ def test_a_sample_of_labels_has_all_frequencies_and_stands_for_all():
     assert labels == pytest.approx(Q, rel=0.03)
     assert cells == pytest.approx(annotations.sum(), rel=0.03)
     assert draw_labels(np.bincount(annotated.indices, minlength=Q)[:FEW_LABELS], 0) is None
-
-
-def test_the_largest_of_each_row_are_kept_whatever_the_blocks():
-    rng = np.random.default_rng(0)
-    whole = rng.random((30, 40)).astype(np.float32)
-    rows, columns = np.nonzero(whole >= 0.2)
-    kept = Top(5, 0.2).of_rows(rows, columns, whole[rows, columns], whole.shape).toarray()
-    for row, found in zip(whole, kept, strict=True):
-        largest = np.sort(row)[-5:]
-        np.testing.assert_array_equal(np.sort(found[found > 0]), largest[largest >= 0.2])
-    fewer = at_least(csr_array(kept), 0.9).toarray()
-    np.testing.assert_array_equal(fewer, np.where(kept >= np.float32(0.9), kept, 0))
 
 
 def test_label_sets_leave_predictions_as_they_are():

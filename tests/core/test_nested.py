@@ -36,17 +36,6 @@ def test_predictions_are_those_of_models_without_either_fold(settings):
         assert_allclose(found[i][fold_rows[j]], model.probabilities(features[fold_rows[j]]), rtol=1e-6)
 
 
-@pytest.mark.parametrize("settings", LOSSES, ids=lambda settings: settings.loss)
-def test_what_serves_to_predict_a_fold_does_not_depend_on_its_labels(settings):
-    features, labels, fold_rows = problem()
-    before = nested(features, labels, fold_rows, settings)
-    changed = labels.toarray()
-    changed[fold_rows[1]] = ~changed[fold_rows[1]]
-    after = nested(features, csr_array(changed), fold_rows, settings)
-    assert_array_equal(after[1], before[1])
-    assert (after[0] != before[0]).any()
-
-
 def test_only_as_many_folds_are_held_out_as_are_asked_for_and_threads_change_nothing():
     features, labels, fold_rows = problem()
     all_of_them = nested(features, labels, fold_rows, LOSSES[0], run=Run(jobs=2))

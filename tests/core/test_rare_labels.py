@@ -134,16 +134,6 @@ def test_held_out_predictions_are_calibrated_by_what_their_models_have_seen(libr
     assert_array_equal(model.calibration.strata, strata_of(count_annotations(problem.labels)))
 
 
-def test_a_weight_of_zero_is_as_no_label_features(library):
-    problem, _ = library.problem()
-    given = replace(GIVEN, prior="none")
-    (named, of_named), (alone, of_alone) = (
-        train(replace(problem, label_features=features), given) for features in (problem.label_features, None)
-    )
-    assert of_named.expected_f1 == of_alone.expected_f1
-    assert_array_equal(named.calibration.actual, alone.calibration.actual)
-
-
 def test_verified_labels_count_as_what_the_model_learns():
     """A label that a person found true is one that the model has seen, and one that was found false is none."""
     problem, labels = Library(500).problem()
@@ -154,17 +144,6 @@ def test_verified_labels_count_as_what_the_model_learns():
     verified = VerifiedLabels.of((N, len(labels)), true=(elsewhere[:1], once[:1]), false=(there[1:], once[1:]))
     model, _ = train(replace(problem, verified=verified), GIVEN)
     assert model.calibration.strata[once].tolist() == strata_of(np.array([2, 0])).tolist()
-
-
-def test_predictions_know_what_their_models_have_seen():
-    problem, _ = Library(500).problem()
-    given = replace(GIVEN, sample=200)
-    model, report = train(problem, given, hold_out_all=True)
-    made_by = report.held_out.made_by
-    learned = count_annotations(problem.labels) - made_by.annotations
-    seen = np.array([count_annotations(problem.labels[made_by.of_instances == fold]) for fold in range(5)])
-    assert_array_equal(learned, seen)
-    assert isinstance(model.calibration, StratifiedCalibration)
 
 
 @pytest.mark.slow  # it chooses all options

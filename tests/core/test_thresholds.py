@@ -122,18 +122,6 @@ def test_label_thresholds_are_not_worse_than_their_start(start, c):
     assert f1 > expected_f1(P, S, c, np.full(5, start, np.float32)).f1 + 0.01
 
 
-def test_label_thresholds_can_leave_a_label_unpredicted():
-    """A label that is nowhere near its threshold is noise: predicting any of it would cost more than it finds."""
-    P = np.zeros((200, 2), np.float32)
-    S = np.zeros((200, 2), bool)
-    P[:100, 0], S[:100, 0] = 0.9, True
-    P[:, 1], S[:30, 1] = np.linspace(0.01, 0.3, 200), True
-    start = expected_f1(P, as_labels(S), LabelFrequency(np.ones(2)), np.full(2, 0.5, np.float32)).f1
-    thresholds, f1 = label_thresholds(P, as_labels(S), LabelFrequency(np.ones(2)), 0.5)
-    assert f1 >= start
-    assert f1 == pytest.approx(expected_f1(P, as_labels(S), LabelFrequency(np.ones(2)), thresholds).f1)
-
-
 def test_rare_labels_keep_the_pooled_threshold():
     P, _, S = simulated(n=400, c=1)
     for k, annotations in ((1, 19), (3, 20)):

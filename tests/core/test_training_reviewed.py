@@ -12,6 +12,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
+from tests.core.test_training import as_bytes
 from tests.golden import refused
 from tests.slow import slow
 
@@ -31,13 +32,6 @@ def review(Y, rows):
     instances, labels = np.nonzero(Y[rows])
     verified = VerifiedLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
     return {"verified": verified, "sampled": rows}
-
-
-def as_bytes(model):
-    return [
-        model.thresholds.tobytes(),
-        *(part.tobytes() for level in model.levels for part in (level.weights, level.bias)),
-    ]
 
 
 def test_c_comes_from_the_reviewed_instances_and_the_automatic_estimate_stands_beside(problem):

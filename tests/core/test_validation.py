@@ -49,20 +49,6 @@ def test_predicts_each_instance_by_a_model_of_the_others(jobs):
     assert len(ticks) == 4
 
 
-def test_labels_of_an_instance_do_not_reach_its_own_prediction():
-    features, labels, c = problem()
-    rows = deal(61, 4, 0)
-    changed = labels.toarray()
-    changed[rows[1]] ^= True
-
-    def predict(annotated):
-        return out_of_fold([split(features, annotated, r) for r in rows], (61, 3), c, QUICK)
-
-    before, after = predict(labels), predict(as_labels(changed))
-    assert_array_equal(before[rows[1]], after[rows[1]])
-    assert (before[rows[0]] != after[rows[0]]).any()
-
-
 def test_a_single_instance_is_learned_from_itself():
     features, labels = Features.of(as_features([[1, 2]])), as_labels([[True]])
     fold = split(features, labels, np.array([0]))

@@ -128,17 +128,6 @@ def test_batches_that_are_not_kept_are_the_same(monkeypatch, sparse_columns):
     assert weights_and_bias() == kept
 
 
-def test_features_that_never_occur_have_no_weight():
-    X, _, S = problem(6)
-    wide = Features(as_features(np.hstack([X, np.zeros((len(X), 2))])), np.empty((len(X), 0), np.float32))
-    bias = np.zeros(3, np.float32)
-    weights, _ = descend(
-        prepare(wide, ROWS, 4), as_labels(S), LabelFrequency(C), bias, epochs=2, rng=np.random.default_rng(0), **OPTIONS
-    )
-    assert_array_equal(weights[6:], 0)
-    assert (weights[:6] != 0).all()
-
-
 @pytest.mark.parametrize("n", [0, 30])
 @pytest.mark.parametrize("sparse_columns", [0, 3, 6], ids=["dense", "mixed", "sparse"])
 def test_scores_are_the_product(sparse_columns, n):
