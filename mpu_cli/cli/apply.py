@@ -14,7 +14,7 @@ from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames, RecordIds
 from mpu_cli.names.label_names import is_uri
-from mpu_cli.names.naming import folder_of, ids_file
+from mpu_cli.names.naming import IDS, folder_of, ids_file
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.review.tables import NOTHING_ELSE, checksum
@@ -93,7 +93,7 @@ def _changes(
     """
     sidecars = Sidecars(data)
     dataset = read(data, reading, contents=sidecars.contents)
-    sidecars.refuse_ids()
+    sidecars.refuse(IDS)
     ids = sidecars.ids(len(dataset))
     names = sidecars.names_of(BESIDE, np.arange(1, n_labels + 1))
     assert names is not None  # the directory has them

@@ -41,7 +41,7 @@ from mpu_cli.evaluation.compare import with_thresholds
 from mpu_cli.inputs.training_data import Fitted
 from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible, read_ids
 from mpu_cli.names.lines import NOT_UTF8, cell
-from mpu_cli.names.naming import ids_file
+from mpu_cli.names.naming import IDS, ids_file
 from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import checksum, refuse_overlaps, refuse_repeated
@@ -120,7 +120,7 @@ def _rows_of(
     if sidecars is not None:
         if beside is not None and next(ids, None) is not None:
             raise InputError(str(ids_file(source)), None, wrong_number_of_ids(True, source))
-        sidecars.refuse_ids()
+        sidecars.refuse(IDS)
 
 
 def header(form: str, names: LabelNames | None) -> bytes:

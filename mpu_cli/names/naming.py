@@ -280,29 +280,20 @@ def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> 
     """Read labels; a warning counts those that are not in use."""
     import numpy as np
 
-    known = set(ids.tolist())
-    used: set[int] = set()
-    n_lines = absent = 0
-    first = ""  # of those that are absent
+    lines: list[tuple[str, int | None]] = []
 
     def read(line: str) -> None:
-        nonlocal n_lines, absent, first
-        text = without_brackets(line.partition("\t")[0].strip())
-        if not text:
-            return
-        n_lines += 1
-        number = as_number(text) if names is None else names.find(text)
-        if number is not None and number in known:
-            used.add(number)
-        else:
-            absent += 1
-            first = first or quoted(text)
+        if text := without_brackets(line.partition("\t")[0].strip()):
+            lines.append((text, as_number(text) if names is None else names.find(text)))
 
     read_each(text_lines(source), source, read)
+    known = set(ids.tolist())
+    used = known.intersection(number for _, number in lines)
     if not used:
         raise InputError(str(source), None, "no line of it is the number or a name of a label; each should be one")
-    if absent:
-        _log.warning(f"{shown(source)}: {counted(absent, 'line')} of {n_lines:,} with unused labels, such as {first}")
+    if absent := [text for text, number in lines if number not in known]:
+        unused = f"{counted(len(absent), 'line')} of {len(lines):,} with unused labels, such as {quoted(absent[0])}"
+        _log.warning(f"{shown(source)}: {unused}")
     return np.array(sorted(used))
 
 

@@ -146,7 +146,12 @@ def read_table(
         while header and not header[-1]:
             header.pop()
         absent = {name for name, other in (in_place or {}).items() if name not in header and other in header}
-        _check(str(source), number, header, [name for name in required if name not in absent])
+        if missing := [name for name in required if name not in {*header, *absent}]:
+            problem = "this line should name the columns, separated by tabs, but there is no"
+            needed = ", ".join(name for name in required if name not in absent)
+            raise InputError(str(source), number, f"{problem} {missing[0]}; needed are {needed}")
+        if twice := first_repeated(header):
+            raise InputError(str(source), number, f"two columns are called {twice[:40]}")
         columns: dict[str, list[str]] = {name: [] for name in header if name in (*required, *optional)}
         places = [(header.index(name), column) for name, column in columns.items()]
         same: dict[str, str] = {}  # so that a repeated value is in memory once
@@ -181,19 +186,6 @@ def _cells(line: str, delimiter: str, quoted: bool, source: str, number: int) ->
         return next(csv.reader([line], delimiter=delimiter))
     except csv.Error as error:
         raise InputError(source, number, f"this is not a row of a table ({error})") from None
-
-
-def _check(source: str, number: int, header: list[str], required: Sequence[str]) -> None:
-    for name in required:
-        if name not in header:
-            raise InputError(
-                source,
-                number,
-                f"this line should name the columns, separated by tabs, but there is no {name}; needed are "
-                f"{', '.join(required)}",
-            )
-    if twice := first_repeated(header):
-        raise InputError(source, number, f"two columns are called {twice[:40]}")
 
 
 _LONGEST_COMMENT = 200  # characters of one that tells of the data

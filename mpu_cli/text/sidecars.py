@@ -197,12 +197,8 @@ class Sidecars:
         Raises InputError (also if the names beside the data belong to other data).
         """
         if naming.file is None:
-            self._refuse(LABELS, "; or name the labels by --labels")
+            self.refuse(LABELS, "; or name the labels by --labels")
         return naming.names_of(labels, self._source, endless=endless)
-
-    def refuse_ids(self) -> None:
-        """Raise InputError if the ids beside the data belong to other data."""
-        self._refuse(IDS)
 
     def ids(self, instances: int) -> RecordIds | None:
         """Read the id of each instance; None where there are none of these data, beside each of the files.
@@ -260,7 +256,8 @@ class Sidecars:
             return None
         return kept
 
-    def _refuse(self, name: str, otherwise: str = "") -> None:
+    def refuse(self, name: str, otherwise: str = "") -> None:
+        """Raise InputError if a file beside the data, of this name, belongs to other data."""
         file = self.stranger()
         if file is not None and (kept := folder_of(file) / name).is_file():
             raise InputError(
