@@ -1,3 +1,5 @@
+import gzip
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,32 +25,18 @@ def file(tmp_path):
     return write
 
 
-def read(path):
-    return read_frequencies(path, IDS).tolist()
-
-
-def test_a_line_a_label(file):
-    assert read(file(b"3 0.25\n12 1\n")) == [0.25, 1]
-
-
-def test_any_order_spacing_and_line_end(file):
-    assert read(file(b"12\t1e-3\r\n  3   .5 ")) == [0.5, 0.001]
-
-
-def test_comments_and_empty_lines(file):
-    assert read(file(b"# label c\n\n3 0.25 # few\n   \n12 1\n# \xff any bytes\n")) == [0.25, 1]
-
-
-def test_labels_that_are_not_wanted_are_passed_over(file):
-    assert read(file(b"99 0.1\n3 0.25\n12 1\n")) == [0.25, 1]
-
-
-def test_compressed(tmp_path):
-    import gzip
-
-    path = tmp_path / "c.gz"
-    path.write_bytes(gzip.compress(b"3 0.25\n12 1\n"))
-    assert read(path) == [0.25, 1]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"3 0.25\n12 1\n", [0.25, 1]),
+        (b"12\t1e-3\r\n  3   .5 ", [0.5, 0.001]),
+        (b"# label c\n\n3 0.25 # few\n   \n12 1\n# \xff any bytes\n", [0.25, 1]),
+        (b"99 0.1\n3 0.25\n12 1\n", [0.25, 1]),  # a label that is not wanted
+        (gzip.compress(b"3 0.25\n12 1\n"), [0.25, 1]),
+    ],
+)
+def test_a_line_a_label_in_any_order_with_comments(file, text, expected):
+    assert read_frequencies(file(text), IDS).tolist() == expected
 
 
 @given(st.dictionaries(st.integers(0, 2**31 - 2), st.floats(LEAST_FREQUENCY, 1), min_size=1, max_size=9))
@@ -65,4 +53,4 @@ def test_what_is_written_reads_back_to_six_digits(file, frequencies):
 def test_a_long_line_is_refused_in_linear_time(file, text):
     """With the square of it, minutes."""
     with refused(InputError, ":1: "):
-        read(file(text))
+        read_frequencies(file(text), IDS)

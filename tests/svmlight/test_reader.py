@@ -156,12 +156,6 @@ def test_standard_input(monkeypatch, tmp_path):
         read("-")
 
 
-def test_compressed(tmp_path):
-    (tmp_path / "x").write_bytes(LINES)
-    (tmp_path / "x.gz").write_bytes(gzip.compress(LINES))
-    assert_same(read(tmp_path / "x.gz"), read(tmp_path / "x"))
-
-
 @pytest.mark.parametrize("content", [b"", b"# nothing\n", b"0 5 5\n"])
 def test_no_instances(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
@@ -191,18 +185,16 @@ def test_a_header_is_told(tmp_path, caplog, implicit_values, level):
     assert "x:2: is a header: 2 instances, labels 0 to 2, features 0 to 5" in record.message
 
 
-@pytest.mark.parametrize("implicit_values", [False, True])
-@pytest.mark.parametrize("text", [b"2 3\n1 4:1\n2 5:1\n", b"2 6\n 4:1\n 5:1\n"])
-def test_a_header_of_two_numbers_has_labels_or_features(tmp_path, text, implicit_values):
+@pytest.mark.parametrize(
+    ("text", "reading"),
+    [
+        *((text, Reading(implicit)) for text in (b"2 3\n1 4:1\n2 5:1\n", b"2 6\n 4:1\n 5:1\n") for implicit in (0, 1)),
+        (b"2 3\n? 4:1\n7 5:1\n", Reading(labels=False)),
+    ],
+)
+def test_a_header_of_two_numbers_has_labels_or_features(tmp_path, text, reading):
     (tmp_path / "x").write_bytes(text)
-    dataset = read(tmp_path / "x", Reading(implicit_values))
-    assert dataset.features.indices.tolist() == [4, 5]
-    assert len(dataset) == 2
-
-
-def test_a_header_of_labels_that_are_skipped(tmp_path):
-    (tmp_path / "x").write_bytes(b"2 3\n? 4:1\n7 5:1\n")
-    assert len(read(tmp_path / "x", Reading(labels=False))) == 2
+    assert read(tmp_path / "x", reading).features.indices.tolist() == [4, 5]
 
 
 def test_the_header_of_scores_has_the_number_of_labels(tmp_path):

@@ -107,7 +107,7 @@ def replay_directory(data: bytes, folder: Path) -> None:
     def ids() -> None:
         found = read_ids(target)
         assert found is None or len(list(found)) >= 0
-        Sidecars(target).refuse_ids()
+        Sidecars(target).refuse("ids")
 
     def vectorizer() -> None:
         kept = Sidecars(target).stored_vectorizer(2)
