@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 from benchmarks import losing
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import LabelSetMetrics
-from mpu_cli.experiment.cell import remove_labels
+from mpu_cli.experiment.cells import remove_labels
 from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from mpu_cli.cli.experiment import read_pooled
 from mpu_cli.core.features import with_width
-from mpu_cli.experiment.cell import Cell, Design
+from mpu_cli.experiment.cells import Cell, Design
 from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING

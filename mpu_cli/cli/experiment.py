@@ -19,8 +19,17 @@ from mpu_cli.cli.messages import info, is_quiet, warn
 from mpu_cli.core.features import Columns
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.errors import BusyError, MpuError, counted, one_line
-from mpu_cli.experiment import results
-from mpu_cli.experiment.cell import Cell, Design, Row, run_cell
+from mpu_cli.experiment.cells import (
+    Cell,
+    Design,
+    Row,
+    cell_of,
+    finished,
+    keep_settings,
+    run_cell,
+    write,
+    write_rows,
+)
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import holder, refuse_urls, try_lock
@@ -67,9 +76,9 @@ def command(
             raise MpuError(f"{sizes[0]} instances are too few for {folds} folds")
         design = Design(methods, missing_rates, sizes, folds, run_folds or folds, run.seed)
         settings = asdict(design) | {"dataset": dataset, "data": joblib.hash(data), "version": __version__}
-        results.keep_settings(out / "settings.json", settings | {"kernel": "numba" if run.compiled else "numpy"})
+        keep_settings(out / "settings.json", settings | {"kernel": "numba" if run.compiled else "numpy"})
         cells = design.cells()
-        rows = {results.cell_of(row): row for row in results.finished(out / "results.csv", cells)}
+        rows = {cell_of(row): row for row in finished(out / "results.csv", cells)}
         if rows:
             info(f"{out}: {len(rows)} of {counted(len(cells), 'cell')} done already")
         with run.step(Step.ESTIMATE_C) as tick:
@@ -79,12 +88,12 @@ def command(
         left = [cell for cell in cells if cell not in rows]
         with run.step(Step.CELLS, len(left)) as tick:
             for row in _run_cells(left, design, data, dataset, run, c):
-                rows[results.cell_of(row)] = row
-                results.write_rows(out / "results.csv", rows.values())
+                rows[cell_of(row)] = row
+                write_rows(out / "results.csv", rows.values())
                 tick()
         in_order = [rows[cell] for cell in cells]
         summary = markdown(in_order, c, folds)
-        results.write(out / "summary.md", summary.encode())
+        write(out / "summary.md", summary.encode())
         if find_spec("matplotlib") is None:
             warn("no figures: matplotlib is not installed; install it with: pip install matplotlib")
         else:

@@ -15,8 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from mpu_cli.experiment.cell import Row
-from mpu_cli.experiment.results import write
+from mpu_cli.experiment.cells import Row, write
 from mpu_cli.experiment.summary import Panel, fit_power_law, panels, seconds_of, short_names
 from mpu_cli.runtime.figures import image, literal, new_figure
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from mpu_cli.experiment.cell import Row
+from mpu_cli.experiment.cells import Row
 
 METRICS = {"micro_f1": "Micro-F1", "macro_f1": "Macro-F1"}
 METRICS |= {f"corrected_{metric}": f"{name} corrected for c" for metric, name in METRICS.items()}

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from mpu_cli.cli import corrupt as command
 from mpu_cli.cli.corrupt import LabelDraw, UniformDraw
 from mpu_cli.errors import MpuError
-from mpu_cli.experiment.cell import remove_labels
+from mpu_cli.experiment.cells import remove_labels
 from tests.core.simulated import as_labels
 from tests.experiment.small import dense
 from tests.golden import refused

@@ -4,8 +4,8 @@ from dataclasses import asdict
 
 import numpy as np
 
-from mpu_cli.experiment import cell
-from mpu_cli.experiment.cell import Cell, Design, Row
+from mpu_cli.experiment import cells
+from mpu_cli.experiment.cells import Cell, Design, Row
 from mpu_cli.svmlight.dataset import Dataset
 from tests.core.simulated import as_features, as_labels, linear_problem
 
@@ -21,7 +21,7 @@ def problem(n: int = 60, D: int = 5, q: int = 4) -> Dataset:
 
 def run_cell(design: Design, data: Dataset, which: int, c: float | None = None) -> Row:
     """Run one cell in this process."""
-    return cell.run_cell(design.cells()[which], design, data, "small", None, c)
+    return cells.run_cell(design.cells()[which], design, data, "small", None, c)
 
 
 def row(method="br", rate=0.0, fold=0, instances=60, error="", seconds=1.0, f1=0.5) -> Row:

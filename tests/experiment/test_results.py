@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError, MpuError, one_line
-from mpu_cli.experiment import results
+from mpu_cli.experiment import cells
 from tests.experiment.small import row
 from tests.hypotheses import examples
 
@@ -23,7 +23,7 @@ METRICS = (
 HEADER = f"dataset,method,missing_rate,fold,instances,{METRICS},fit_seconds,predict_seconds,c,seed,version,error"
 BLANK = "," * (METRICS.count(",") + 5) + "0,1.0.0,no"
 LINE = "small,br,0.0,0,60"
-CELLS = [results.cell_of(row(fold=fold)) for fold in range(3)]
+CELLS = [cells.cell_of(row(fold=fold)) for fold in range(3)]
 words = (st.text(min_size=1) | st.sampled_from(["=1+1", "'=1", '"a', "-", "@b\tc"])).map(one_line)
 shares = st.floats(0, 1)
 whole = st.integers(0, 99)
@@ -43,29 +43,29 @@ def path(tmp_path):
 
 
 def test_without_a_file_no_cell_is_finished(path):
-    assert results.finished(path, CELLS) == []
-    results.write_rows(path, [])
+    assert cells.finished(path, CELLS) == []
+    cells.write_rows(path, [])
     assert path.read_text() == HEADER + "\n"
 
 
 @settings(max_examples=examples(25))
-@given(st.lists(rows, max_size=5, unique_by=results.cell_of))
+@given(st.lists(rows, max_size=5, unique_by=cells.cell_of))
 def test_what_is_written_is_read_again(tmp_path_factory, written):
     path = tmp_path_factory.mktemp("results") / "results.csv"
-    results.write_rows(path, written)
-    assert results.finished(path, [*map(results.cell_of, written)]) == written
+    cells.write_rows(path, written)
+    assert cells.finished(path, [*map(cells.cell_of, written)]) == written
 
 
 @pytest.mark.parametrize("cut", range(1, 30, 7))
 def test_a_half_written_last_line_is_dropped(path, cut):
-    results.write_rows(path, [row(fold=0), row(fold=1)])
+    cells.write_rows(path, [row(fold=0), row(fold=1)])
     path.write_bytes(path.read_bytes()[:-cut])
-    assert results.finished(path, CELLS) == [row(fold=0)]
+    assert cells.finished(path, CELLS) == [row(fold=0)]
 
 
 def test_a_half_written_header_is_dropped(path):
     path.write_text(HEADER[:20])
-    assert results.finished(path, CELLS) == []
+    assert cells.finished(path, CELLS) == []
 
 
 @pytest.mark.parametrize(
@@ -83,17 +83,17 @@ def test_a_half_written_header_is_dropped(path):
 def test_other_lines_are_errors_with_their_number(path, text, line):
     path.write_text(text, encoding="latin-1")
     with pytest.raises(InputError, match=f"results.csv:{line}: .*remove it"):
-        results.finished(path, CELLS)
+        cells.finished(path, CELLS)
     assert path.read_text(encoding="latin-1") == text
 
 
 def test_no_cell_begins_as_a_formula(path):
     written = row("=cmd:a=1", error="-1 is too small") | {"dataset": "@news"}
-    results.write_rows(path, [written])
+    cells.write_rows(path, [written])
     with path.open(newline="") as stream:
         (found,) = csv.DictReader(stream)
     assert not [text for text in found.values() if text.startswith(("=", "+", "-", "@"))]
-    assert results.finished(path, [results.cell_of(written)]) == [written]
+    assert cells.finished(path, [cells.cell_of(written)]) == [written]
 
 
 def test_links_in_the_folder_are_not_followed(path, tmp_path):
@@ -101,19 +101,19 @@ def test_links_in_the_folder_are_not_followed(path, tmp_path):
     other.write_text("mine")
     path.symlink_to(other)
     with pytest.raises(InputError, match="not a regular file"):
-        results.finished(path, CELLS)
-    results.write_rows(path, [row()])
+        cells.finished(path, CELLS)
+    cells.write_rows(path, [row()])
     assert (path.is_symlink(), other.read_text()) == (False, "mine")
 
 
 def test_settings_are_written_once_and_then_compared(tmp_path):
     path = tmp_path / "settings.json"
     settings = {"seed": 1, "methods": ["mpu", "br"], "folds": 10}
-    results.keep_settings(path, settings)
+    cells.keep_settings(path, settings)
     assert json.loads(path.read_text()) == settings
-    results.keep_settings(path, settings)
+    cells.keep_settings(path, settings)
     with pytest.raises(MpuError, match=r"\(methods mpu,br, now mpu; seed 1, now 2\)"):
-        results.keep_settings(path, settings | {"seed": 2, "methods": ["mpu"]})
+        cells.keep_settings(path, settings | {"seed": 2, "methods": ["mpu"]})
     assert json.loads(path.read_text()) == settings
 
 
@@ -122,12 +122,12 @@ def test_settings_that_are_none_are_an_error(tmp_path, text):
     path = tmp_path / "settings.json"
     path.write_text(text)
     with pytest.raises(InputError, match="another --out"):
-        results.keep_settings(path, {})
+        cells.keep_settings(path, {})
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match=r"pipe: .*give another --out"):
-        results.keep_settings(tmp_path / "pipe", {})
+        cells.keep_settings(tmp_path / "pipe", {})
     with pytest.raises(InputError, match=r"pipe: .*not a regular file"):
-        results.finished(tmp_path / "pipe", CELLS)
+        cells.finished(tmp_path / "pipe", CELLS)

@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 from mpu_cli.core import limits
 from mpu_cli.errors import OverflowingError, TooLargeError
 from mpu_cli.experiment.methods import m3l_linear, m3l_rbf
+from mpu_cli.experiment.methods.m3l_rbf import kernel_values, mean_squared_distance
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
 
 METHODS = [m3l_linear.Method, m3l_rbf.Method]
@@ -113,3 +114,29 @@ def test_scores_beyond_32_bits_are_refused():
 def test_a_kernel_width_beyond_32_bits_is_refused(gamma):
     with pytest.raises(OverflowingError):
         fit(m3l_rbf.Method, np.eye(2), np.eye(2), cost=1.0, gamma=gamma)
+
+
+def by_definition(X, Z, gamma):
+    return np.exp(-gamma * np.square(X[:, None, :] - Z[None, :, :]).sum(axis=2))
+
+
+def test_kernel_values_are_those_of_the_definition():
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(7, 5)), rng.normal(size=(4, 5))
+    X[2] = 0
+    values = kernel_values(as_features(X), as_features(Z), 0.3)
+    assert values.dtype == np.float32
+    assert_allclose(values, by_definition(X, Z, 0.3), atol=1e-6)
+
+
+def test_instances_without_any_feature_are_all_the_same():
+    nothing = csr_array((3, 4), dtype=np.float32)
+    assert_allclose(kernel_values(nothing, nothing, 1.0), 1)
+    assert mean_squared_distance(nothing) == 1.0
+
+
+def test_mean_squared_distance_of_all_pairs():
+    X = np.random.default_rng(1).normal(1, 2, (20, 6)).astype(np.float32)
+    expected = np.square(X[:, None, :] - X[None, :, :]).sum(axis=2).mean()
+    assert_allclose(mean_squared_distance(as_features(X)), expected, rtol=1e-5)
+    assert mean_squared_distance(as_features(np.full((50, 3), 0.1))) == 1.0

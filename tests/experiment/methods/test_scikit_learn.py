@@ -51,13 +51,6 @@ def test_decisions_are_made_probabilities():
     assert ((found >= 0.5) == machine.predict(FEATURES)).all()
 
 
-@pytest.mark.parametrize("name", [LINEAR, FOREST, MACHINE])
-def test_one_label(name):
-    found = probabilities(name, labels=LABELS[:, [0]])
-    assert found.shape == (150, 1)
-    assert found[S[:, 0] == 1].mean() > found[S[:, 0] == 0].mean() + 0.1
-
-
 @pytest.mark.parametrize(
     ("label", "problem"),
     [
