@@ -60,14 +60,13 @@ class GroupedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        records = {_long_name(option): option.get_help_record(ctx) or ("", "") for option in options}
+        records = {}
+        for option in options:
+            longest = max(option.opts, key=len)  # of -h and --help, in no order in click 8.2 to 8.4
+            records[longest.strip("-").replace("-", "_")] = option.get_help_record(ctx) or ("", "")
         for title, names in self.groups.items():
             with formatter.section(title):
                 formatter.write_dl([records[name] for name in names])
-
-
-def _long_name(option: click.Option) -> str:
-    return max(option.opts, key=len).strip("-").replace("-", "_")  # of -h and --help, in no order in click 8.2 to 8.4
 
 
 # Groups of options that train and suggest have.
@@ -75,11 +74,15 @@ LEARNING = "loss features cost eta0 epochs folds same_fold sample threshold kern
 KNOWLEDGE = "groups fully_labelled implied zero_based label_features prior"
 
 
-class Parsed(click.ParamType):
-    """What a function makes of a text; its ValueError says what is wrong with it. Shells complete the words."""
+class Parsed(click.IntRange):
+    """What a function makes of a text; its ValueError says what is wrong with it. Shells complete the words.
 
-    def __init__(self, name: str, parse: Callable[[str], Any], words: tuple[str, ...] = ()) -> None:
-        self.name, self.parse, self.words = name, parse, words
+    `range`: of numbers, which click shows in the help for its own types.
+    """
+
+    def __init__(self, name: str, parse: Callable[[str], Any], words: tuple[str, ...] = (), range: str = "") -> None:
+        super().__init__()
+        self.name, self.parse, self.words, self.range = name, parse, words, range
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Parse a text; a default is as it is."""
@@ -96,15 +99,6 @@ class Parsed(click.ParamType):
         """Complete the words."""
         return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
 
-
-class _Number(Parsed, click.IntRange):
-    """A number; click shows its range in the help."""
-
-    def __init__(self, kind: Real) -> None:
-        click.IntRange.__init__(self)
-        Parsed.__init__(self, kind.metavar, kind.parse)
-        self.range = kind.range
-
     def _describe_range(self) -> str:  # click's own has "1<=x<=100"
         return self.range
 
@@ -113,9 +107,9 @@ def click_type(kind: Any) -> Any:
     """Return the type by which the command line reads values of a kind, or of some words."""
     if isinstance(kind, tuple):
         return click.Choice(kind)
-    if isinstance(kind, Real):
-        return _Number(kind)
-    return Parsed(kind.metavar, kind.parse, kind.words) if isinstance(kind, Kind) else kind
+    if not isinstance(kind, Kind):
+        return kind
+    return Parsed(kind.metavar, kind.parse, kind.words, kind.range if isinstance(kind, Real) else "")
 
 
 def click_option(declared: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
