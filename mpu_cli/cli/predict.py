@@ -166,6 +166,7 @@ def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by
         labels = [label(column) for column in columns.tolist()]
         uris = [uri(column) for column in columns.tolist()] if has_uris else []
         values = np.asarray(probabilities, np.float32).astype("U").tolist()  # the fewest digits
+        last = [f"\t{text}" for text in uris] or [""] * len(labels)
         lines = []
         for text, (start, stop) in zip(ids, pairwise(indptr.tolist()), strict=True):
             if as_json:
@@ -178,7 +179,6 @@ def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by
                 )
             else:
                 first = cell(text)
-                last = [f"\t{text}" for text in uris] or [""] * len(labels)
                 lines += [f"{first}\t{labels[i]}\t{values[i]}{last[i]}\n" for i in range(start, stop)]
         return "".join(lines).encode()
 
