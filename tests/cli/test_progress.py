@@ -1,6 +1,5 @@
-"""Progress: on a terminal a bar that is gone in the end; elsewhere, with -v, a line for each step."""
+"""Progress: on a terminal a bar that is gone in the end."""
 
-import json
 import re
 from pathlib import Path
 
@@ -128,16 +127,3 @@ def test_predict_counts_instances_unless_predictions_go_to_the_terminal(run, sma
     session = on_terminal(["predict", model, small, *ALONE])
     assert "predicting" not in session.written
     assert len(session.screen) == 90
-
-
-def test_elsewhere_a_step_is_a_line_with_v(run, small):
-    assert run("estimate-c", small).stderr == ""
-    said = [line for line in run("estimate-c", small, "-v").stderr.splitlines() if not line.startswith("seconds: ")]
-    assert [line.partition(":")[0] for line in said] == ["reading data", "predicting out of fold", "estimating c"]
-    lines = [json.loads(line) for line in run("estimate-c", small, "-v", "--log-format", "json").stderr.splitlines()]
-    assert [line.get("step") for line in lines[:-1]] == [
-        "reading data",
-        "predicting out of fold",
-        "estimating c",
-    ]
-    assert "report" in lines[-1]

@@ -1,13 +1,13 @@
-"""Runs in one process do not know of each other."""
+"""Runs in one process do not know of each other; which kernels run."""
 
 import threading
-
-import pytest
+from importlib.util import find_spec
 
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.errors import MpuError
 from mpu_cli.inputs.training_data import fit
+from mpu_cli.runtime import machine
 from mpu_cli.runtime.run import Run
 from tests import kernels
 from tests.core.simulated import as_features, hide, linear_problem
@@ -42,7 +42,14 @@ def test_two_threads_with_other_kernels_and_seeds_get_the_bytes_of_two_separate_
     assert alone[0] != alone[1] != alone[2]
 
 
-@pytest.mark.skipif(kernels.NUMBA, reason="numba is installed")
-def test_numba_is_refused_where_it_is_not_installed():
+def test_numba_is_used_where_it_is_installed():
+    assert Run().compiled == (find_spec("numba") is not None)
+
+
+def test_numba_cannot_be_asked_for_without_it(monkeypatch, run, digits):
+    monkeypatch.setattr(machine, "numba_installed", lambda: False)
     with refused(MpuError):
         Run(kernel="numba")
+    result = run("estimate-c", digits[0], "--kernel", "numba")
+    assert result.exit_code == 1
+    assert result.stderr == "error: numba is not installed; install it with: pip install numba\n"
