@@ -169,7 +169,7 @@ def _of_labels(
 ) -> list[dict[str, Any]]:
     columns = {
         "label": data.ids.tolist(),
-        "name": [None if names is None else names.name(label) for label in data.ids.tolist()],
+        **({} if names is None else {"name": list(map(names.name, data.ids.tolist()))}),
         "annotations": data.annotations_of_file.tolist(),
         "c": single.c.tolist(),
         "interval": single.intervals.tolist(),
@@ -177,8 +177,6 @@ def _of_labels(
         "pooled": single.pooled.tolist(),
         "unreliable": single.unreliable.tolist(),
     }
-    if names is None:
-        del columns["name"]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

@@ -273,13 +273,12 @@ class VectorWriter:
 
     def repeated_ids(self) -> tuple[int, tuple[int, int] | None]:
         """Return how many records have the id of one before them, and the lines of the first such pair."""
-        hashes = np.frombuffer(self._id_hashes, np.uint64) if self._id_hashes else np.zeros(0, np.uint64)
-        order = np.argsort(hashes, kind="stable")
-        again = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
+        hashes = np.array(self._id_hashes, np.uint64)
+        again = np.setdiff1d(np.arange(len(hashes)), np.unique(hashes, return_index=True)[1])
         if not len(again):
             return 0, None
-        first = again[np.argmin(order[again + 1])]
-        return len(again), (self._id_lines[order[first]], self._id_lines[order[first + 1]])
+        first = np.flatnonzero(hashes == hashes[again[0]])[0]
+        return len(again), (self._id_lines[first], self._id_lines[again[0]])
 
     def _labels(self, batch: list[Record]) -> csr_array:
         of_records = [sorted({self._number(tag, record.line) for tag in record.tags}) for record in batch]
