@@ -68,12 +68,6 @@ class Features:
             return self.sparse
         return csr_array(hstack([self.sparse, csr_array(self.dense)], format="csr"))
 
-    def append_sparse(self, columns: csr_array, scale: float = 1.0) -> "Features":
-        """Return these features with sparse columns, multiplied by a scale, added on the right; all sparse."""
-        scaled = csr_array((columns.data * np.float32(scale), columns.indices, columns.indptr), shape=columns.shape)
-        matrix = csr_array(hstack([self.as_sparse(), scaled], format="csr"))
-        return Features(matrix, np.empty((len(self), 0), np.float32))
-
     def append(
         self,
         columns: np.ndarray,

@@ -1,7 +1,7 @@
 """One level: a linear function of the features for each label."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -62,13 +62,8 @@ class LinearModel:
 
     def block(self, labels: Block) -> "LinearModel":
         """Return the model of a block of labels, with dense weights."""
-        block = self.of_labels(labels)
-        return block if isinstance(block.weights, np.ndarray) else replace(block, weights=block.weights.toarray())
-
-    def of_labels(self, labels: Block) -> "LinearModel":
-        """Return the model of a subset of the labels; its weights are sparse where these are."""
-        dense = isinstance(self.weights, np.ndarray)
-        weights = self.weights[:, labels] if dense else csr_array(self._by_label[:, labels])
+        is_dense = isinstance(self.weights, np.ndarray)
+        weights = self.weights[:, labels] if is_dense else csr_array(self._by_label[:, labels]).toarray()
         return LinearModel(weights, self.bias[labels])
 
     def pruned(self, least: float) -> "LinearModel":

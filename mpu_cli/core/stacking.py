@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.calibration import (
     AnyCalibration,
@@ -339,4 +339,7 @@ def stack(
     """Return x^(l) = (x^(l-1), scale * yhat^(l-1)), of calibrated dense predictions."""
     if isinstance(predictions, np.ndarray):
         return features.append(predictions, scale, calibration)
-    return features.append_sparse(at_least(predictions, STACKED_FROM), scale)
+    kept = at_least(predictions, STACKED_FROM)
+    kept.data *= np.float32(scale)
+    extended = csr_array(hstack([features.as_sparse(), kept], format="csr"))
+    return Features(extended, np.empty((len(features), 0), np.float32))

@@ -27,6 +27,7 @@ coverage.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -393,20 +394,15 @@ def _wilson_lower(successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
     return wilson(successes, trials, _Z)[0]
 
 
-def _e1(cells: Cells) -> _Statistic:
-    """Take the mean of g over the annotated."""
-    return _share(_sum(cells, cells.annotated), cells.annotated.sum(axis=1), _all_labels(cells))
-
-
-def _e2(cells: Cells) -> _Statistic:
-    """Take the sum of g over the annotated by the sum of g over all."""
-    return _share(_sum(cells, cells.annotated), _sum(cells, cells.counted), _all_labels(cells))
-
-
-def _e3(cells: Cells) -> _Statistic:
-    """Take the greatest g."""
-    greatest = np.where(cells.counted, cells.probabilities, 0).max(axis=1)
-    return _Statistic(_all_labels(cells), lambda weights: greatest[weights > 0].max())
+def _elkan_and_noto(cells: Cells, method: str) -> _Statistic:
+    """Take the mean of g over the annotated, e1; its sum over these by its sum over all, e2; or the greatest g, e3."""
+    labels, g = np.arange(cells.annotated.shape[1]), np.where(cells.counted, cells.probabilities, 0)
+    if method == "e3":
+        greatest = g.max(axis=1)
+        return _Statistic(labels, lambda weights: greatest[weights > 0].max())
+    of_annotated = np.where(cells.annotated, g, 0).sum(axis=1, dtype=np.float64)
+    of_all = cells.annotated.sum(axis=1) if method == "e1" else g.sum(axis=1, dtype=np.float64)
+    return _share(of_annotated, of_all, labels)
 
 
 def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: float | None = None) -> _Statistic:
@@ -414,16 +410,10 @@ def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: floa
     return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny), lowest)
 
 
-def _sum(cells: Cells, mask: np.ndarray) -> np.ndarray:
-    """Sum g over the cells of each instance that a mask selects."""
-    return np.where(mask, cells.probabilities, 0).sum(axis=1, dtype=np.float64)
-
-
-def _all_labels(cells: Cells) -> np.ndarray:
-    return np.arange(cells.annotated.shape[1])
-
-
-METHODS: dict[str, Callable[[Cells], _Statistic]] = {"bbe": _best_bin, "e1": _e1, "e2": _e2, "e3": _e3}
+METHODS: dict[str, Callable[[Cells], _Statistic]] = {
+    "bbe": _best_bin,
+    **{method: partial(_elkan_and_noto, method=method) for method in ("e1", "e2", "e3")},
+}
 
 
 # A group with fewer annotations, in the sample that c is estimated on, is too small for an estimate of its own.
