@@ -48,7 +48,7 @@ def connected(address: Address) -> Iterator[DaskExecutor]:
     """
     configured = config.get("mpu.timeout", 300.0)
     timeout = address.timeout or checked(Real(0.1), "mpu.timeout in Dask's configuration", configured)
-    with _quiet(), _unwarned(), ExitStack() as leaving:
+    with _quiet(), ExitStack() as leaving:
         cluster: str | LocalCluster
         if address.is_local:
             cluster = leaving.enter_context(_local(address))
@@ -131,7 +131,7 @@ def _reason(error: Exception, timeout: float) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the log of Dask; what it cannot repair is raised as an error."""
+    """Silence the log of Dask, and its warnings about large arguments and ports; errors are raised all the same."""
     logs = [logging.getLogger("distributed")]
     for name in logging.root.manager.loggerDict:
         if name.startswith("distributed.") and logging.getLogger(name).level:  # which does not heed that of the first
@@ -140,18 +140,12 @@ def _quiet() -> Iterator[None]:
     for log in logs:
         log.setLevel(logging.CRITICAL + 1)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
+            yield
     finally:
         for log, level in zip(logs, levels, strict=True):
             log.setLevel(level)
-
-
-@contextmanager
-def _unwarned() -> Iterator[None]:
-    """Suppress the warnings of Dask about large arguments and ports."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
-        yield
 
 
 @contextmanager

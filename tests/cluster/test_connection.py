@@ -1,7 +1,6 @@
 """Whatever answers at the address of a scheduler, it is one clear error, and soon."""
 
 import asyncio
-import http.server
 import os
 import signal
 import socket
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -74,17 +74,6 @@ def test_what_is_no_scheduler(name):
         refused(Address(scheduler=address), f"^no scheduler answers at {address}: .")
 
 
-def test_a_web_server():
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def log_message(self, *_args: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        refused(Address(scheduler=f"tcp://127.0.0.1:{server.server_address[1]}"), "^no scheduler answers at tcp://")
-        server.shutdown()
-
-
 @contextmanager
 def answering(requests: int) -> Iterator[str]:
     """Speak as a scheduler without workers does, for some requests; then be silent."""
@@ -130,17 +119,17 @@ def test_a_scheduler_that_falls_silent(requests):
         refused(Address(scheduler=address), "^no scheduler answers at|^no cluster answers|^the cluster has had no ")
 
 
+CONTENTS = b"[" * 100_000, b'{"address":' * 100_000, b"\xff", b"", b"{}" * (1 << 20), b'{"address": ["tcp://a:1"]}'
+
+
 @pytest.mark.parametrize(
-    "content",
-    [b"[" * 100_000, b'{"address":' * 100_000, b"\xff", b"", b"{}" * (1 << 20), b'{"address": ["tcp://a:1"]}'],
+    "make",
+    [
+        *(partial(Path.write_bytes, data=content) for content in CONTENTS),
+        *(os.mkfifo, Path.mkdir, partial(Path.symlink_to, target="/dev/zero")),
+    ],
 )
-def test_a_file_that_is_no_schedulers(tmp_path, content):
-    (tmp_path / "a.json").write_bytes(content)
-    refused(Address(file=tmp_path / "a.json"), r"a\.json: is not a file that a Dask scheduler wrote$")
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_no_file(tmp_path, make):
+def test_a_file_that_is_no_schedulers(tmp_path, make):
     make(tmp_path / "a.json")
     refused(Address(file=tmp_path / "a.json"), r"a\.json: is not a file that a Dask scheduler wrote$")
 
