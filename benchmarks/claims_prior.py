@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from benchmarks.losing import Collection, annotated, on_sets
-from mpu_cli.cli import suggest
+from mpu_cli.cli.work import suggest
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import Origin, VerifiedLabels

@@ -14,7 +14,7 @@ from mpu_cli.runtime.report import as_json
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
 if TYPE_CHECKING:
-    from mpu_cli.cli.train import TrainingReport
+    from mpu_cli.cli.work.train import TrainingReport
 
 
 QUESTIONS = "mpu suggest FILE --questions 40"

@@ -24,11 +24,11 @@ from mpu_cli.bundle.manifest import manifest_of
 from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept
 from mpu_cli.cli.commands import KS, Acceptance
-from mpu_cli.cli.evaluate import conclusion_on, predicted_pairs
 from mpu_cli.cli.messages import detail, is_quiet, name_of, planned
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.predict import write_out_of_fold
 from mpu_cli.cli.printing import output_report, print_report
+from mpu_cli.cli.work.evaluate import conclusion_on, predicted_pairs
+from mpu_cli.cli.work.predict import write_out_of_fold
 from mpu_cli.cluster import Address
 from mpu_cli.core.options import LINEAR, PU_LOGISTIC, Options
 from mpu_cli.errors import (

@@ -1,0 +1,1 @@
+"""The work of the commands, a module each."""
