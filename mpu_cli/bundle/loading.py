@@ -2,6 +2,7 @@
 
 import io
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from mpu_cli.bundle.manifest import (
     MOST_BYTES,
     OF_LABELS,
     Manifest,
-    check_labels,
     origin_name,
     parse,
 )
@@ -27,6 +27,7 @@ from mpu_cli.errors import ModelError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.untrusted import expect
+from mpu_cli.svmlight.grammar import MAX_ID
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,9 @@ def _text(path: Path, file: io.FileIO) -> bytes:
 
 def _origin(path: Path) -> bytes | None:
     """Read the record of how a model was trained; None if it is missing or unreadable: predictions do not need it."""
-    try:
-        with open_regular(path) as file:
-            return file.read() if os.fstat(file.fileno()).st_size <= MOST_BYTES else None
-    except (OSError, ValueError):
-        return None
+    with suppress(OSError, ValueError), open_regular(path) as file:
+        return file.read() if os.fstat(file.fileno()).st_size <= MOST_BYTES else None
+    return None
 
 
 def _is_in_place(file: io.FileIO, path: Path) -> bool:
@@ -151,7 +150,10 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
             parts[part] = read_arrays(path / name, checksum, layout | ({} if parts else first))
         arrays = next(iter(parts.values()))
         labels, c, thresholds, known = (arrays[name] for name in (*OF_LABELS, "known"))
-        check_labels(labels, c, thresholds)
+        expect(ascending(labels), "labels out of order")
+        expect(bool(labels[0] >= 0 and labels[-1] <= MAX_ID), "labels out of range")
+        expect(bool(np.all((c > 0) & (c <= 1))), "label frequencies out of range")
+        expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")
         expect(ascending(known), "known features out of order")
         expect(not n_known or bool(known[0] >= 0 and known[-1] < D), "known features out of range")
         occurring = Columns(known, D)

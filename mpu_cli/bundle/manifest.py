@@ -15,7 +15,6 @@ from typing import Any, TypedDict, get_origin, get_type_hints
 
 import numpy as np
 
-from mpu_cli.bundle.model_files import ascending
 from mpu_cli.bundle.predictor import number_list, whole
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.files import open_regular
@@ -128,15 +127,6 @@ def _file(entry: dict[str, Any], pattern: re.Pattern[str]) -> tuple[str, str]:
     expect(type(name) is str and type(checksum) is str, "a file's name or checksum is not a text")
     expect(bool(pattern.fullmatch(name)), f"no file can be named {name[:80]!r}")
     return name, checksum
-
-
-def check_labels(labels: np.ndarray, c: np.ndarray, thresholds: np.ndarray) -> None:
-    """Raise ValueError if the arrays of `OF_LABELS` cannot belong to a model."""
-    expect(0 < len(labels) == len(c) == len(thresholds), "lists of unequal length")
-    expect(ascending(labels), "labels out of order")
-    expect(bool(labels[0] >= 0 and labels[-1] <= MAX_ID), "labels out of range")
-    expect(bool(np.all((c > 0) & (c <= 1))), "label frequencies out of range")
-    expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")
 
 
 ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
