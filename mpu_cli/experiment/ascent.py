@@ -8,11 +8,13 @@ import numpy as np
 from mpu_cli.runtime.machine import numba_installed
 
 if numba_installed():
+    import numba
+
     from mpu_cli.runtime import compilation
 
     inlined, compiled = compilation.fused_inlined, compilation.compiled(fused=True)
 
-    @inlined
+    @numba.njit(inline="always")  # before it is compiled, since a row as an argument takes time
     def add(to, factor, row):
         """Add a multiple of a row to another."""
         for k in range(len(to)):
