@@ -18,7 +18,6 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from benchmarks.losing import Collection, annotated, on_sets
-from mpu_cli.cli.work import suggest
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import Origin, VerifiedLabels
@@ -26,6 +25,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.inputs.training_data import fit
 from mpu_cli.people import claims
+from mpu_cli.people.missing import find
 from mpu_cli.people.posterior import posterior_at
 from mpu_cli.people.suggestions import Choice, Z
 from mpu_cli.runtime.run import Run
@@ -82,7 +82,7 @@ def listed(of: Collection, scheme: str, instances: int, run: Run) -> Listed:
     columns = np.unique(left.indices)
     problem = Problem(X, left[:, columns])
     evidence = fit(problem, Options(), run, hold_out_all=True).evidence(problem)
-    found = suggest.find(evidence, problem, columns, Choice(top=_TOP + _DECIDED), run=run)
+    found = find(evidence, problem, columns, Choice(top=_TOP + _DECIDED), run=run)
     rows, places = found.listed.rows, found.listed.columns
     return Listed(problem, evidence, found.probabilities, rows, places, Y.toarray()[rows, columns[places]])
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.cli.work import suggest
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
 from mpu_cli.inputs.training_data import fit
+from mpu_cli.people.missing import find
 from mpu_cli.people.suggestions import Choice
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
@@ -69,7 +69,7 @@ def by_mpu(task: Task) -> Ranking:
     ids = np.arange(task.annotated.shape[1])
     problem = Problem(task.features, task.annotated)
     evidence = fit(problem, Options(), Run(), hold_out_all=True).evidence(problem)
-    found = suggest.find(evidence, problem, ids, Choice(top=task.removed))
+    found = find(evidence, problem, ids, Choice(top=task.removed))
     return found.listed.rows, found.listed.columns
 
 

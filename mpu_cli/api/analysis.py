@@ -28,7 +28,7 @@ from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posterior import unannotated_posterior
-from mpu_cli.people.suggestions import Cells, Choice
+from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.options import RunOptions
 
 
@@ -249,7 +249,7 @@ def missing_labels(
     frequency = learning.frequency(c, annotations)
     probabilities = calibrated_by(P, annotations.labels, frequency)(P)
     evidence = Evidence(probabilities, frequency)
-    return learning.missing_labels(evidence, annotations, Choice(top=top))
+    return learning.missing_labels(evidence, annotations, top)
 
 
 def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:

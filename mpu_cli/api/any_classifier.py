@@ -29,7 +29,7 @@ from mpu_cli.core.thresholds import Decision
 from mpu_cli.core.validation import default_folds, together
 from mpu_cli.errors import DataError
 from mpu_cli.people.posterior import unannotated_posterior
-from mpu_cli.people.suggestions import Cells, Choice
+from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.options import AUTO, Words, checked
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.steps import Step
@@ -432,7 +432,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     def missing_labels(self, top: int | None = None) -> Cells:
         """List the labels of the training instances that are probably missing, as `mpu_cli.missing_labels` does."""
         check_is_fitted(self)
-        return learning.missing_labels(self._learned.evidence, self._annotations, Choice(top=top))
+        return learning.missing_labels(self._learned.evidence, self._annotations, top)
 
     def questions(self, n: int) -> Questions:
         """Draw cells of the training instances to ask people about, as `mpu_cli.questions` does."""

@@ -22,9 +22,8 @@ from mpu_cli.core.sample import draw_questions
 from mpu_cli.core.selection import Estimates
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import DataError, MpuWarning
-from mpu_cli.people import suggestions
-from mpu_cli.people.claims import Claims
-from mpu_cli.people.other_labels import given_other_labels
+from mpu_cli.people import missing
+from mpu_cli.people.suggestions import Cells, Choice
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.options import RunOptions, options_of
 from mpu_cli.runtime.run import Run
@@ -95,15 +94,11 @@ def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
     return frequency
 
 
-def missing_labels(evidence: Evidence, annotations: Annotations, choice: suggestions.Choice) -> suggestions.Cells:
+def missing_labels(evidence: Evidence, annotations: Annotations, top: int | None) -> Cells:
     """List what is probably missing as `mpu suggest` does, by the caller's columns."""
-    labels, frequency = annotations.labels, evidence.frequency
-    probabilities = given_other_labels(evidence.probabilities, labels, frequency, kin=evidence.kin)
-    problem = annotations.problem(without_features(labels.shape[0]))
-    claims = Claims.of(probabilities, problem, evidence, choice)
-    annotated = frequency.positives(labels).astype(bool)
-    cells = suggestions.suggest(probabilities, annotated, frequency, choice, correction=claims.corrected)
-    return replace(cells, columns=annotations.columns[cells.columns])
+    problem = annotations.problem(without_features(annotations.labels.shape[0]))
+    listed = missing.find(evidence, problem, annotations.columns, Choice(top, least=0.0)).listed
+    return replace(listed, columns=annotations.columns[listed.columns])
 
 
 def without_features(n: int) -> csr_array:

@@ -12,6 +12,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.inputs.training_data import fit
 from mpu_cli.names import LabelNames
 from mpu_cli.names.naming import read_implications
+from mpu_cli.people import missing
 from mpu_cli.people.suggestions import Choice
 from mpu_cli.review import decisions
 from mpu_cli.review.tables import checksum
@@ -51,7 +52,7 @@ def find(data, choice=FIFTY, verified=None, implications=None, jobs=1):
     _, features, labels, _ = data
     problem, run = Problem(features, labels, verified=verified), Run(jobs=jobs)
     evidence = fit(problem, OPTIONS, run, hold_out_all=True).evidence(problem)
-    return suggest.find(evidence, problem, IDS, choice, implications, run)
+    return missing.find(evidence, problem, IDS, choice, implications, run)
 
 
 def test_a_choice_of_nothing_is_one_of_what_raises_expected_f1(data):

@@ -17,106 +17,25 @@ from mpu_cli.cli.printing import QUESTIONS, output_report, report_file
 from mpu_cli.cli.work import estimate_c
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.explanation import named_reasons
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.options import LINEAR, RBF, Options
-from mpu_cli.core.predictions import Predictions, values_at
+from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.naming import FILLED, IMPLIED, beside, implication_lines
-from mpu_cli.people import suggestions
-from mpu_cli.people.claims import Claims, Decided
-from mpu_cli.people.other_labels import given_other_labels
-from mpu_cli.people.posterior import posterior_at
-from mpu_cli.people.suggestions import Cells, Choice, FillingIn
+from mpu_cli.people.claims import Decided
+from mpu_cli.people.missing import Suggestions, find
+from mpu_cli.people.suggestions import Cells, Choice
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import ReviewCounts
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, open_input, open_output, refuse_unwritable
 from mpu_cli.svmlight.writer import find_labels, labelled_lines, with_labels, without_labels
-
-
-@dataclass(frozen=True, kw_only=True)
-class Suggestions:
-    """Missing labels and suspects of data."""
-
-    # ndarray or csr_array of float32, shape (n, q): how probable each label is by the features, out of fold, and of
-    # few labels also by the other annotations
-    probabilities: Predictions
-    ids: np.ndarray  # int, shape (q,): the label of each column
-    annotated: csr_array  # bool, shape (n, q): what is annotated or verified as true, without what is verified as false
-    confirmed: csr_array  # bool, shape (n, q): what is true and not annotated: verified, or filled in before
-    frequency: LabelFrequency
-    # `of_labels`, `of_all`: how many labels are missing: of each, and of all together
-    of_labels: suggestions.Count
-    of_all: suggestions.Count
-    listed: Cells  # the suggestions, the most probable first
-    right: suggestions.Count  # how many of these are right
-    filling_in: FillingIn  # how many of these to fill in; none where none raises the expected F1
-    decided: Decided | None  # what was decided of suggestions; probabilities are corrected by it
-    answers: int  # answers to questions, which the probabilities and the counts go by
-
-    def suspects(self, top: int | None = None) -> Cells:
-        """List annotated labels that are probably false, the least probable first."""
-        return suggestions.suspects(self.probabilities, self.annotated, self.frequency, top)
-
-
-def find(
-    evidence: Evidence,
-    problem: Problem,
-    ids: np.ndarray,
-    choice: Choice,
-    implications: Implications | None = None,
-    run: Run = DEFAULT_RUN,
-) -> Suggestions:
-    """List what is missing.
-
-    `problem`: perhaps without features. Verified cells are not listed again.
-    `ids`: int, shape (q,): the label, as written in files, of each column; ascending.
-    `choice`, `implications`: as for `suggest`. Labels that are implied by labels of an instance are left
-    out.
-    """
-    labels, frequency = problem.labels, evidence.frequency
-    positive = frequency.positives(labels).astype(bool)
-    implied = None if implications is None else implications.implied(positive, ids, ids)
-    with run.step(Step.OTHER_LABELS):
-        probabilities = given_other_labels(evidence.probabilities, labels, frequency, run, evidence.kin)
-    reviewed = evidence.reviewed if evidence.reviewed and evidence.reviewed.answers else None
-    with run.step(Step.LIST):
-        range_of_c = evidence.estimates.range_of_c
-        of_labels, of_all = suggestions.missing_labels(labels, frequency, evidence.reviewed, range_of_c)
-        missing = float(of_all.expected)
-        second = np.zeros(0, int) if problem.second is None else problem.second
-        annotated = positive.nnz - positive[second].nnz
-        if choice == Choice():
-            choice = replace(choice, least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
-        claims = Claims.of(probabilities, problem, evidence, choice, implied)
-        listed = suggestions.suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
-        right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
-        if evidence.estimates.is_known:
-            of_all, right = suggestions.agreed(of_all, right, claims.decided is not None)
-        filling_in = suggestions.worth_filling_in(listed, annotated, missing)
-    return Suggestions(
-        probabilities=probabilities,
-        ids=ids,
-        annotated=positive,
-        confirmed=csr_array(positive > labels),
-        frequency=frequency,
-        of_labels=of_labels,
-        of_all=of_all,
-        listed=listed,
-        right=right,
-        filling_in=filling_in,
-        decided=claims.decided,
-        answers=reviewed.answers if reviewed else 0,
-    )
 
 
 def write_cells(
