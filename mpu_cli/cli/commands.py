@@ -424,15 +424,6 @@ def experiment() -> None:
     """
 
 
-def _figure(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
-    if value is not None and value.suffix not in _FORMATS:
-        raise click.BadParameter(f"the name of a figure ends in {', '.join(_FORMATS)}, and not in {str(value)!r}")
-    return value
-
-
-_FORMATS = (".png", ".svg", ".pdf")
-
-
 @click.command("info")
 @click.argument("model", metavar="[MODEL]", type=PATH, required=False)
 @option("--history FILE", PATH, "Instead of MODEL: list the trainings in FILE, written by `mpu train --history`.")
@@ -444,13 +435,6 @@ _FORMATS = (".png", ".svg", ".pdf")
     multiple=True,
 )
 @option("--top N", Integer(0), "With --label: list at most N features and links in each direction.", default=10)
-@click.option(
-    "--plot",
-    metavar="FILE",
-    type=PATH,
-    callback=_figure,
-    help="Draw the model or history in FILE (.png, .svg or .pdf; needs matplotlib).",
-)
 @numbers_option
 @report_options
 @runs_command
@@ -466,8 +450,7 @@ def info() -> None:
       mpu info news.mpu --json
       mpu info news.mpu --label "Digital television" --label Radio
       mpu info news.mpu --label 3 --numbers --top 20
-      mpu info news.mpu --plot news.svg
-      mpu info --history trainings.jsonl --plot trainings.svg
+      mpu info --history trainings.jsonl
     """
 
 

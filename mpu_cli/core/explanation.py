@@ -6,12 +6,10 @@ predictions of all labels by the levels before, times the scale, times their wei
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import entry_rows
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import values_at
 from mpu_cli.core.stacking import StackedModel
@@ -89,32 +87,6 @@ def named_reasons(
         of_cell = numbers[there[best[part_of_log_odds[best] > 0]]].tolist()
         listed.append([str(j) if names is None else names[j - 1] for j in of_cell])
     return listed
-
-
-class Link(NamedTuple):
-    """What a prediction of 1 of label j adds to the log-odds of label k at the last level."""
-
-    j: int
-    k: int
-    weight: float
-
-
-def strongest_links(model: StackedModel, top: int) -> list[Link]:
-    """Return the links of the largest absolute weight between different labels, the largest first.
-
-    `top`: how many, at most.
-    Returns: None of one level.
-    """
-    n_levels, q = len(model.levels), len(model.thresholds)
-    if n_levels == 1:
-        return []
-    width = model.levels[0].weights.shape[0]
-    last = model.levels[-1].weights
-    links = csr_array(sum(csr_array(last[width + q * i : width + q * (i + 1)]) for i in range(n_levels - 1)))
-    rows, columns = entry_rows(links), links.indices
-    weights = np.where(rows == columns, 0, links.data.astype(float) * model.scale)
-    order = np.argsort(-np.abs(weights), kind="stable")[:top]
-    return [Link(int(rows[i]), int(columns[i]), float(weights[i])) for i in order if weights[i]]
 
 
 def _column(level: LinearModel, k: int) -> np.ndarray:

@@ -14,7 +14,6 @@ from mpu_cli import MPUClassifier, __version__, bundle, questions
 from mpu_cli.svmlight.reader import read
 from tests.bundle.models import edit
 from tests.cli.training import QUICK, TINY, message
-from tests.slow import slow
 
 FIXTURES = Path(__file__).parents[1] / "bundle" / "fixtures"
 MODELS = sorted(FIXTURES.glob("v*/*"))
@@ -240,40 +239,3 @@ def test_odd_values_in_a_manifest_do_no_harm(run, news, tmp_path, options):
         refused = f"error: {tmp_path / 'odd.mpu'}: the record of its options is damaged"
         assert result.exit_code == 0 or result.stderr.startswith(refused)
         assert "\x1b" not in result.output
-
-
-@pytest.mark.parametrize(("name", "start"), [("x.svg", b"<?xml"), *slow(("x.png", b"\x89PNG"), ("x.pdf", b"%PDF"))])
-def test_a_figure(run, news, tmp_path, name, start):
-    pytest.importorskip("matplotlib")
-    result = run("info", news, "--plot", tmp_path / name)
-    assert (result.exit_code, result.stderr) == (0, "")
-    drawn = (tmp_path / name).read_bytes()
-    assert drawn.startswith(start)
-    run("info", news, "--plot", tmp_path / name)
-    assert (tmp_path / name).read_bytes() == drawn
-    if name == "x.svg":
-        assert b"elections on politics" in drawn or b"politics on elections" in drawn
-        assert run("info", news, "--plot", tmp_path / name, "--numbers").exit_code == 0
-        assert b"politics" not in (tmp_path / name).read_bytes()
-
-
-def test_a_figure_shows_names_as_they_are(run, news, tmp_path):
-    pytest.importorskip("matplotlib")
-    (tmp_path / "news.svm").write_bytes(news.with_suffix(".svm").read_bytes())
-    (tmp_path / "news.labels").write_text("\\frac{\na $\\frac{ b$\nc\x1b\x01\n")
-    assert run("train", tmp_path / "news.svm", *CHOSEN, "-q").exit_code == 0
-    result = run("info", tmp_path / "news.mpu", "--plot", tmp_path / "x.svg")
-    assert (result.exit_code, result.stderr) == (0, "")
-    drawn = (tmp_path / "x.svg").read_text()
-    assert r"\frac{ on" in drawn
-    assert r"a $\frac{ b$" in drawn
-    assert not {"\x1b", "\x01"} & set(drawn)
-
-
-def test_figures_that_cannot_be_drawn(run, news, tmp_path):
-    pytest.importorskip("matplotlib")
-    refused = run("info", news, "--plot", tmp_path / "x.gif")
-    assert refused.exit_code == 2 and "ends in .png, .svg, .pdf" in " ".join(refused.stderr.split())
-    message(run("info", news, "--plot", tmp_path / "nowhere" / "x.png"))
-    within = run("info", news, "--plot", news / "x.png")
-    assert within.exit_code == 2 and "lies in MODEL" in within.stderr

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.special import logit
 
-from mpu_cli.core.explanation import explain, strongest_links
+from mpu_cli.core.explanation import explain
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.stacking import StackedModel
 
@@ -54,16 +54,3 @@ def test_over_three_levels_links_are_summed():
     for k in range(Q):
         np.testing.assert_allclose(explain(made, k).leans_on, expected[:, k])
         np.testing.assert_allclose(explain(made, k).leaned_on_by, expected[k])
-
-
-@pytest.mark.parametrize("levels", [2, 3])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_the_strongest_links_are_those_of_all_labels(levels, sparse):
-    made = model(levels, sparse)
-    of_labels = {(j, k): explain(made, k).leans_on[j] for j in range(Q) for k in range(Q) if j != k}
-    expected = sorted(of_labels, key=lambda pair: -abs(of_labels[pair]))[:4]
-    found = strongest_links(made, 4)
-    assert [(j, k) for j, k, _ in found] == expected
-    np.testing.assert_allclose([weight for *_, weight in found], [of_labels[pair] for pair in expected], rtol=1e-5)
-    assert len(strongest_links(made, 100)) == Q * (Q - 1)
-    assert strongest_links(model(levels=1), 4) == []

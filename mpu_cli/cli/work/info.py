@@ -1,7 +1,6 @@
-"""What a model or a history of trainings says, as values, and as a figure, which needs matplotlib: ``mpu info``."""
+"""What a model or a history of trainings says: ``mpu info``."""
 
 import logging
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ from typing import Any
 import click
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import expit
 
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import Origin, parse_origin
@@ -24,14 +22,11 @@ from mpu_cli.cli.printing import (
     report_file,
     show,
 )
-from mpu_cli.core.explanation import explain, strongest_links
+from mpu_cli.core.explanation import explain
 from mpu_cli.errors import InputError, ModelError, MpuError, counted, for_terminal
-from mpu_cli.names import LabelNames
 from mpu_cli.names.label_names import is_number, label_of, quoted
-from mpu_cli.runtime.figures import image, literal, new_figure
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.untrusted import json_value
-from mpu_cli.svmlight.streams import open_output
 from mpu_cli.text.stored import unpacked
 
 _log = logging.getLogger(__name__)
@@ -172,88 +167,7 @@ def _count(weights: np.ndarray | csr_array) -> int:
     return int(weights.nnz if isinstance(weights, csr_array) else np.count_nonzero(weights))
 
 
-_INCHES = (11, 8)
-_LINKS, _LETTERS = 15, 24
-
-
-def draw(model: bundle.TrainedModel, origin: Origin | None, names: LabelNames | None, target: Path) -> None:
-    """Draw a model as a .png, .svg or .pdf, written as a whole or not at all; without names, labels are numbers."""
-    figure = new_figure(*_INCHES)
-    panels = figure.subplots(2, 2)
-    _counts(panels[0, 0], origin)
-    _frequencies(panels[0, 1], model)
-    _calibration(panels[1, 0], model)
-    _links(panels[1, 1], model, names)
-    _save(figure, target)
-
-
-def _save(figure: Any, target: Path) -> None:
-    drawn = image(figure, target.suffix[1:])
-    with open_output(target) as out:
-        out.write(drawn)
-
-
-def _counts(axes: Any, origin: Origin | None) -> None:
-    axes.set(title="labels in training", xlabel="labels, the most frequent first", ylabel="instances")
-    if origin is None:
-        _print_summary(axes, "not recorded")
-        return
-    order = np.argsort(-np.array(origin.true), kind="stable")
-    ranks = np.arange(1, len(order) + 1)
-    axes.plot(ranks, np.array(origin.true)[order], marker=".", label="true, estimated")
-    axes.plot(ranks, np.array(origin.annotated)[order], marker=".", linestyle="--", label="annotated")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_yscale("symlog", linthresh=1)
-    axes.set_ylim(bottom=0)
-    axes.legend()
-    axes.grid(alpha=0.3)
-
-
-def _frequencies(axes: Any, model: bundle.TrainedModel) -> None:
-    axes.set(title="label frequency", xlabel="c, the share of the true labels that is annotated", ylabel="labels")
-    axes.hist(model.c, bins=np.linspace(0, 1, 41))
-    axes.yaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlim(0, 1)
-    axes.grid(alpha=0.3)
-
-
-def _calibration(axes: Any, model: bundle.TrainedModel) -> None:
-    axes.set(title="calibration", xlabel="prediction of the last level", ylabel="calibrated probability")
-    calibration = model.predictor.calibration
-    if calibration is None:
-        _print_summary(axes, "none: predictions are used unchanged")
-        return
-    axes.plot([0, 1], [0, 1], color="gray", linewidth=1)
-    for of_stratum in calibration.maps:
-        axes.plot(expit(of_stratum.predicted), expit(of_stratum.actual), marker=".")
-    axes.grid(alpha=0.3)
-
-
-def _links(axes: Any, model: bundle.TrainedModel, names: LabelNames | None) -> None:
-    axes.set(title="strongest links between labels", xlabel="log-odds that a prediction of 1 adds")
-    links = strongest_links(model.predictor, _LINKS)
-    if not links:
-        _print_summary(axes, "none")
-        return
-
-    def name(k: int) -> str:
-        number = int(model.label_ids[k])
-        text = str(number) if names is None else names.shown(number)
-        return literal(text if len(text) <= _LETTERS else text[:_LETTERS] + "...")
-
-    axes.barh(range(len(links)), [link.weight for link in links])
-    axes.set_yticks(range(len(links)), [f"{name(link.k)} on {name(link.j)}" for link in links], fontsize="small")
-    axes.invert_yaxis()
-    axes.axvline(0, color="gray", linewidth=1)
-    axes.grid(alpha=0.3, axis="x")
-
-
-def _print_summary(axes: Any, text: str) -> None:
-    axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, color="gray")
-    axes.set(xticks=[], yticks=[])
-
-
-# What is drawn and listed, by the names that `mpu train --json` gives it.
+# What is listed, by the names that `mpu train --json` gives it.
 NUMBERS = ("c", "expected_micro_f1", "instances", "features", "labels", "annotations", "seconds")
 # Further values of trainings that were compared on a test set.
 TESTED = ("test_value", "unknown_features", "labels_per_instance", "labels_expected")
@@ -285,85 +199,20 @@ def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
     return entry
 
 
-_PANELS = (
-    ("label frequency c", ("c",), (0, 1)),
-    ("micro-F1 to expect on complete labels", ("expected_micro_f1",), (0, 1)),
-    ("counts", ("instances", "annotations", "features", "labels"), None),
-    ("seconds of training", ("seconds",), None),
-)
-_TESTED_PANELS = (
-    ("quality on the test data", ("test_value", "rejected"), (0, 1)),
-    ("labels of an instance", ("labels_per_instance", "labels_expected"), None),
-    ("share of unknown features in the test data", ("unknown_features",), None),
-    ("number of warnings", ("n_warnings",), None),
-)
-_MARKERS = "os^D"
-
-
-def draw_history(path: Path, entries: list[dict[str, Any]], target: Path) -> None:
-    """Draw c, expected F1, counts and time over the trainings of a history, and what was measured on test data.
-
-    `target` is a .png, .svg or .pdf, written as a whole or not at all; `path` is for messages.
-    """
-    panels = _PANELS + (_TESTED_PANELS if any("test_value" in one for one in entries) else ())
-    n_rows = len(panels) // 2
-    width, height = _INCHES
-    figure = new_figure(width, height * n_rows / 2)
-    try:
-        times = [datetime.fromisoformat(entry["time"]) for entry in entries]
-    except ValueError as error:
-        raise InputError(str(path), None, f"a time is none: {error}") from None
-    drawn = [
-        {
-            **entry,
-            "rejected": entry.get("test_value") if entry.get("accepted") is False else None,
-            "n_warnings": len(entry.get("warnings") or ()),
-        }
-        for entry in entries
-    ]
-    for axes, (title, names, limits) in zip(figure.subplots(n_rows, 2).flat, panels, strict=True):
-        _panel(axes, times, drawn, names)
-        axes.set(title=title, ylim=limits if limits else (0, None))
-    _save(figure, target)
-
-
-def _panel(axes: Any, times: list[datetime], entries: list[dict[str, Any]], names: tuple[str, ...]) -> None:
-    for marker, name in zip(_MARKERS, names, strict=False):
-        points = [
-            (time, entry[name]) for time, entry in zip(times, entries, strict=True) if entry.get(name) is not None
-        ]
-        if points:
-            lines = "" if name == "rejected" else "-"
-            axes.plot(*zip(*points, strict=True), marker=marker, linestyle=lines, label=name.replace("_", " "))
-    ends = [bound for entry in entries for bound in (entry.get("c_interval") or ())]
-    if names == ("c",) and len(ends) == 2 * len(entries):
-        axes.fill_between(times, ends[::2], ends[1::2], alpha=0.2, label="90 % interval, of sampling")
-    if len(axes.get_legend_handles_labels()[1]) > 1:
-        axes.legend()
-        if "instances" in names:
-            axes.set_yscale("symlog", linthresh=1)
-    axes.grid(alpha=0.3)
-    axes.tick_params("x", rotation=30)
-
-
 def command(
     model: Path | None,
     history: Path | None,
     labels: tuple[str, ...],
     top: int,
-    plot: Path | None,
     by_number: bool,
     as_json: bool,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    read: dict[str, Path | None] = {"MODEL": model, "--history": history}
-    refuse_overlaps(read, {"--plot": plot, "--report": report_file()}, ("MODEL",))
+    refuse_overlaps({"MODEL": model, "--history": history}, {"--report": report_file()}, ("MODEL",))
     if history is not None:
         if model is not None or labels:
             raise click.UsageError("--history takes neither MODEL nor --label.")
         entries = read_history(history)
-        if plot is not None:
-            draw_history(history, entries, plot)
         show({"trainings": entries}, as_json, lambda _: _print_history(entries))
         return
     if model is None:
@@ -375,8 +224,6 @@ def command(
         lines = _lines(report)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{model}: the record of its options is damaged ({error}); train the model again") from error
-    if plot is not None:
-        draw(described.model, described.origin, described.names, plot)
     show(report, as_json, lambda _: _print(report, lines))
 
 
