@@ -404,4 +404,5 @@ def draw_questions(
     cells = answered.cells
     if allowed is not None:
         cells = replace(cells, open=cells.open & allowed[answered.columns])
-    return answered.of_all(draw_cells(cells, n, run.seed, truth))
+    drawn = draw_cells(cells, n, run.seed, truth)
+    return replace(drawn, rows=answered.rows[drawn.rows], columns=answered.columns[drawn.columns])

@@ -98,7 +98,7 @@ def train(
         plan = Plan.of(n, enough, chosen.settings, chosen.folds, run.seed, many=top is not None, kin=instances.kin)
         if number:
             features_of = None
-            if number == 1 and not plan.is_progressive:
+            if number == 1 and plan.folds:
                 features_of = _features_without(task, stack, plan, instances, chosen.folds)
             task = _extended(task, stack)
             if not (is_automatic and features_of):

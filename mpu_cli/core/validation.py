@@ -184,11 +184,6 @@ class Plan:
     folds: tuple[Chain, ...] = ()  # models that only predict
     larger_steps: float = 1.0  # factor of the steps of the former
 
-    @property
-    def is_progressive(self) -> bool:
-        """Whether instances are predicted before they are learned from."""
-        return len(self.whole[0].learned) > 1
-
     @classmethod
     def of(
         cls,

@@ -202,7 +202,8 @@ def fit(
     likelihood = np.exp(log_likelihood - highest)
     constant = highest.sum(axis=1) if len(answered) else 0.0
 
-    shapes = _shapes()  # (H, J): a normal of each tau and mu
+    density = np.exp(-(((_ETAS - _MUS[:, None]) / _TAUS[:, None, None]) ** 2) / 2).reshape(-1, len(_ETAS))
+    shapes = density / density.sum(axis=1, keepdims=True)  # (H, J): a normal of each tau and mu
     centred = np.append(cells.sureness(share) if share.any() else np.zeros(q), 0.0)  # the last: of any other label
     fits = []
     for slope, prior in zip(_SLOPES, _prior(automatic), strict=True):
@@ -357,12 +358,6 @@ def chances(weight: np.ndarray, n: int) -> np.ndarray:
             break
         surely |= more
     return np.where(surely, 1.0, chance)
-
-
-def _shapes() -> np.ndarray:
-    """Return the probability of each log odds of c under each tau and mu: shape (H, J)."""
-    density = np.exp(-(((_ETAS - _MUS[:, None]) / _TAUS[:, None, None]) ** 2) / 2).reshape(-1, len(_ETAS))
-    return density / density.sum(axis=1, keepdims=True)
 
 
 def _prior(automatic: float | None) -> np.ndarray:

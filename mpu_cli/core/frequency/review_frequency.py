@@ -149,10 +149,6 @@ class Answered:
         of_these = None if reviewed is None else reviewed[self.columns]
         return questions.Forecast(self.cells, self.answers, truth, automatic, of_these)
 
-    def of_all(self, drawn: questions.Questions) -> questions.Questions:
-        """Turn questions on these cells into the same among all instances and labels."""
-        return replace(drawn, rows=self.rows[drawn.rows], columns=self.columns[drawn.columns])
-
 
 def from_answers(
     answered: Answered, q: int, automatic: float | None = None, reviewed: tuple[csr_array, csr_array] | None = None
