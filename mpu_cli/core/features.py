@@ -244,31 +244,26 @@ class Dominating(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class Evenness:
-    """How large the columns of some features are beside each other."""
+def unevenness(features: Features) -> tuple[bool, Dominating | None]:
+    """Compare how large columns are, by some of the instances, evenly spaced.
 
-    uneven: bool = False  # whether a scaling may help
-    dominating: Dominating | None = None
-
-    @classmethod
-    def of(cls, features: Features) -> "Evenness":
-        """Compare columns by some of the instances, evenly spaced."""
-        n, width = len(features), features.width
-        some = features[:: -(-n // _ENOUGH) or 1].as_sparse()
-        counts = np.bincount(some.indices, minlength=width)
-        squares = np.bincount(some.indices, some.data.astype(np.float64) ** 2, width)
-        if not squares.any():
-            return cls()
-        column = int(squares.argmax())
-        share = float(squares[column] / squares.sum())
-        filled = squares[(counts >= _FILLED * some.shape[0]) & (squares > 0)]
-        differ = len(filled) > 1 and bool(filled.max() >= _FACTOR * np.quantile(filled, 0.1))
-        sizes = np.divide(squares, counts, out=np.zeros_like(squares), where=counts > 0)  # of values, squared
-        others = np.delete(sizes, column)[np.delete(counts, column) > 0]
-        is_large = len(others) > 0 and bool(sizes[column] >= _FACTOR * np.median(others))
-        dominating = Dominating(column, share) if share >= _DOMINATING and is_large else None
-        return cls(differ or share >= min(max(_SHARE, _TIMES / width), _DOMINATING), dominating)
+    Returns: whether a scaling may help; and the column that dominates all others, if one does.
+    """
+    n, width = len(features), features.width
+    some = features[:: -(-n // _ENOUGH) or 1].as_sparse()
+    counts = np.bincount(some.indices, minlength=width)
+    squares = np.bincount(some.indices, some.data.astype(np.float64) ** 2, width)
+    if not squares.any():
+        return False, None
+    column = int(squares.argmax())
+    share = float(squares[column] / squares.sum())
+    filled = squares[(counts >= _FILLED * some.shape[0]) & (squares > 0)]
+    differ = len(filled) > 1 and bool(filled.max() >= _FACTOR * np.quantile(filled, 0.1))
+    sizes = np.divide(squares, counts, out=np.zeros_like(squares), where=counts > 0)  # of values, squared
+    others = np.delete(sizes, column)[np.delete(counts, column) > 0]
+    is_large = len(others) > 0 and bool(sizes[column] >= _FACTOR * np.median(others))
+    dominating = Dominating(column, share) if share >= _DOMINATING and is_large else None
+    return differ or share >= min(max(_SHARE, _TIMES / width), _DOMINATING), dominating
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.calibration import calibrate
-from mpu_cli.core.features import Columns, Dominating, Evenness, Features, with_width
+from mpu_cli.core.features import Columns, Dominating, Features, unevenness, with_width
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate, has_evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions, ScoredCells, chances
@@ -40,7 +40,10 @@ class Instances(LabelInformation):
     _: KW_ONLY
     kin: np.ndarray | None = None  # as in `Problem`; None: all instances differ
     columns: Columns | None = None  # the features that have columns; None: all
-    evenness: Evenness = field(default_factory=Evenness)  # of the features as they are in the data
+    # `uneven`, `dominating`: of the features as they are in the data: whether columns are so unevenly large that a
+    # scaling may help, and the feature that has nearly all of the squared length of the instances, by its number
+    uneven: bool = False
+    dominating: Dominating | None = None
     share_repeated: float = 0.0  # of the instances, that are kept together with an earlier one of the same features
 
     def __len__(self) -> int:
@@ -59,6 +62,9 @@ class Instances(LabelInformation):
         occurring = Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
         features = Features.of(occurring.narrowed(matrix))
         of_labels = None if of_labels is None else occurring.narrowed(of_labels)
+        uneven, dominating = unevenness(features)
+        if dominating is not None and occurring.are_few:
+            dominating = dominating._replace(column=int(occurring.indices[dominating.column]))
         equal = kin_of(problem.features) if problem.kin is None else problem.kin
         kin = joined(equal, problem.same_fold)
         return cls(
@@ -66,7 +72,8 @@ class Instances(LabelInformation):
             problem.labels,
             kin=kin,
             columns=occurring if occurring.are_few else None,
-            evenness=Evenness.of(features),
+            uneven=uneven,
+            dominating=dominating,
             share_repeated=0.0 if kin is problem.same_fold else share_repeated(equal),
             **vars(replace(problem.label_information, label_features=of_labels)),
         )
@@ -90,12 +97,6 @@ class Instances(LabelInformation):
     def width(self) -> int:
         """Number of features."""
         return self.features.width
-
-    @property
-    def dominating(self) -> Dominating | None:
-        """Return the feature, by its number, that has nearly all of the squared length of the instances."""
-        found, columns = self.evenness.dominating, self.columns
-        return found if found is None or columns is None else found._replace(column=int(columns.indices[found.column]))
 
     @cached_property
     def annotations(self) -> np.ndarray:

@@ -528,7 +528,7 @@ def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:
         raise DataError(f"an RBF kernel cannot be used here: {obstacle}; choose linear features")
     can_tell = len(problem) >= FEWEST_INSTANCES and options.cost is None
     linear = own
-    may_scale = own.instances.evenness.uneven and own.instances.label_features is None
+    may_scale = own.instances.uneven and own.instances.label_features is None
     if options.features is None and can_tell and may_scale:
         with run.step("choose features") as tick:
             linear = _best_scaling(own, options, run, tick)
@@ -599,7 +599,7 @@ def _best_kernel(problem: Problem, options: Options, run: Run, linear: Chosen, t
         rbf = RbfFeatures.learned(problem.features, gamma, int(m), run.seed)
         instances = Instances.of(replace(problem, features=rbf.of(problem.features, run)))
         data = linear.instances
-        instances = replace(instances, evenness=data.evenness, share_repeated=data.share_repeated)
+        instances = replace(instances, dominating=data.dominating, share_repeated=data.share_repeated)
         tick()
         return Chosen(instances, choose_hyper_parameters(instances, same_loss, silent, estimates=chosen.estimates), rbf)
 

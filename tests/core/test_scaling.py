@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array, hstack
 
 from mpu_cli import MPUClassifier
-from mpu_cli.core.features import LARGEST, SCALINGS, STANDARDISED, Evenness, Features, Scaling, unit_rows
+from mpu_cli.core.features import LARGEST, SCALINGS, STANDARDISED, Features, Scaling, unevenness, unit_rows
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
@@ -103,14 +103,12 @@ def test_a_model_of_scaled_features_predicts_by_those_of_the_data(name, levels):
 
 def test_what_is_uneven():
     X, _ = texts(200)
-    assert Evenness.of(Features.of(X)) == Evenness(False, None)
-    of_years = Evenness.of(Features.of(with_years(X)))
-    assert of_years.uneven
-    assert of_years.dominating.column == 200
+    assert unevenness(Features.of(X)) == (False, None)
+    uneven, dominating = unevenness(Features.of(with_years(X)))
+    assert uneven
+    assert dominating.column == 200
     halves = np.random.default_rng(0).random((200, 60)) * np.repeat([1, 255], 30)
-    many = Evenness.of(Features.of(csr_array(halves.astype(np.float32))))
-    assert many.uneven
-    assert many.dominating is None
+    assert unevenness(Features.of(csr_array(halves.astype(np.float32)))) == (True, None)
 
 
 def test_a_column_that_dominates_is_named():
