@@ -148,13 +148,13 @@ class LabelFrequency:
         cells = np.full(q, n) - (0 if self.verified is None else self.verified.count_ignored())
         by_chance, certain = self.counted(annotated)
         if self.of_instances is None:
-            return LabelCounts(cells, _per_label(by_chance), _per_label(certain))
-        return LabelCounts(cells, np.zeros(q), self.true_of(*by_chance.nonzero()) + _per_label(certain))
+            return LabelCounts(cells, by_chance.sum(axis=0, dtype=float), certain.sum(axis=0, dtype=float))
+        return LabelCounts(cells, np.zeros(q), self.true_of(*by_chance.nonzero()) + certain.sum(axis=0, dtype=float))
 
     def of_annotations(self, annotated: csr_array) -> tuple[np.ndarray, np.ndarray]:
         """Return, for each label, the annotations left to chance, and their label frequency: float64, shape (q,)."""
         by_chance = self.counted(annotated)[0]
-        counts = _per_label(by_chance)
+        counts = by_chance.sum(axis=0, dtype=float)
         if self.of_instances is None:
             return counts, self.rates
         true = self.true_of(*by_chance.nonzero())
@@ -186,11 +186,6 @@ class LabelCounts:
 def count_annotations(labels: csr_array) -> np.ndarray:
     """Return how many instances are annotated with each label: ndarray of int, shape (q,)."""
     return np.bincount(labels.indices, minlength=labels.shape[1])
-
-
-def _per_label(labels: csr_array) -> np.ndarray:
-    """Sum the entries of each column: float64, shape (q,)."""
-    return labels.sum(axis=0, dtype=float)
 
 
 def _single(c: np.ndarray) -> np.ndarray:
