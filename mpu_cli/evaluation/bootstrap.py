@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import entry_rows, only_entries
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.evaluation.metrics import divide, entries_in, gains_at, precision_recall_f1, ranked_hits
+from mpu_cli.svmlight.dataset import GrowingCsr
 
 _REPLICATES, _REPLICATES_OF_ONE = 1000, 2000
 _QUANTILES = (0.05, 0.95)
@@ -197,13 +198,10 @@ def ranking_gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> np.
 
 def _placed(chunks: list[csr_array], labels: np.ndarray) -> csr_array:
     """Stack chunks, with a column for each of `labels` and a last one for all others."""
-    rows, start = [], 0
+    stacked = GrowingCsr(float)
     for chunk in chunks:
-        rows.append(entry_rows(chunk) + start)
-        start += chunk.shape[0]
-    occurring = np.concatenate([chunk.indices for chunk in chunks])
-    columns = np.searchsorted(labels, occurring)
-    is_column = np.append(labels, -1)[columns] == occurring
-    columns = np.where(is_column, columns, len(labels))
-    values = np.concatenate([chunk.data for chunk in chunks]).astype(float)
-    return csr_array((values, (np.concatenate(rows), columns)), shape=(start, len(labels) + 1))
+        stacked.append(chunk)
+    matrix = stacked.finish()
+    columns = np.searchsorted(labels, matrix.indices)
+    columns[np.append(labels, -1)[columns] != matrix.indices] = len(labels)
+    return csr_array((matrix.data, (entry_rows(matrix), columns)), shape=(matrix.shape[0], len(labels) + 1))

@@ -119,7 +119,14 @@ class LabelSetMetrics:
     def add(self, truth: csr_array, predicted: csr_array) -> None:
         """Add a chunk of label sets: csr_array of bool, shapes (n, Q) and (n, R); what is stored is in the set."""
         hit = entries_in(predicted, truth)
-        self._count_labels(predicted.indices[hit], predicted.indices, truth.indices)
+        occurring = {"true_positives": predicted.indices[hit], "predicted": predicted.indices, "support": truth.indices}
+        labels = merge_labels(self.labels, *occurring.values())
+        places = np.searchsorted(labels, self.labels)
+        for name, numbers in occurring.items():
+            counts = np.bincount(np.searchsorted(labels, numbers), minlength=len(labels))
+            counts[places] += getattr(self, name)
+            setattr(self, name, counts)
+        self.labels = labels
 
         n = truth.shape[0]
         true_positives = np.bincount(entry_rows(predicted)[hit], minlength=n)
@@ -127,15 +134,6 @@ class LabelSetMetrics:
         self._of_instances.add([x.sum() for x in precision_recall_f1(true_positives, sizes, true_sizes)])
         self._exact += int(np.count_nonzero((true_positives == sizes) & (true_positives == true_sizes)))
         self.instances += n
-
-    def _count_labels(self, *occurrences: np.ndarray) -> None:
-        labels = merge_labels(self.labels, *occurrences)
-        places = np.searchsorted(labels, self.labels)
-        for name, occurring in zip(("true_positives", "predicted", "support"), occurrences, strict=True):
-            counts = np.bincount(np.searchsorted(labels, occurring), minlength=len(labels))
-            counts[places] += getattr(self, name)
-            setattr(self, name, counts)
-        self.labels = labels
 
     def other_base(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return first and last true label, and predicted one, if these seem to be numbered from different bases.
