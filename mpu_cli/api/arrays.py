@@ -515,10 +515,7 @@ def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_arra
 def _answers(chances: csr_array, verdicts: csr_array) -> Answers | None:
     """Return the answers on cells that were drawn; None where there are none."""
     rows, columns = (index.astype(np.int64) for index in chances.nonzero())
-    if not len(rows):
-        return None
-    verdict = values_at(verdicts, rows, columns)
-    chance = values_at(chances, rows, columns)
+    verdict, chance = (values_at(matrix, rows, columns) for matrix in (verdicts, chances))
     decided = verdict != 0
     return Answers(rows, columns, verdict > 0, chance)[decided] if decided.any() else None
 

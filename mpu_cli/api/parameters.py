@@ -112,26 +112,15 @@ def declared(estimator: Estimator) -> Estimator:
     ``{parameters}`` in its docstring is replaced by their description. The constructor takes them as keywords.
     """
     constructor = vars(estimator)["__init__"]
-    of_its_own = [
-        parameter
-        for parameter in inspect.signature(constructor).parameters.values()
-        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
-    taken = [
-        inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.written_default)
-        for option in DECLARED.values()
-    ]
-    self, *others = of_its_own
-    constructor.__signature__ = inspect.Signature([self, *taken, *others])
-    if estimator.__doc__:  # python -OO has none
-        estimator.__doc__ = inspect.cleandoc(estimator.__doc__).replace("{parameters}", _documentation())
-    return estimator
-
-
-def _documentation() -> str:
-    entries = []
+    self, *others, _ = inspect.signature(constructor).parameters.values()  # the last one stands for those declared
+    taken, entries = [], []
     for option in DECLARED.values():
+        default = option.written_default
+        taken.append(inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default))
         kind = option.kind.documented + " or None" * (option.default is None and not option.has_auto)
         text = textwrap.fill(option.help, 112, initial_indent=" " * 4, subsequent_indent=" " * 4)
         entries.append(f"{option.name} : {kind}\n{text}")
-    return "\n".join(entries)
+    constructor.__signature__ = inspect.Signature([self, *taken, *others])
+    if estimator.__doc__:  # python -OO has none
+        estimator.__doc__ = inspect.cleandoc(estimator.__doc__).replace("{parameters}", "\n".join(entries))
+    return estimator
