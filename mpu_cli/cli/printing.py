@@ -1,21 +1,16 @@
-"""Reports: as one JSON object, as tables, and of a training in words."""
+"""Reports: as one JSON object, as tables, and in words."""
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from mpu_cli.cli import messages
 from mpu_cli.cli.options import FILE, option
-from mpu_cli.core.options import STANDARDISED
 from mpu_cli.errors import counted, for_terminal
 from mpu_cli.runtime.report import as_json
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
-
-if TYPE_CHECKING:
-    from mpu_cli.cli.work.train import TrainingReport
-
 
 QUESTIONS = "mpu suggest FILE --questions 40"
 # An interval of c by annotations alone that is wider leaves too much open: reports begin with what to do.
@@ -26,7 +21,6 @@ json_option = option("--json", bool, "Print the report as JSON.", name="as_json"
 
 
 _REPORT = "mpu.report"
-_OF_DATA = "instance", "feature", "label"
 
 
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,56 +95,6 @@ def print_groups(rows: "list[dict[str, Any]] | None") -> None:
     ]
     click.echo()
     print_table([header, *table])
-
-
-def print_report(report: "TrainingReport") -> None:
-    """Print the results of a training, one on each line."""
-    found = dict(report.findings)
-    lines = {
-        "data": ", ".join(map(counted, (report.instances, report.features, report.labels), _OF_DATA))
-        + never_annotated(report.labels_never_annotated or 0)
-    }
-    if report.cluster is not None:
-        lines["cluster"] = ", ".join(counted(number, of.removesuffix("s")) for of, number in report.cluster.items())
-    if (review := report.review) is not None:
-        lines["review"] = (
-            f"{counted(review.decisions, 'decision')}: {counted(review.found, 'missing label')} found, "
-            f"{counted(review.refuted, 'annotation')} rejected; {counted(review.closed, 'instance')} completely "
-            f"reviewed, {review.sampled:,} of them at random"
-        )
-    if "c_by_people" in found:
-        lines["c"] = by_people(found["c_by_people"])
-    else:
-        is_known, interval = found.get("c_known", True), found.get("c_interval") or None
-        if is_known and interval is not None and interval[1] - interval[0] > WIDE:
-            lines = {"first of all": FIRST_OF_ALL, **lines}
-        lines["c"] = frequency(found["c"], found["c_estimated"], interval, is_known)
-    if "levels" in found:
-        by_level = " and ".join(f"{f1:.3f}" for f1 in found["expected_micro_f1_by_level"])
-        lines["levels"] = str(found["levels"]) + f"; expected micro-F1 of one and of two: {by_level}" * (
-            " " in by_level
-        )
-    if "scaling" in found:
-        by = "deviation" if found["scaling"] == STANDARDISED else "largest value"
-        lines["features"] = f"each divided by its {by}, as some were far larger than others"
-    if "rbf_gamma" in found:
-        landmarks = counted(found["rbf_landmarks"], "landmark")
-        lines["features"] = f"of an RBF kernel by {landmarks}, gamma {found['rbf_gamma']:.3g}"
-    lines["loss"] = found["loss"]
-    step = f", step {found['step']:g}" if "step" in found else ""
-    lines["C"] = f"{found['cost']:g}{step}, {counted(found['epochs'], 'epoch')}"
-    lines |= prior_line(found)
-    thresholds = [report.threshold or 0.0] if report.thresholds is None else [*report.thresholds.values()]
-    low, high = min(thresholds), max(thresholds)
-    lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
-    f1 = found["expected_micro_f1"], found["expected_micro_f1_interval"]
-    lines["expected"] = expected(*f1, found["c_estimated"])
-    if (outcome := report.acceptance) is not None:
-        lines["accepted" if outcome.accepted else "rejected"] = outcome.verdict
-    seconds, memory = sum(report.seconds.values()), report.peak_bytes / 1e9
-    lines["model"] = f"{click.format_filename(report.model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"
-    print_lines(lines)
-    print_groups(found.get("c_by_group"))
 
 
 def prior_line(rest: dict[str, Any]) -> dict[str, str]:

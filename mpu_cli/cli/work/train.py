@@ -26,11 +26,22 @@ from mpu_cli.bundle.writing import check_kept
 from mpu_cli.cli.commands import KS, Acceptance
 from mpu_cli.cli.messages import detail, is_quiet, name_of, planned
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import output_report, print_report
+from mpu_cli.cli.printing import (
+    FIRST_OF_ALL,
+    WIDE,
+    by_people,
+    expected,
+    frequency,
+    never_annotated,
+    output_report,
+    print_groups,
+    print_lines,
+    prior_line,
+)
 from mpu_cli.cli.work.evaluate import conclusion_on, predicted_pairs
 from mpu_cli.cli.work.predict import write_out_of_fold
 from mpu_cli.cluster import Address
-from mpu_cli.core.options import LINEAR, PU_LOGISTIC, Options
+from mpu_cli.core.options import LINEAR, PU_LOGISTIC, STANDARDISED, Options
 from mpu_cli.errors import (
     STANDARD_STREAM,
     BusyError,
@@ -39,6 +50,7 @@ from mpu_cli.errors import (
     ModelError,
     MpuError,
     RejectedError,
+    counted,
     shown,
     without_secrets,
 )
@@ -360,6 +372,56 @@ def train(
     return report
 
 
+def _print_report(report: TrainingReport) -> None:
+    """Print the results of a training, one on each line."""
+    found = dict(report.findings)
+    lines = {
+        "data": f"{counted(report.instances, 'instance')}, {counted(report.features, 'feature')}, "
+        f"{counted(report.labels, 'label')}{never_annotated(report.labels_never_annotated or 0)}"
+    }
+    if report.cluster is not None:
+        lines["cluster"] = ", ".join(counted(number, of.removesuffix("s")) for of, number in report.cluster.items())
+    if (review := report.review) is not None:
+        lines["review"] = (
+            f"{counted(review.decisions, 'decision')}: {counted(review.found, 'missing label')} found, "
+            f"{counted(review.refuted, 'annotation')} rejected; {counted(review.closed, 'instance')} completely "
+            f"reviewed, {review.sampled:,} of them at random"
+        )
+    if "c_by_people" in found:
+        lines["c"] = by_people(found["c_by_people"])
+    else:
+        is_known, interval = found.get("c_known", True), found.get("c_interval") or None
+        if is_known and interval is not None and interval[1] - interval[0] > WIDE:
+            lines = {"first of all": FIRST_OF_ALL, **lines}
+        lines["c"] = frequency(found["c"], found["c_estimated"], interval, is_known)
+    if "levels" in found:
+        by_level = " and ".join(f"{f1:.3f}" for f1 in found["expected_micro_f1_by_level"])
+        lines["levels"] = str(found["levels"]) + f"; expected micro-F1 of one and of two: {by_level}" * (
+            " " in by_level
+        )
+    if "scaling" in found:
+        by = "deviation" if found["scaling"] == STANDARDISED else "largest value"
+        lines["features"] = f"each divided by its {by}, as some were far larger than others"
+    if "rbf_gamma" in found:
+        landmarks = counted(found["rbf_landmarks"], "landmark")
+        lines["features"] = f"of an RBF kernel by {landmarks}, gamma {found['rbf_gamma']:.3g}"
+    lines["loss"] = found["loss"]
+    step = f", step {found['step']:g}" if "step" in found else ""
+    lines["C"] = f"{found['cost']:g}{step}, {counted(found['epochs'], 'epoch')}"
+    lines |= prior_line(found)
+    thresholds = [report.threshold or 0.0] if report.thresholds is None else [*report.thresholds.values()]
+    low, high = min(thresholds), max(thresholds)
+    lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
+    f1 = found["expected_micro_f1"], found["expected_micro_f1_interval"]
+    lines["expected"] = expected(*f1, found["c_estimated"])
+    if (outcome := report.acceptance) is not None:
+        lines["accepted" if outcome.accepted else "rejected"] = outcome.verdict
+    seconds, memory = sum(report.seconds.values()), report.peak_bytes / 1e9
+    lines["model"] = f"{click.format_filename(report.model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"
+    print_lines(lines)
+    print_groups(found.get("c_by_group"))
+
+
 def _line(report: TrainingReport) -> dict[str, Any]:
     """Return what a history has of a training beside its names; c is the mean over labels, seconds are of all steps."""
     values, c = as_json(report), report.findings.get("c")
@@ -445,7 +507,7 @@ def command(
     done = train(sources, output, learning, on=on, oof=oof, history=history, acceptance=acceptance, run=run)
     seconds = {name_of(step): value for step, value in done.seconds.items()}
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
-    output_report(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else print_report)
+    output_report(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else _print_report)
     if done.acceptance is not None and not done.acceptance.accepted:
         stays = "stays" if output.exists() else "is not made"
         raise RejectedError(f"{output} {stays}: {done.acceptance.verdict}")
