@@ -60,7 +60,7 @@ class _Cache(FunctionCache):
         try:
             super().save_overload(signature, result)
         except OSError as error:
-            announce_no_cache(error.strerror)
+            announce_no_cache(error.strerror or str(error))
 
 
 @cache
