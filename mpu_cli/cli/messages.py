@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -136,12 +136,6 @@ def warnings() -> list[str]:
     return list(_manner.warnings)
 
 
-def _finished(step: str, ticks: int, seconds: float) -> None:
-    """Print that a step is done: as text if ``--verbose`` is set, as JSON unless ``--quiet`` is."""
-    if _manner.verbosity >= (_NORMAL if _manner.as_json else _VERBOSE):
-        _say("info", f"{step}: {seconds:.1f} s", step=step, ticks=ticks, seconds=round(seconds, 3))
-
-
 def report(values: dict[str, Any]) -> None:
     """Print a report as a JSON line. Among messages for people it has no place."""
     if _manner.as_json and _manner.verbosity >= _NORMAL:
@@ -163,16 +157,11 @@ def _say(level: str, text: str, **fields: str | float | dict[str, Any]) -> None:
     if "message" in fields:  # of people and packages, who may quote a URL
         fields["message"] = without_secrets(str(fields["message"]))
     begin = f"{_now('seconds')} " if _manner.with_time else ""
-    with _without_bars():
+    tqdm = sys.modules.get("tqdm")  # whose bars are removed meanwhile
+    with nullcontext() if tqdm is None else tqdm.tqdm.external_write_mode(file=sys.stderr):
         click.echo(
             _json_line(level, fields) if _manner.as_json else begin + for_terminal(without_secrets(text)), err=True
         )
-
-
-def _without_bars() -> AbstractContextManager[object]:
-    """Remove the bars of tqdm for the context."""
-    tqdm = sys.modules.get("tqdm")
-    return nullcontext() if tqdm is None else tqdm.tqdm.external_write_mode(file=sys.stderr)
 
 
 def _json_line(level: str, fields: dict[str, Any]) -> str:
@@ -315,8 +304,10 @@ def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]
     number = f"step {planned.index(step) + 1} of {len(planned)}, " if step in planned else ""
     with counting(number + name_of(step), ticks, _STEPS[step].unit if step in _STEPS else "step") as count:
         yield tick
-    if not on_terminal():
-        _finished(name_of(step), done, time.monotonic() - start)
+    seconds, name = time.monotonic() - start, name_of(step)
+    # As text with --verbose, as JSON unless --quiet is set.
+    if not on_terminal() and _manner.verbosity >= (_NORMAL if _manner.as_json else _VERBOSE):
+        _say("info", f"{name}: {seconds:.1f} s", step=name, ticks=done, seconds=round(seconds, 3))
 
 
 @contextmanager

@@ -66,7 +66,10 @@ def open_url(url: str) -> Iterator[io.BufferedReader]:
         system, path = _file_system(url)
         if _protocol(url) in _STREAMED:
             file, size = system.open(path, block_size=0), None
-            _refuse_a_part(url, file)
+            if (status := file.r.status) != http.HTTPStatus.OK:  # success, but not the whole file, as it was asked for
+                file.close()
+                what = "a part of the file alone" if status == http.HTTPStatus.PARTIAL_CONTENT else "something else"
+                raise InputError(url, None, f"cannot be read: the server answers with {what} (status {status})")
         else:
             info = system.info(path)
             if info.get("type") == "directory":
@@ -74,14 +77,6 @@ def open_url(url: str) -> Iterator[io.BufferedReader]:
             file, size = system.open(path, "rb"), _size(info)
     with closing(file), io.BufferedReader(_Remote(file, url, size), _BUFFER_BYTES) as stream:
         yield cast(io.BufferedReader, stream)
-
-
-def _refuse_a_part(url: str, file: Any) -> None:
-    """Raise InputError where a server answers with success, but not with the whole file, which it was asked for."""
-    if (status := file.r.status) != http.HTTPStatus.OK:
-        file.close()
-        what = "a part of the file alone" if status == http.HTTPStatus.PARTIAL_CONTENT else "something else"
-        raise InputError(url, None, f"cannot be read: the server answers with {what} (status {status})")
 
 
 def _protocol(url: str) -> str:

@@ -119,14 +119,6 @@ def filled_beside(target: str | Path) -> Path | None:
     return beside(path, FILLED) if str(target) != STANDARD_STREAM and (path.is_file() or not path.exists()) else None
 
 
-def refuse_stream(source: Source) -> None:
-    """Raise InputError for data that cannot be read twice, or are several files."""
-    if isinstance(source, Files):
-        raise InputError(str(source), None, "labels can be filled in only one file at a time; give one FILE")
-    if str(source) == STANDARD_STREAM or not Path(source).is_file():
-        raise InputError(str(source), None, "filling in labels reads the data twice; give a file")
-
-
 def _implied(found: Suggestions, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
     """Return instances and labels that are implied by those that are there or chosen."""
     new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=found.annotated.shape)
@@ -340,7 +332,10 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path 
     refuse_overlaps(inputs, written, ("--model",))
     refuse_unwritable(outputs.target, outputs.suspects)
     if outputs.fill:
-        refuse_stream(sources.file)
+        if isinstance(sources.file, Files):
+            raise InputError(str(sources.file), None, "labels can be filled in only one file at a time; give one FILE")
+        if str(sources.file) == STANDARD_STREAM or not Path(sources.file).is_file():
+            raise InputError(str(sources.file), None, "filling in labels reads the data twice; give a file")
     if listed is not None and listed.absolute() == beside(str(sources.file), FILLED).absolute():
         raise MpuError(f"{listed} says what is filled in, and would stand beside FILE too; give --output another name")
     return rules
