@@ -620,7 +620,7 @@ def serve() -> None:
     groups={
         "Common options": "output format top min_probability per_instance questions c levels labels reviewed jobs seed "
         "json quiet help",
-        "What is listed": "only exclude numbers fill_implied why suspects",
+        "What is listed": "only exclude numbers fill_implied why",
         "Learning": f"{LEARNING} model scores",
         "Knowledge about labels": KNOWLEDGE,
         "Input and output": "implicit_values max_line_bytes report log_format verbose accept_warning",
@@ -640,7 +640,6 @@ def serve() -> None:
 @option("--questions N", Integer(1, MOST_INSTANCES), "Draw N yes/no questions instead, whose answers estimate c.")
 @option("--fill-implied", bool, "With --format svm: also fill in implied labels.")
 @option("--why", bool, "Show the features that speak most for each suggestion.")
-@option("--suspects WRONG.tsv", FILE, "Also list annotated labels that are probably false.")
 @option("--model MODEL", PATH, "Save the trained model in this directory.")
 @suggestible_options
 @numbers_option

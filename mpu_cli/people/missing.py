@@ -21,7 +21,6 @@ from mpu_cli.people.suggestions import (
     agreed,
     missing_labels,
     suggest,
-    suspects,
     worth_filling_in,
 )
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -30,7 +29,7 @@ from mpu_cli.runtime.steps import Step
 
 @dataclass(frozen=True, kw_only=True)
 class Suggestions:
-    """Missing labels and suspects of data."""
+    """Missing labels of data."""
 
     # ndarray or csr_array of float32, shape (n, q): how probable each label is by the features, out of fold, and of
     # few labels also by the other annotations
@@ -47,10 +46,6 @@ class Suggestions:
     filling_in: FillingIn  # how many of these to fill in; none where none raises the expected F1
     decided: Decided | None  # what was decided of suggestions; probabilities are corrected by it
     answers: int  # answers to questions, which the probabilities and the counts go by
-
-    def suspects(self, top: int | None = None) -> Cells:
-        """List annotated labels that are probably false, the least probable first."""
-        return suspects(self.probabilities, self.annotated, self.frequency, top)
 
 
 def find(

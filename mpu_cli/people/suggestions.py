@@ -206,23 +206,6 @@ def worth_filling_in(listed: Cells, annotated: int, missing: float) -> FillingIn
     return FillingIn(k, float(f1[0]), float(f1[k]))
 
 
-def suspects(
-    probabilities: Predictions, annotated: csr_array, frequency: LabelFrequency, top: int | None = None
-) -> Cells:
-    """List annotated labels that are probably false, the least probable first.
-
-    The method takes annotated labels for true. These are the ones that it would not have expected, by the features and
-    the other labels (as the last level does). Those that somebody has checked are not among them.
-
-    `probabilities`, `annotated`, `frequency`: as for `suggest`.
-    `top`: how many at most. Default: all.
-    """
-    by_chance = annotated if frequency.verified is None else frequency.verified.part(annotated)[0]
-    rows, columns = (index.astype(np.int64) for index in by_chance.nonzero())
-    suspected = Cells(rows, columns, values_at(probabilities, rows, columns))
-    return suspected[np.argsort(suspected.probabilities, kind="stable")[:top]]
-
-
 def _posteriors(
     predictions: Predictions,
     annotated: csr_array,

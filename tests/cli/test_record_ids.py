@@ -50,14 +50,13 @@ def table(path):
 QUICK = ("--cost", "1", "--eta0", "0.5", "--epochs", "2", "--folds", "2", "--c", "0.8", "--prior", "0")
 
 
-def test_suggestions_and_suspects_have_ids_and_names(run, books, tmp_path):
-    out, suspects = tmp_path / "missing.tsv", tmp_path / "wrong.tsv"
-    assert run("suggest", books.data, "--top", 8, *QUICK, "-o", out, "--suspects", suspects, "-q").exit_code == 0
-    for path in (out, suspects):
-        rows = table(path)
-        assert list(rows[0]) == ["instance", "id", "label", "probability", "verdict", "source"]
-        assert {row["id"] == f"b{int(row['instance']) - 1}" for row in rows} == {True}
-        assert {row["label"] for row in rows} <= {"fruit", "'=wheels"}
+def test_suggestions_have_ids_and_names(run, books, tmp_path):
+    out = tmp_path / "missing.tsv"
+    assert run("suggest", books.data, "--top", 8, *QUICK, "-o", out, "-q").exit_code == 0
+    rows = table(out)
+    assert list(rows[0]) == ["instance", "id", "label", "probability", "verdict", "source"]
+    assert {row["id"] == f"b{int(row['instance']) - 1}" for row in rows} == {True}
+    assert {row["label"] for row in rows} <= {"fruit", "'=wheels"}
     assert run("suggest", books.data, "--top", 8, *QUICK, "--numbers", "-o", out, "-q").exit_code == 0
     assert {row["label"] for row in table(out)} <= {"1", "2"}
 
@@ -168,16 +167,3 @@ def test_a_manifest_puts_no_other_file_into_the_page(page_of, books, tmp_path, k
     data, said = page_of()
     assert "no texts are shown" in said
     assert "PRIVATE" not in json.dumps(data)
-
-
-def test_suspects_that_nothing_tells_apart(run, books, tmp_path, monkeypatch):
-    from dataclasses import replace
-
-    from mpu_cli.people import suggestions
-
-    found = suggestions.suspects
-    monkeypatch.setattr(
-        suggestions, "suspects", lambda *args: replace(cells := found(*args), probabilities=cells.probabilities * 0)
-    )
-    args = "suggest", books.data, "--top", 8, *QUICK, "-o", tmp_path / "m.tsv", "--suspects", tmp_path / "wrong.tsv"
-    assert "all 8 suspects that are listed have probability 0, so they are in the order" in run(*args).stderr

@@ -85,21 +85,11 @@ def test_what_is_missing_is_that_of_python(asked, problem, tmp_path, options):
 
 def test_a_copy_with_labels_filled_in(run, problem, tmp_path):
     *_, folder = problem
-    options = (
-        "--scores",
-        folder / "oof",
-        "--format",
-        "svm",
-        "--suspects",
-        tmp_path / "suspects",
-        "-o",
-        tmp_path / "filled",
-    )
+    options = ("--scores", folder / "oof", "--format", "svm", "-o", tmp_path / "filled")
     result = run("suggest", folder / "news.svm", *options)
     assert result.exit_code == 0
     assert "filled in; expected micro-F1 of the labels" in result.stderr
     assert (tmp_path / "filled").read_text().count("\n") == 900
-    assert len(listed(tmp_path / "suspects")) == problem[1].sum()
 
 
 def test_questions_are_those_of_python_and_answers_count(asked, problem, tmp_path):

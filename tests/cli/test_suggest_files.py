@@ -77,25 +77,6 @@ def test_the_list_is_a_review_file_of_these_data(data, tmp_path):
     assert read_back.checksums == (checksum(features),)
 
 
-def test_suspects_are_annotated_labels_that_are_improbable(data, tmp_path):
-    path, features, labels, _ = data
-    wrong = labels.toarray()
-    rng = np.random.default_rng(0)
-    z = features.toarray()
-    added = []
-    for i in rng.permutation(N)[:20].tolist():
-        k = int(np.argmin(wrong[i]))
-        if not data[3][i, k]:
-            wrong[i, k] = True
-            added.append((i, k))
-    found = find((path, csr_array(z), csr_array(wrong), None), Choice(top=1))
-    first = found.suspects(len(added))
-    hits = len({*zip(first.rows.tolist(), first.columns.tolist(), strict=True)} & {*added})
-    assert hits / len(added) > 3 * len(added) / wrong.sum()
-    suggest.write_cells(tmp_path / "suspects.tsv", found.suspects(5), found, checksum(features), path)
-    assert decisions.read([tmp_path / "suspects.tsv"]).undecided == 5
-
-
 def label_sets(block: bytes):
     spans = find_labels(block)
     labels = [int(block[start:stop]) for start, stop in zip(spans.starts, spans.stops, strict=True)]

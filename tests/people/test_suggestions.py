@@ -14,7 +14,6 @@ from mpu_cli.people.suggestions import (
     Choice,
     missing_labels,
     suggest,
-    suspects,
     worth_filling_in,
 )
 
@@ -125,16 +124,6 @@ def test_filling_in_ends_where_expected_f1_is_largest(values, annotated, missing
     assert best.f1_before == pytest.approx(f1[0])
     assert f1[best.size] == pytest.approx(max(f1))
     assert (probabilities[: best.size] >= best.f1_after / 2 - 1e-6).all()
-
-
-def test_suspects_are_annotated_unchecked_and_least_probable_first(problem):
-    probabilities, annotated, frequency = problem
-    unknown = frequency.verified.verdicts() == 0
-    cells = np.nonzero(annotated.toarray() & unknown)
-    expected = sorted((float(probabilities[i, k]), int(i), int(k)) for i, k in zip(*cells, strict=True))
-    found = suspects(probabilities, annotated, frequency)
-    assert [(p, i, k) for i, k, p in as_list(found)] == expected
-    assert as_list(suspects(probabilities, annotated, frequency, 3)) == as_list(found)[:3]
 
 
 @pytest.mark.parametrize("true_c", [0.42, 0.58])

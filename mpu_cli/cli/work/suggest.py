@@ -199,7 +199,6 @@ class Outputs:
     # A review file in which nothing is decided or, if `fill`, a copy of the data. None: neither is written.
     target: str | Path | None = None
     fill: bool = False
-    suspects: str | Path | None = None
     model: Path | None = None
     by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
@@ -226,12 +225,12 @@ def suggest(
             "there are no rules that say which labels imply others, so none can be filled in; give --implied RULES"
         )
     rules_file = _refuse_files(sources, outputs, options)
-    suspects, warnings, fitted, filled = Cells.none(), [], None, None
+    warnings, fitted, filled = [], None, None
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
         data = training_set(sources, run, is_read_again=outputs.fill)
         problem = data.problem
-        checksum = data.checksum() if not outputs.fill or outputs.suspects is not None else ""
+        checksum = "" if outputs.fill else data.checksum()
         asked = data.resolved(options)
         names = None if outputs.by_number else data.names
         choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
@@ -243,10 +242,6 @@ def suggest(
             fitted = data.fit(asked, run, hold_out_all=True)
             evidence = fitted.evidence(problem)
         found = find(evidence, problem, data.ids, choice, data.implications, run)
-        where = found, checksum, sources.file, names, data.record_ids
-        if outputs.suspects is not None:
-            suspects = found.suspects(choice.top)
-            write_cells(outputs.suspects, suspects, *where)
         if save is not None and fitted is not None:
             files = provenance.of_files(data.described(), sources.others())
             save(data.assembled(fitted, options, run, files))
@@ -270,12 +265,7 @@ def suggest(
                     None if outputs.by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
                 )
                 why = list(map("; ".join, named_reasons(fitted.model, problem.features, *cells, of_features)))
-            write_cells(outputs.target, found.listed, *where, why)
-    if len(suspects) > 1 and not suspects.probabilities.any():
-        warnings.append(
-            f"all {len(suspects):,} suspects that are listed have probability 0, so "
-            "they are in the order of the instances"
-        )
+            write_cells(outputs.target, found.listed, found, checksum, sources.file, names, data.record_ids, why)
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each = found.of_all, found.right, found.of_labels
     counts = np.c_[each.expected, each.low, each.high].tolist()
@@ -326,11 +316,10 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path 
         "--output": outputs.target,
         "the list beside --output": listed,
         "the rules beside --output": rules,
-        "--suspects": outputs.suspects,
         "--model": outputs.model,
     }
     refuse_overlaps(inputs, written, ("--model",))
-    refuse_unwritable(outputs.target, outputs.suspects)
+    refuse_unwritable(outputs.target)
     if outputs.fill:
         if isinstance(sources.file, Files):
             raise InputError(str(sources.file), None, "labels can be filled in only one file at a time; give one FILE")
@@ -357,7 +346,7 @@ def command(
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     outputs = Outputs(fill=form == "svm", **of_outputs)
     output, why = outputs.target, outputs.why
-    written = {"--output": output, "--report": report_file(), "--suspects": outputs.suspects}
+    written = {"--output": output, "--report": report_file()}
     refuse_overlaps(sources.by_option(), written)
     if fill_implied and form != "svm":
         raise click.UsageError("--fill-implied needs --format svm.")
@@ -369,10 +358,10 @@ def command(
                 "--why lists features of the data, and a model with --features rbf has no weights for these."
             )
         options = replace(options, features=LINEAR)
-    if as_json and "-" in (output, outputs.suspects):
-        raise click.UsageError("Standard output takes the report of --json: give -o, and --suspects, a file.")
+    if as_json and output == "-":
+        raise click.UsageError("Standard output takes the report of --json: give -o a file.")
     if questions is not None:
-        of_lists = "form", "top", "min_probability", "per_instance", "suspects", "model", "why", "label_features"
+        of_lists = "form", "top", "min_probability", "per_instance", "model", "why", "label_features"
         refuse_set(of_lists, "--questions trains no model and lists no suggestions: leave out {}.")
         asked = estimate_c.ask(
             sources,
