@@ -24,11 +24,6 @@ def objects(text: str) -> list[dict]:
     return lines
 
 
-@pytest.fixture
-def model(tiny_model):
-    return tiny_model
-
-
 def test_steps_have_their_ticks_and_seconds(run, tiny):
     lines = objects(run("train", tiny, *QUICK, "--folds", 2, "--log-format", "json").stderr)
     assert lines.pop()["report"]["labels"] == 3
@@ -45,9 +40,9 @@ def test_steps_have_the_same_names_in_text_in_json_and_in_the_report(run, tiny):
     assert [line["step"] for line in lines] == list(json.loads(result.stdout)["seconds"])
 
 
-def test_lines_name_the_command_and_what_it_works_on(run, tiny, model):
-    (line,) = objects(run("predict", model, "nothing", "-o", "out", "--log-format", "json").stderr)
-    expected = {"command": "predict", "model": str(model), "file": "nothing", "pid": os.getpid(), "level": "error"}
+def test_lines_name_the_command_and_what_it_works_on(run, tiny, tiny_model):
+    (line,) = objects(run("predict", tiny_model, "nothing", "-o", "out", "--log-format", "json").stderr)
+    expected = {"command": "predict", "model": str(tiny_model), "file": "nothing", "pid": os.getpid(), "level": "error"}
     assert expected | line == line
     (line,) = objects(run("evaluate", tiny, "--nothing", "--log-format", "json").stderr)
     assert line["command"] == "evaluate"
@@ -55,12 +50,12 @@ def test_lines_name_the_command_and_what_it_works_on(run, tiny, model):
     assert {(line["command"], line["file"]) for line in lines} == {("train", str(tiny))}
 
 
-def test_counts_are_fields(run, tiny, model):
+def test_counts_are_fields(run, tiny, tiny_model):
     (line,) = objects(run("corrupt", tiny, "--missing-rate", 0.5, "--log-format", "json").stderr)
     assert {"instances": 5, "labels": 5, "removed": 2} | line == line
     assert line["level"] == "info"
     more = "1 1:1 9:1\n"
-    lines = objects(run("predict", model, "-", "-v", "--log-format", "json", stdin=more.encode()).stderr)
+    lines = objects(run("predict", tiny_model, "-", "-v", "--log-format", "json", stdin=more.encode()).stderr)
     assert [(line["level"], line.get("unknown"), line.get("instances")) for line in lines] == [
         ("warning", 1, None), ("debug", None, 1),
     ]  # fmt: skip

@@ -15,11 +15,6 @@ LINES = TINY.splitlines(keepends=True)
 
 
 @pytest.fixture
-def model(tiny_model):
-    return tiny_model
-
-
-@pytest.fixture
 def parts(tmp_path):
     """Three files in a directory, one compressed, one with a blank in its name and no instances."""
     folder = tmp_path / "data"
@@ -38,32 +33,32 @@ def predicted(folder) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("options", [(), ("--format", "scores"), ("--format", "jsonl", "--top-k", 2)])
-def test_each_has_the_predictions_of_its_lines(run, model, parts, tmp_path, options):
-    result = run("predict", model, *parts, "-o", tmp_path / "out", *options)
+def test_each_has_the_predictions_of_its_lines(run, tiny_model, parts, tmp_path, options):
+    result = run("predict", tiny_model, *parts, "-o", tmp_path / "out", *options)
     assert (result.exit_code, result.output) == (0, "")
     assert predicted(tmp_path / "out") == {
-        path.name: run("predict", model, path, *options).stdout_bytes for path in parts
+        path.name: run("predict", tiny_model, path, *options).stdout_bytes for path in parts
     }
     assert (tmp_path / "out" / "part-2.svm.gz").read_bytes()[:2] == b"\x1f\x8b"
 
 
-def test_one_file_goes_to_a_directory_where_the_name_says_so(run, model, parts, tmp_path):
-    assert run("predict", model, parts[0], "-o", f"{tmp_path}/out/").exit_code == 0
+def test_one_file_goes_to_a_directory_where_the_name_says_so(run, tiny_model, parts, tmp_path):
+    assert run("predict", tiny_model, parts[0], "-o", f"{tmp_path}/out/").exit_code == 0
     assert predicted(tmp_path / "out").keys() == {"part-0.svm"}
-    message(run("predict", model, parts[0], "-o", tmp_path / "out"))
+    message(run("predict", tiny_model, parts[0], "-o", tmp_path / "out"))
 
 
-def test_a_file_may_be_named_as_standard_output_is(run, model, parts, tmp_path, monkeypatch):
+def test_a_file_may_be_named_as_standard_output_is(run, tiny_model, parts, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run("predict", model, parts[0], "-o", "./-").stdout == ""
-    assert (tmp_path / "-").read_text() == run("predict", model, parts[0]).stdout
+    assert run("predict", tiny_model, parts[0], "-o", "./-").stdout == ""
+    assert (tmp_path / "-").read_text() == run("predict", tiny_model, parts[0]).stdout
 
 
-def test_predictions_that_are_there_are_replaced_and_others_stay(run, model, parts, tmp_path):
+def test_predictions_that_are_there_are_replaced_and_others_stay(run, tiny_model, parts, tmp_path):
     (tmp_path / "out").mkdir()
     for name in ("part-0.svm", "other"):
         (tmp_path / "out" / name).write_text("old\n")
-    assert run("predict", model, *parts, "-o", tmp_path / "out").exit_code == 0
+    assert run("predict", tiny_model, *parts, "-o", tmp_path / "out").exit_code == 0
     found = predicted(tmp_path / "out")
     assert found.keys() == {"part-0.svm", "part 1.svm", "part-2.svm.gz", "other"}
     assert found["other"] == b"old\n" != found["part-0.svm"]
@@ -81,9 +76,9 @@ def test_texts(run, tmp_path):
     assert once.count(b"\n") == 3
 
 
-def test_a_directory_in_the_way(run, model, parts, tmp_path):
+def test_a_directory_in_the_way(run, tiny_model, parts, tmp_path):
     (tmp_path / "there" / "part-2.svm.gz").mkdir(parents=True)
-    result = run("predict", model, *parts, "-o", tmp_path / "there")
+    result = run("predict", tiny_model, *parts, "-o", tmp_path / "there")
     assert "part-2.svm.gz: " in message(result)
     assert predicted_names(tmp_path / "there") == ["part-2.svm.gz"]
 
@@ -93,20 +88,20 @@ def predicted_names(folder) -> list[str]:
 
 
 @pytest.mark.parametrize("bad", [0, 2])
-def test_after_an_error_what_is_there_is_whole(run, model, parts, tmp_path, bad):
+def test_after_an_error_what_is_there_is_whole(run, tiny_model, parts, tmp_path, bad):
     parts[bad] = parts[0].parent / "bad.svm"
     parts[bad].write_text("".join(LINES) + "1 1:x\n")
     said = f"error: {parts[bad]}:6: value 'x' of feature 1 is not a finite number; write one, or leave the feature out"
-    assert message(run("predict", model, *parts, "-o", tmp_path / "out")) == said
+    assert message(run("predict", tiny_model, *parts, "-o", tmp_path / "out")) == said
     if bad == 0:
         assert not (tmp_path / "out").exists()
     else:
         assert predicted_names(tmp_path / "out") == ["part 1.svm", "part-0.svm"]
 
 
-def test_no_instances_in_any_is_a_warning(run, model, parts, tmp_path):
+def test_no_instances_in_any_is_a_warning(run, tiny_model, parts, tmp_path):
     parts[0].write_text("")
-    result = run("predict", model, *parts[:2], "-o", tmp_path / "out")
+    result = run("predict", tiny_model, *parts[:2], "-o", tmp_path / "out")
     assert result.exit_code == 0
     said = f"warning: {parts[0]} and 1 more file: there are no instances, so nothing was predicted ["
     assert result.stderr.startswith(said) and result.stderr.count("\n") == 1
@@ -114,21 +109,21 @@ def test_no_instances_in_any_is_a_warning(run, model, parts, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_thousand_parts(run, model, tmp_path):
+def test_a_thousand_parts(run, tiny_model, tmp_path):
     paths = [tmp_path / f"{number:04}.svm" for number in range(1000)]
     for path in paths:
         path.write_text(LINES[0])
     start = time.perf_counter()
-    assert run("predict", model, *paths, "-o", tmp_path / "out").exit_code == 0
+    assert run("predict", tiny_model, *paths, "-o", tmp_path / "out").exit_code == 0
     assert len(list((tmp_path / "out").iterdir())) == 1000
     assert time.perf_counter() - start < 60
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_whole_files(model, parts, tmp_path):
+def test_ctrl_c_leaves_whole_files(tiny_model, parts, tmp_path):
     os.mkfifo(tmp_path / "data" / "pipe.svm")  # nobody writes to it
     files = [*map(str, parts), str(tmp_path / "data" / "pipe.svm")]
-    command = [sys.executable, "-m", "mpu_cli", "predict", str(model), *files, "-o", str(tmp_path / "out"), "-q"]
+    command = [sys.executable, "-m", "mpu_cli", "predict", str(tiny_model), *files, "-o", str(tmp_path / "out"), "-q"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (tmp_path / "out" / "part-2.svm.gz").exists():
