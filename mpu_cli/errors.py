@@ -54,15 +54,10 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("'http://example.org/subjects#17' is no label")
     "'http://example.org/subjects#17' is no label"
     """
-    return _WORD.sub(lambda word: _without_secrets(word[0]), _shortened(text))
-
-
-def _shortened(text: str) -> str:
-    """Leave out the middle of a long text, and whole words only: of a URL, a part may be a secret."""
-    if len(text) <= _MOST_CHARACTERS:
-        return text
-    half = _MOST_CHARACTERS // 2
-    return " ".join([*text[:half].split()[:-1], "[...]", *text[-half:].split()[1:]])
+    if len(text) > _MOST_CHARACTERS:  # whole words are left out: of a URL, a part may be a secret
+        half = _MOST_CHARACTERS // 2
+        text = " ".join([*text[:half].split()[:-1], "[...]", *text[-half:].split()[1:]])
+    return _WORD.sub(lambda word: _without_secrets(word[0]), text)
 
 
 def _without_secrets(word: str) -> str:
