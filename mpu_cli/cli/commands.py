@@ -240,7 +240,6 @@ def _cutoffs(text: str) -> tuple[int, ...]:
     default=0.5,
 )
 @option("--calibration", bool, "For scores: report the share of true labels by score.")
-@option("--calibration-plot FILE", FILE, "Draw the calibration in FILE (.png or .svg; needs matplotlib).")
 @reviewed_option("Evaluate on the completely reviewed random instances of this review file, with 90 % intervals.")
 @option(
     "--fail-below METRIC=NUMBER",

@@ -6,7 +6,6 @@ in the truth. With all entries 1, the truth is complete.
 """
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,9 @@ from mpu_cli.core.frequency.estimators import wilson
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import Sums, divide, entries_in
-from mpu_cli.runtime.figures import new_figure
 
 _BINS = 10
 _Z = 1.645  # of 90 % intervals
-_INCHES = 5
 _NEAREST_0 = np.finfo(np.float32).eps  # scores that are 0 or 1 count as this far from it in the log loss
 
 
@@ -110,24 +107,3 @@ class Reliability:
         summary = {"expected": expected.sum(), "true": true.sum(), "error": divide(difference, true.sum())}
         summary |= {"brier": brier, "log_loss": log_loss, "ece": divide(difference, cells)}
         return {name: float(value) for name, value in summary.items()}
-
-
-def plot(rows: list[dict[str, Any]], target: str | Path) -> None:
-    """Draw shares of true labels against scores, from `Reliability.rows`; the suffix of the target is the format.
-
-    MpuError where matplotlib (extra ``plot``) is not installed, does not know the format, or the file cannot be
-    written.
-    """
-    figure = new_figure(_INCHES, _INCHES)
-    used = [row for row in rows if row["scores"]]
-    mean, true, low, high = (np.array([row[name] for row in used]) for name in ("mean", "true", "low", "high"))
-    axes = figure.add_subplot(xlabel="probability predicted", ylabel="share of the labels that is true")
-    axes.plot([0, 1], [0, 1], color="gray", linewidth=1)
-    axes.errorbar(mean, true, [np.maximum(true - low, 0), np.maximum(high - true, 0)], marker="o", capsize=2)
-    axes.set_xlim(0, 1)
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
-    try:
-        figure.savefig(target)
-    except (OSError, ValueError) as error:
-        raise MpuError(f"{target}: cannot be written: {getattr(error, 'strerror', None) or error}") from error

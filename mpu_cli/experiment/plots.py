@@ -4,7 +4,9 @@ Methods differ by marker and line style too, so that they are distinct in grey. 
 side.
 """
 
+import warnings
 from collections.abc import Sequence
+from io import BytesIO
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from mpu_cli.errors import one_line
 from mpu_cli.experiment.cells import Row, write
 from mpu_cli.experiment.summary import Panel, fit_power_law, panels, seconds_of, short_names
-from mpu_cli.runtime.figures import image, literal, new_figure
 
+# No time of writing.
+_METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _MARKERS = "osD^v<>Pp*Xh"
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 # Okabe and Ito's, which colour-blind people can distinguish, from dark to light.
@@ -59,8 +63,22 @@ def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "sv
         for name, figure in figures.items():
             for suffix in formats:
                 written.append(folder / f"{name}.{suffix}")
-                write(written[-1], image(figure, suffix, salt=name, dpi=300))
+                write(written[-1], _image(figure, suffix, salt=name))
     return written
+
+
+def _image(figure: Figure, form: str, salt: str) -> bytes:
+    """Return a figure as a file: png, svg or pdf; the same figure is the same bytes. `salt` makes ids in an SVG."""
+    drawn = BytesIO()
+    with rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # letters that the font does not have
+        figure.savefig(drawn, format=form, metadata=_METADATA.get(form), dpi=300)
+    return drawn.getvalue()
+
+
+def literal(text: str) -> str:
+    """Return a text that a figure shows as it is: it is not a formula, and has no control characters."""
+    return one_line(text).replace("$", r"\$")
 
 
 def _styles(methods: Sequence[str]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -125,7 +143,7 @@ def _time_figure(rows: Sequence[Row]) -> Figure:
 
 def _figure(methods: Sequence[str], **labels: Any) -> tuple[Figure, Axes]:
     """Return a figure of one column's width, with room for a key of two columns."""
-    figure = new_figure(_WIDTH, _HEIGHT + _ROW * ((len(methods) + 1) // 2))
+    figure = Figure((_WIDTH, _HEIGHT + _ROW * ((len(methods) + 1) // 2)), layout="constrained")
     axes = figure.add_subplot(**labels)
     axes.grid(alpha=0.3, linewidth=0.4)
     return figure, axes

@@ -31,14 +31,6 @@ def score_lines(scores) -> str:
     )
 
 
-def test_calibration_plot(run, files, tmp_path):
-    pytest.importorskip("matplotlib")
-    truth, _, scores = files
-    assert run("evaluate", truth, scores, "--calibration-plot", tmp_path / "plot.png").exit_code == 0
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-    assert run("evaluate", truth, scores, "--calibration-plot", scores).exit_code == 2
-
-
 TRAIN = "3,7 1:1\n7 1:1\n1 1:1\n7 1:1\n7 1:1\n"
 
 

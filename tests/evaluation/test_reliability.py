@@ -4,7 +4,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import brier_score_loss, log_loss
 
 from mpu_cli.errors import MpuError
-from mpu_cli.evaluation.reliability import Reliability, plot
+from mpu_cli.evaluation.reliability import Reliability
 from tests.golden import refused
 
 
@@ -67,15 +67,3 @@ def test_labels_without_a_score_are_not_counted():
 def test_a_score_that_is_no_probability_is_an_error(score):
     with refused(MpuError):
         Reliability().add(csr_array(np.ones((1, 1), bool)), csr_array(np.array([[score]], np.float32)))
-
-
-def test_plot(tmp_path):
-    pytest.importorskip("matplotlib")
-    reliability = Reliability()
-    reliability.add(*simulated(1000))
-    plot(reliability.rows(), tmp_path / "plot.svg")
-    assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")
-    with refused(MpuError):
-        plot(reliability.rows(), tmp_path / "plot.of-no-format")
-    with refused(MpuError):
-        plot(reliability.rows(), tmp_path / "nowhere" / "plot.png")

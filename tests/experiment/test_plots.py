@@ -7,9 +7,8 @@ from tests.experiment.small import row
 
 pytest.importorskip("matplotlib")
 
-from mpu_cli.experiment.plots import _metric_figure, draw
+from mpu_cli.experiment.plots import _metric_figure, draw, literal
 from mpu_cli.experiment.summary import panels
-from mpu_cli.runtime.figures import literal
 
 RATES = [row(method, rate, fold) for method in ("mpu", "br:cost=1") for rate in (0.0, 0.3) for fold in (0, 1)]
 

@@ -50,7 +50,6 @@ from mpu_cli.evaluation.compare import (
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.propensities import Propensities
-from mpu_cli.evaluation.reliability import plot
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions
@@ -193,7 +192,6 @@ class Metrics:
     per_label: bool = False
     by_number: bool = False
     calibration: bool = False
-    calibration_plot: str | None = None
     reviewed: Sequence[str] = ()
 
     def frequencies(self, truth: Source) -> Propensities | None:
@@ -349,7 +347,6 @@ def evaluate(
     those of `truth`, of the same names.
     `count`: called with how many more instances have been compared.
     """
-    calibration = metrics.calibration or metrics.calibration_plot is not None
     all_names: LabelNames | None = None
     propensities = None
     if metrics.training is not None:
@@ -359,7 +356,9 @@ def evaluate(
         propensities = _propensities(metrics.propensity_file)
     frequencies = metrics.frequencies(truth)
     candidate = Candidate.of(predictions, truth)
-    comparison = Comparison(candidate.form, metrics.threshold, metrics.ks, propensities, calibration, frequencies)
+    comparison = Comparison(
+        candidate.form, metrics.threshold, metrics.ks, propensities, metrics.calibration, frequencies
+    )
     intervals: dict[str, Sequence[float]] | None = None
     if metrics.reviewed:
         pair, all_names = _reviewed_pair(truth, candidate, metrics, reading, run)
@@ -383,13 +382,10 @@ def evaluate(
     report = replace(build_report(comparison, metrics.names, c), intervals=intervals)
     if propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
-    if calibration:
+    if metrics.calibration:
         if (reliability := comparison.reliability) is None:
             raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
-        bins = reliability.rows()
-        report = replace(report, calibration={**reliability.summary(), "bins": bins})
-        if metrics.calibration_plot is not None:
-            plot(bins, metrics.calibration_plot)
+        report = replace(report, calibration={**reliability.summary(), "bins": reliability.rows()})
     if not metrics.per_label:
         return report
     counts = comparison.label_sets
@@ -486,7 +482,6 @@ _FOR_ONE = [
     "training",
     "frequencies",
     "calibration",
-    "calibration_plot",
     "reviewed",
     "labels",
 ]
@@ -522,7 +517,7 @@ def command(
     inputs |= {"--labels": labels, "--c": c if isinstance(c, Path) else None}
     inputs |= {"--training": wanted.training, "--frequencies": frequencies}
     inputs |= {f"--reviewed {path}": path for path in wanted.reviewed}
-    refuse_overlaps(inputs, {"--calibration-plot": wanted.calibration_plot, "--report": report_file()})
+    refuse_overlaps(inputs, {"--report": report_file()})
     several = len(predictions) > 1
     if several:
         refuse_set(_FOR_ONE, "{} is for one PREDICTIONS, not for several.")
