@@ -133,12 +133,12 @@ def is_blank(line: str) -> bool:
 def _table(
     lines: Iterator[str | None], source: str, form: str, limit: int, needed: Iterable[str]
 ) -> Iterator[Row | Bad]:
-    # Of a row: the line in which it starts, the line that was read last, how many characters are left, what is wrong.
-    first, number, room, problem = 0, 0, 0, ""
+    # Of a row: the line in which it starts, how many characters are left, what is wrong.
+    first, room, problem = 0, 0, ""
 
     def numbered(lines: Iterable[str | None]) -> Iterator[str]:
-        nonlocal number, room, problem
-        for number, line in enumerate(lines, 1):  # noqa: B007
+        nonlocal room, problem
+        for line in lines:
             problem = problem or _problem(line, limit)
             room -= len(line or "")
             if room < 0:
@@ -159,7 +159,7 @@ def _table(
     empty: dict[str, object] = {}
     values: list[str] | None = []
     while values is not None:
-        first, room, problem, values = number + 1, limit + len("\r\n"), "", []
+        first, room, problem, values = rows.line_num + 1, limit + len("\r\n"), "", []
         largest = csv.field_size_limit(room)  # a setting of the whole process
         try:
             values = next(rows, None)
@@ -555,15 +555,10 @@ def _subjects(path: Path, most: int) -> list[dict[str, str]] | None:
     """Return the subjects of a text, in a file beside it: lines of a URI and a label (.tsv), or of a label (.key)."""
     for suffix in (".tsv", ".key"):
         if (beside := path.with_suffix(suffix)).is_file():
-            lines = (line.split("\t") for line in _read(beside, most).splitlines())
-            return [_subject(cells) for cells in lines if any(map(str.strip, cells))]
+            lines = ([*filter(None, map(str.strip, line.split("\t")))] for line in _read(beside, most).splitlines())
+            uris = ((texts, [text[1:-1] for text in texts if text[0] == "<" and text[-1] == ">"]) for texts in lines)
+            return [{"uri": found[0]} if found else {"label": texts[0]} for texts, found in uris if texts]
     return None
-
-
-def _subject(cells: list[str]) -> dict[str, str]:
-    texts = [cell.strip() for cell in cells if cell.strip()]
-    uri = next((text[1:-1] for text in texts if text.startswith("<") and text.endswith(">")), None)
-    return {"label": texts[0]} if uri is None else {"uri": uri}
 
 
 def _read(path: Path, most: int) -> str:
