@@ -125,11 +125,6 @@ def read_ids(source: str | Path) -> Iterator[str] | None:
     return None if path is None else text_lines(path)
 
 
-def ids_file(source: str | Path) -> Path:
-    """Return the path of the ids of a data file."""
-    return folder_of(source) / IDS
-
-
 def folder_of(source: str | Path) -> Path:
     """Return the directory beside a data file: ``data/news.text`` for ``data/news.svm.gz``."""
     return beside(source, FOLDER)

@@ -117,10 +117,16 @@ def match(
     array([[2, 2, 1],
            [0, 0, 0]], dtype=int8)
     """
-    _check_instances(decisions, len(data), source, checksum_of or (lambda: checksum(data.features)))
+    n = len(data)
+    if any(decisions.checksums):
+        own = checksum(data.features) if checksum_of is None else checksum_of()
+        for file, theirs in zip(decisions.files, decisions.checksums, strict=True):
+            refuse_other_data(file, theirs, own, source)
+    if len(beyond := np.flatnonzero(decisions.instance >= n)):
+        i = beyond[0]
+        raise decisions.error(i, no_instance(int(decisions.instance[i]), source, n))
     whole = decisions.label == NOTHING_ELSE
     annotated, annotated_ids = data.occurring_labels()
-    n = len(data)
     decided = decisions.label[decisions.verdict | np.isin(decisions.label, np.array(also, int))]
     ids = np.union1d(annotated_ids, decided).astype(annotated_ids.dtype)
     labels = widened(annotated, annotated_ids, ids)
@@ -148,14 +154,3 @@ def match(
     known = has_column & (decisions.origin != Origin.UNKNOWN)
     origins = csr_array((decisions.origin[known], (decisions.instance[known], column[known])), shape=labels.shape)
     return Reviewed(labels, ids, verified, complete, counts, answers, origins)
-
-
-def _check_instances(decisions: Decisions, n: int, source: Source, checksum_of: Callable[[], str]) -> None:
-    """Refuse decisions with the checksum of other data, or on instances beyond the last of n."""
-    if any(decisions.checksums):
-        own = checksum_of()
-        for file, theirs in zip(decisions.files, decisions.checksums, strict=True):
-            refuse_other_data(file, theirs, own, source)
-    if len(beyond := np.flatnonzero(decisions.instance >= n)):
-        i = beyond[0]
-        raise decisions.error(i, no_instance(int(decisions.instance[i]), source, n))

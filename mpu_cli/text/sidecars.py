@@ -31,7 +31,6 @@ from mpu_cli.names.naming import (
     IDS,
     LABELS,
     folder_of,
-    ids_file,
     implication_lines,
     read_implications,
 )
@@ -213,7 +212,9 @@ class Sidecars:
         if self.stranger() is not None:
             return None
         if len(texts) != instances:
-            raise InputError(str(ids_file(file)), None, wrong_number_of_ids(len(texts) > instances, self._source))
+            raise InputError(
+                str(folder_of(file) / IDS), None, wrong_number_of_ids(len(texts) > instances, self._source)
+            )
         return RecordIds(texts)
 
     def records(self) -> stored.Records | None:

@@ -14,7 +14,7 @@ from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames, RecordIds
 from mpu_cli.names.label_names import is_uri
-from mpu_cli.names.naming import IDS, folder_of, ids_file
+from mpu_cli.names.naming import IDS, folder_of
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.review.tables import NOTHING_ELSE, checksum
@@ -131,7 +131,7 @@ def _changes(
         try:
             ids.refuse_several(ids.texts[instance])
         except ValueError as error:
-            raise InputError(str(ids_file(data)), instance + 1, str(error)) from None
+            raise InputError(str(folder_of(data) / IDS), instance + 1, str(error)) from None
     return {ids.texts[instance]: change for instance, change in changes.items()}, names, ids, len(dataset)
 
 

@@ -41,7 +41,7 @@ from mpu_cli.evaluation.compare import with_thresholds
 from mpu_cli.inputs.training_data import Fitted
 from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible, read_ids
 from mpu_cli.names.lines import NOT_UTF8, cell
-from mpu_cli.names.naming import IDS, ids_file
+from mpu_cli.names.naming import IDS, folder_of
 from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import checksum, refuse_overlaps, refuse_repeated
@@ -115,11 +115,11 @@ def _rows_of(
     for chunk in iter_chunks(source, reading, run=run, may_be_empty=True, by_line=by_line, contents=contents):
         taken = [] if sidecars is None else list(islice(ids, len(chunk)))
         if sidecars is not None and len(taken) < len(chunk):
-            raise InputError(str(ids_file(source)), None, wrong_number_of_ids(False, source))
+            raise InputError(str(folder_of(source) / IDS), None, wrong_number_of_ids(False, source))
         yield chunk.features, taken
     if sidecars is not None:
         if beside is not None and next(ids, None) is not None:
-            raise InputError(str(ids_file(source)), None, wrong_number_of_ids(True, source))
+            raise InputError(str(folder_of(source) / IDS), None, wrong_number_of_ids(True, source))
         sidecars.refuse(IDS)
 
 
