@@ -424,8 +424,7 @@ def experiment() -> None:
 
 
 @click.command("info")
-@click.argument("model", metavar="[MODEL]", type=PATH, required=False)
-@option("--history FILE", PATH, "Instead of MODEL: list the trainings in FILE, written by `mpu train --history`.")
+@click.argument("model", type=PATH)
 @option(
     "--label NAME",
     str,
@@ -449,7 +448,6 @@ def info() -> None:
       mpu info news.mpu --json
       mpu info news.mpu --label "Digital television" --label Radio
       mpu info news.mpu --label 3 --numbers --top 20
-      mpu info --history trainings.jsonl
     """
 
 
@@ -730,7 +728,7 @@ model replaces an existing one only when it is complete.
 @option("-o, --output MODEL", PATH, "Model directory. Default: FILE with the suffix .mpu.")
 @as_one("learning", Options, *map(click_option, options_of(Options).values()))
 @option("--oof FILE", PATH, "Also write out-of-fold predictions of all instances to FILE.")
-@option("--history FILE", PATH, "Append a JSON line about this training to FILE; see `mpu info --history`.")
+@option("--history FILE", PATH, "Append a JSON line about this training to FILE.")
 @as_one(
     "acceptance",
     _acceptance,

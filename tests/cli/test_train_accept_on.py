@@ -281,18 +281,6 @@ def test_history_has_what_was_found_on_the_test_data(three, tmp_path):
     assert any("never occurred in training" in warning for warning in good["warnings"])
 
 
-def test_info_lists_what_was_tested(nights, tmp_path):
-    history = tmp_path / "history.jsonl"
-    for wrong in (2, 1, 6):
-        nights.train(wrong, "-q", "--history", history)
-    result = nights.run("info", "--history", history)
-    assert result.exit_code == 0
-    _, tested = result.stdout.split("\n\n")
-    head, *rows = tested.splitlines()
-    assert head.split()[:4] == ["trained", "accepted", "by", "test"]
-    assert [row.split()[1] for row in rows] == ["yes", "yes", "no"]
-
-
 @pytest.mark.parametrize("form", ["copy", "compressed", "other labels", "one of several", "first instances"])
 def test_a_copy_of_the_training_data_is_refused(nights, form):
     rows = [f"{i % 2 + 1} 1:{i}.5 {i + 2}:1\n" for i in range(40)]

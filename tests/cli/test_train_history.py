@@ -1,4 +1,4 @@
-"""`mpu train --oof` and `--history`, and what `mpu info --history` makes of the latter."""
+"""`mpu train --oof` and `--history`."""
 
 import json
 import os
@@ -71,16 +71,12 @@ def test_a_failed_training_adds_its_error(run, tmp_path, history):
     (entry,) = entries(history)
     assert entry["file"] == str(tmp_path / "x.svm")
     assert f"error: {entry['error']}\n" == failed.stderr
-    assert f"failed: {entry['error']}" in run("info", "--history", history).stdout
 
 
 def test_a_line_that_was_cut_short_is_not_continued(run, tiny, history):
     history.write_text('{"time": "2026-0')
     assert run("train", tiny, *QUICK, "--history", history).exit_code == 0
     assert history.read_text().startswith('{"time": "2026-0\n{"time": "')
-    result = run("info", "--history", history)
-    assert result.exit_code == 1
-    assert f"{history}:1: is not a line of mpu train --history" in result.stderr
 
 
 def test_trainings_at_the_same_time_do_not_mix_their_lines(history):
@@ -97,24 +93,6 @@ def test_a_history_that_is_full_is_an_error_after_the_model(run, tiny):
     assert result.exit_code == 1
     assert "/dev/full: the model is saved, but the history could not be written" in result.stderr
     assert tiny.with_suffix(".mpu").is_dir()
-
-
-def test_info_lists_trainings(run, tiny, history, monkeypatch):
-    for day in (1, 2, 3):
-        monkeypatch.setenv("SOURCE_DATE_EPOCH", str(day * 86400))
-        run("train", tiny, *QUICK, "--history", history, "-q")
-    result = run("info", "--history", history)
-    assert result.exit_code == 0
-    head, *rows = result.stdout.splitlines()
-    assert head.split()[:2] == ["trained", "c"]
-    assert [row.split()[0] for row in rows] == [f"1970-01-0{day}T00:00:00+00:00" for day in (2, 3, 4)]
-    assert len(json.loads(run("info", "--history", history, "--json").stdout)["trainings"]) == 3
-
-
-@pytest.mark.parametrize("text", ["[" * 100_000, f'{{"time": "2026-01-01T00:00:00", "c": {"1" * 400}}}'])
-def test_a_history_that_is_none(run, history, text):
-    history.write_text(f"{text}\n")
-    message(run("info", "--history", history, "--json"))
 
 
 def test_the_report_is_the_last_json_message(run, tiny):

@@ -1,4 +1,4 @@
-"""What a model or a history of trainings says: ``mpu info``."""
+"""What a model says: ``mpu info``."""
 
 import logging
 from functools import cached_property
@@ -23,10 +23,9 @@ from mpu_cli.cli.printing import (
     show,
 )
 from mpu_cli.core.explanation import explain
-from mpu_cli.errors import InputError, ModelError, MpuError, counted, for_terminal
+from mpu_cli.errors import ModelError, MpuError, counted
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.text.stored import unpacked
 
 _log = logging.getLogger(__name__)
@@ -167,56 +166,15 @@ def _count(weights: np.ndarray | csr_array) -> int:
     return int(weights.nnz if isinstance(weights, csr_array) else np.count_nonzero(weights))
 
 
-# What is listed, by the names that `mpu train --json` gives it.
-NUMBERS = ("c", "expected_micro_f1", "instances", "features", "labels", "annotations", "seconds")
-# Further values of trainings that were compared on a test set.
-TESTED = ("test_value", "unknown_features", "labels_per_instance", "labels_expected")
-
-
-def read_history(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of ``mpu train --history``, in the order of the file."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError(str(path), None, f"cannot be read: {error.strerror}") from error
-    entries = [_entry(str(path), number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    if not entries:
-        raise InputError(str(path), None, "contains no training; mpu train --history adds one")
-    return entries
-
-
-def _entry(path: str, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        entry = json_value(line, strict=True)
-    except ValueError:
-        entry = None
-    if not isinstance(entry, dict) or not isinstance(entry.get("time"), str):
-        raise InputError(path, number, "is not a line of mpu train --history; remove it")
-    for name in (*NUMBERS, *TESTED):
-        value = entry.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise InputError(path, number, f"{name} is {value!r}, not a number; remove this line")
-    return entry
-
-
 def command(
-    model: Path | None,
-    history: Path | None,
+    model: Path,
     labels: tuple[str, ...],
     top: int,
     by_number: bool,
     as_json: bool,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    refuse_overlaps({"MODEL": model, "--history": history}, {"--report": report_file()}, ("MODEL",))
-    if history is not None:
-        if model is not None or labels:
-            raise click.UsageError("--history takes neither MODEL nor --label.")
-        entries = read_history(history)
-        show({"trainings": entries}, as_json, lambda _: _print_history(entries))
-        return
-    if model is None:
-        raise click.UsageError("Missing argument 'MODEL'.")
+    refuse_overlaps({"MODEL": model}, {"--report": report_file()}, ("MODEL",))
     described = _Described(bundle.load(model), model, by_number)
     columns = [described.column(label) for label in dict.fromkeys(labels)]
     try:
@@ -225,30 +183,6 @@ def command(
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{model}: the record of its options is damaged ({error}); train the model again") from error
     show(report, as_json, lambda _: _print(report, lines))
-
-
-def _print_history(entries: list[dict[str, Any]]) -> None:
-    rows = [["trained", *(name.replace("_", " ") for name in NUMBERS)]]
-    rows += [[one["time"], *map(_number, map(one.get, NUMBERS))] for one in entries if "error" not in one]
-    print_table(rows)
-    if tested := [one for one in entries if "test_value" in one]:
-        click.echo()
-        values = "test", "unknown features", "labels per instance", "expected"
-        rows = [["trained", "accepted", "by", *values, "warnings"]]
-        for one in tested:
-            accepted, metric = "yes" if one.get("accepted") else "no", str(one.get("test_metric", "-"))
-            numbers = map(_number, map(one.get, TESTED))
-            rows.append([one["time"], accepted, metric, *numbers, str(len(one.get("warnings") or ()))])
-        print_table(rows)
-    for one in entries:
-        if "error" in one:
-            click.echo(f"\n{one['time']} failed: {for_terminal(str(one['error']))}")
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
 
 
 _NOT_RECORDED = "not recorded"
