@@ -3,9 +3,8 @@
 Nothing here imports NumPy, so that help and completion come at once.
 """
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -121,17 +120,37 @@ def corrupt() -> None:
     """
 
 
-def _widths(text: str) -> tuple[float, ...]:
-    """Return the numbers in a list such as ``0.1,0.05``."""
-    try:
-        widths = tuple(map(float, text.split(",")))
-    except ValueError:
-        raise ValueError(
-            f"{text!r} is not a list of numbers such as 0.1,0.05; without numbers, --plan comes after FILE"
-        ) from None
-    if not all(0.001 <= width <= 1 for width in widths):
-        raise ValueError("widths of intervals are from 0.001 to 1")
-    return widths
+def _list_of(
+    kind: Callable[[str], float], example: str, holds: Callable[[float], bool], otherwise: str
+) -> Callable[[str], tuple[float, ...]]:
+    """Return what reads different numbers of a kind, for each of which a condition holds, separated by commas."""
+
+    def parse(text: str) -> tuple[float, ...]:
+        try:
+            numbers = tuple(dict.fromkeys(map(kind, text.split(","))))
+        except ValueError:
+            raise ValueError(f"{text!r} is not a list such as {example}") from None
+        if not all(map(holds, numbers)):
+            raise ValueError(otherwise)
+        return numbers
+
+    return parse
+
+
+_WIDTHS = Parsed(
+    "widths",
+    _list_of(
+        float,
+        "0.1,0.05; without numbers, --plan comes after FILE",
+        lambda w: 0.001 <= w <= 1,
+        "widths of intervals are from 0.001 to 1",
+    ),
+)
+_CUTOFFS = Parsed("numbers", _list_of(int, "1,3,5", lambda k: 1 <= k < 2**31, "cut-offs are numbers of labels, from 1"))
+_RATES = Parsed(
+    "rate,...", _list_of(float, "0,0.3,0.6", lambda rate: 0 <= rate < 1, "missing rates are from 0 to below 1")
+)
+_SIZES = Parsed("n,...", _list_of(int, "6000 or 1000,2000,4000", lambda n: n >= 1, "numbers of instances start from 1"))
 
 
 @click.command("estimate-c")
@@ -145,7 +164,7 @@ def _widths(text: str) -> tuple[float, ...]:
 @option("-o, --output", click.Path(), "Write the label frequencies to a file for `mpu train --c`.")
 @option(
     "--plan [WIDTHS]",
-    Parsed("widths", _widths),
+    _WIDTHS,
     "Report how many questions or reviewed instances give intervals of c of these widths, such as 0.1,0.05.",
     is_flag=False,
     flag_value="0.2,0.1,0.05,0.02",
@@ -189,17 +208,6 @@ def _least(text: str) -> tuple[str, float]:
     return name, PROBABILITY.parse(number)
 
 
-def _cutoffs(text: str) -> tuple[int, ...]:
-    """Return the numbers in a list such as ``1,3,5``."""
-    try:
-        cutoffs = tuple(dict.fromkeys(map(int, text.split(","))))
-    except ValueError:
-        raise ValueError(f"{text!r} is not a list of whole numbers such as 1,3,5") from None
-    if not all(1 <= k < 2**31 for k in cutoffs):
-        raise ValueError("cut-offs are numbers of labels, from 1")
-    return cutoffs
-
-
 @click.command("evaluate")
 @click.argument("files", metavar="TRUTH PREDICTIONS...", nargs=-1, required=True, type=FILE)
 @option(
@@ -219,7 +227,7 @@ def _cutoffs(text: str) -> tuple[int, ...]:
     PerLabel(FREQUENCY),
     "Label frequency of TRUTH, if its labels are incomplete: also estimate the metrics on complete labels.",
 )
-@option("--k NUMBERS", Parsed("numbers", _cutoffs), "Cut-offs of metrics at k.", name="ks", default="1,3,5")
+@option("--k NUMBERS", _CUTOFFS, "Cut-offs of metrics at k.", name="ks", default="1,3,5")
 @option(
     "--training TRAIN.svm",
     FILE,
@@ -273,10 +281,6 @@ def evaluate() -> None:
     """
 
 
-_DOTS = "..."
-_MOST_RATES = 1000
-
-
 def methods_of(text: str) -> tuple[str, ...]:
     """Read methods separated by commas, each with its options after colons: ``mpu,mpu:levels=1:cost=30``."""
     from mpu_cli.experiment.methods import make
@@ -295,48 +299,11 @@ def methods_of(text: str) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def missing_rates_of(text: str) -> tuple[float, ...]:
-    """Read numbers from 0 to below 1, separated by commas; dots stand for equal steps: ``0,0.1,...,0.7``."""
-    words = text.split(",")
-    try:
-        if _DOTS in words:
-            *head, first, second, dots, last = words
-            if dots != _DOTS:
-                raise ValueError
-            rates = [*map(float, head), *_steps(float(first), float(second), float(last))]
-        else:
-            rates = [float(word) for word in words]
-    except ValueError:
-        raise ValueError(f"{text!r} is not a list such as 0,0.3,0.6 or 0,0.1,...,0.7") from None
-    if not all(0 <= rate < 1 for rate in rates):
-        raise ValueError("missing rates are from 0 to below 1")
-    return tuple(sorted(set(rates)))
-
-
-def _steps(first: float, second: float, last: float) -> list[float]:
-    """List numbers from `first` to `last` in steps of the distance between `first` and `second`."""
-    count = round((last - first) / (second - first)) if second != first else 0
-    if not 1 <= count <= _MOST_RATES or not math.isclose(first + count * (second - first), last):
-        raise ValueError
-    return [round(first + i * (second - first), 10) for i in range(count + 1)]
-
-
-def sizes_of(text: str) -> tuple[int, ...]:
-    """Read ascending whole numbers, separated by commas."""
-    try:
-        sizes = [int(word) for word in text.split(",")]
-    except ValueError:
-        raise ValueError(f"{text!r} is not a list such as 6000 or 1000,2000,4000") from None
-    if sizes[0] < 1 or any(b <= a for a, b in pairwise(sizes)):
-        raise ValueError("numbers of instances start from 1 and ascend")
-    return tuple(sizes)
-
-
 # Defaults of options, for each preset.
 _PRESETS = {
     "paper-small": {
         "methods": "mpu,mpu:levels=1,br,elkan08,m3l-linear,m3l-rbf,well",
-        "missing_rates": "0,0.1,...,0.7",
+        "missing_rates": "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7",
         "folds": 10,
         "instances": "6000",
     },
@@ -384,7 +351,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 )
 @option(
     "--missing-rates",
-    Parsed("rate,...", missing_rates_of),
+    _RATES,
     "Shares of the training labels to remove.",
     default="0,0.3,0.6",
 )
@@ -392,7 +359,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
 @option("--run-folds", Integer(1), "Test on only N of the folds. Default: all.")
 @option(
     "--instances",
-    Parsed("n,...", sizes_of),
+    _SIZES,
     "Draw N instances at random. Default: all.",
 )
 @option(
@@ -417,7 +384,7 @@ def experiment() -> None:
 
     \b
     Example:
-      mpu experiment news.svm --methods mpu,mpu:levels=1,br --missing-rates 0,0.1,...,0.7 --out news-results
+      mpu experiment news.svm --methods mpu,mpu:levels=1,br --missing-rates 0,0.1,0.2,0.4 --out results
       mpu experiment --preset paper-small train.svm test.svm --out small
       mpu experiment --preset paper-time news.svm --methods mpu,m3l-linear --out time
     """

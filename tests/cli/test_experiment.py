@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from mpu_cli.cli.commands import experiment, missing_rates_of
+from mpu_cli.cli.commands import experiment
 from mpu_cli.cli.work.experiment import alone, dataset_name
 from tests.cli.training import message
 from tests.experiment.small import problem
@@ -283,12 +283,6 @@ def test_sizes_and_run_folds(compare, tmp_path):
         ("10", "0"), ("20", "0"), ("40", "0")
     ]  # fmt: skip
     assert "exponent" in (tmp_path / "out" / "summary.md").read_text()
-
-
-def test_rates_go_by_equal_steps():
-    assert missing_rates_of("0,0.1,...,0.7") == (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
-    assert missing_rates_of("0.3,0") == (0.0, 0.3)
-    assert missing_rates_of("0,0.2,0.25,...,0.35") == (0.0, 0.2, 0.25, 0.3, 0.35)
 
 
 def parsed(*options) -> dict:

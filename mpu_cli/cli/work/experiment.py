@@ -69,12 +69,12 @@ def command(
     with alone(out):
         with run.step(Step.READ):
             data = read_pooled(sources, reading, run)
-        sizes, dataset = instances or (len(data),), dataset_name(sources)
+        sizes, dataset = sorted(instances or (len(data),)), dataset_name(sources)
         if sizes[-1] > len(data):
             raise MpuError(f"the files have {len(data):,} instances, not {sizes[-1]:,}; give fewer --instances")
         if sizes[0] < folds:
             raise MpuError(f"{sizes[0]} instances are too few for {folds} folds")
-        design = Design(methods, missing_rates, sizes, folds, run_folds or folds, run.seed)
+        design = Design(methods, tuple(sorted(missing_rates)), tuple(sizes), folds, run_folds or folds, run.seed)
         settings = asdict(design) | {"dataset": dataset, "data": joblib.hash(data), "version": __version__}
         keep_settings(out / "settings.json", settings | {"kernel": "numba" if run.compiled else "numpy"})
         cells = design.cells()
