@@ -26,7 +26,8 @@ from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.options import LINEAR, PU_LOGISTIC, Options
+from mpu_cli.core.loss import DEFAULT
+from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.core.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.sample import Instances, draw, step_for_all
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_hyper_parameters
@@ -317,7 +318,7 @@ def _fetched(executor: DaskExecutor, parts: list[Handle], sizes: list[int], rows
 def _chosen(sample: Instances, n: int, options: Options, run: Run) -> HyperParameters:
     """Choose c, C and eta0 on a sample of n instances."""
     epochs = options.epochs or default_epochs(n, sample.features.coherence)
-    chosen = choose_hyper_parameters(sample, replace(options, epochs=epochs, loss=PU_LOGISTIC), run)
+    chosen = choose_hyper_parameters(sample, replace(options, epochs=epochs, loss=DEFAULT), run)
     if options.eta0 is not None or options.cost is not None:
         return chosen
     return replace(chosen, settings=step_for_all(chosen.settings, len(sample) / n))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mpu_cli.core.loss import LOSSES
 from mpu_cli.runtime.options import (
     AUTO,
     FREQUENCY,
@@ -23,8 +24,6 @@ from mpu_cli.runtime.options import (
 if TYPE_CHECKING:
     import numpy as np
 
-# What levels minimise (`core.loss`).
-PU_LOGISTIC, SQUARED_HINGE = LOSSES = ("pu-logistic", "squared-hinge")
 # What instances are learned by (`core.selection`): their own features, perhaps scaled (`core.features`), or
 # features of an RBF kernel.
 LINEAR, STANDARDISED, LARGEST, RBF = FEATURES = ("linear", "standardised", "largest", "rbf")

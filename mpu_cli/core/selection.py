@@ -36,8 +36,8 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.problem import caution as repeated_caution
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.loss import LOSSES
-from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, PU_LOGISTIC, RBF, Options
+from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
+from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block, HeldOut, count_positives
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
 from mpu_cli.core.sgd import COSTS, Fold, Settings, default_epochs, default_settings, learn_labels
@@ -147,7 +147,7 @@ def choose_settings(
 
     best = evaluate(start)
     for name in _GRIDS:
-        if name in free and (name != "step" or LOSSES[start.loss].has_step):
+        if name in free and (name != "step" or loss_named(start.loss).has_step):
             if name == "prior":  # what it is compared by knows what models have seen
                 best = replace(best, f1=trial.estimated_f1(best.probabilities, criterion, guided=True))
             best = along(name, best)
@@ -304,8 +304,8 @@ def choose_hyper_parameters(
     refuse_two_frequencies(population, options)
     n, q = len(population), len(population.annotations)
     many, has_label_features = q > FEW_LABELS, population.label_features is not None
-    loss = options.loss or PU_LOGISTIC
-    if many and LOSSES[loss].cost_of_many is None:
+    loss = options.loss or DEFAULT
+    if many and loss_named(loss).cost_of_many is None:
         raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
     free = _free(options, has_label_features)
     sample = draw_sample(population, options, run) if is_estimated(options.c) or free or many else None
@@ -357,11 +357,11 @@ def choose_hyper_parameters(
 
 def _starting(population: Instances, options: Options, loss: str) -> Settings:
     """Return the settings that choosing begins with, among them those that options give."""
-    start, many = LOSSES[loss], len(population.annotations) > FEW_LABELS
+    start, many = loss_named(loss), len(population.annotations) > FEW_LABELS
     if start.has_step:
         coherence = population.features.coherence
         epochs = options.epochs or default_epochs(len(population), coherence, many)
-        begin = default_settings(epochs, coherence, start.cost_of_many if many else None)
+        begin = default_settings(epochs, coherence, many, loss)
     else:
         squared_length = max(population.features.mean_squared_norm(), LEAST)
         cost = min(COSTS, key=lambda cost: abs(np.log(cost * squared_length / start.cost)))
@@ -380,7 +380,7 @@ def _starting(population: Instances, options: Options, loss: str) -> Settings:
 
 def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
     """Return which settings are to be chosen: C and eta0 together, and the prior."""
-    has_step = options.eta0 is None and LOSSES[options.loss or PU_LOGISTIC].has_step
+    has_step = options.eta0 is None and loss_named(options.loss or DEFAULT).has_step
     free = [] if options.cost is not None else ["cost"] + ["step"] * has_step
     return (*free, "prior") if has_label_features and options.prior is None else tuple(free)
 

@@ -13,12 +13,11 @@ from scipy.special import logit
 
 from mpu_cli.core.features import Features, only_entries
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
-from mpu_cli.core.kernels import SIMD, kernel
+from mpu_cli.core.kernels import SIMD, descent, kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled
 from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel, pruned, with_rows
-from mpu_cli.core.loss import LOSSES
-from mpu_cli.core.options import PU_LOGISTIC
+from mpu_cli.core.loss import DEFAULT, loss_named
 from mpu_cli.core.predictions import Block
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
@@ -51,13 +50,13 @@ class Settings:
     """What PU-SGD leaves open."""
 
     # C; the weights are regularised by lambda / 2 ||w||^2 with lambda = 1 / (C n)
-    cost: float = LOSSES[PU_LOGISTIC].cost
+    cost: float = loss_named(DEFAULT).cost
     step: float = 1.0  # eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features
     epochs: int | None = None  # passes over the data; None: `default_epochs`
     # a, the length of the mean of a label's weights (`labels.side_information`), in units of 1 / sqrt(mean ||x||^2)
     prior: float = 0.0
     thin: bool = False  # whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`)
-    loss: str = PU_LOGISTIC  # one of `core.loss.LOSSES`
+    loss: str = DEFAULT  # one of `core.loss.LOSSES`
 
 
 class TrainingSet:
@@ -295,6 +294,7 @@ def train_block(
     Arguments as for `train_linear`, but `start` is of this block. `seen` instances that it has learned from in the same
     pass are behind it; the steps go on decaying from there. Weights of no features are a cold start.
     """
+    loss = loss_named(settings.loss)
     frequency = frequency.block(block).single_precision()
     batches = data.batches(block)
     n = max(len(batches.rows), 1)  # those left out count as instances that change nothing: the decay is as with them
@@ -308,7 +308,7 @@ def train_block(
     annotated = frequency.positives(data.annotated(block))
     rng = np.random.default_rng(data.run.seed)
     with np.errstate(over="ignore", invalid="ignore"):
-        if not LOSSES[settings.loss].has_step:
+        if loss.gradient is None:
             weights, bias = kernel(data.run).descend_dual(
                 batches,
                 annotated,
@@ -320,7 +320,7 @@ def train_block(
                 offsets=offsets,
             )
         else:
-            weights, bias = kernel(data.run).descend(
+            weights, bias = descent(data.run, loss.gradient)(
                 batches,
                 annotated,
                 frequency,
@@ -372,14 +372,12 @@ def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
     return int(np.ceil(np.clip(max(50_000 / n, _LARGEST_STEP / _bold_step(coherence)), 1, 5)))
 
 
-def default_settings(epochs: int, coherence: float = 1.0, cost_of_many: float | None = None) -> Settings:
-    """Return what PU-SGD begins with, before it is chosen. Labels that are rare, as most of many are, need more.
-
-    `cost_of_many`: C, where labels are many.
-    """
-    if cost_of_many is not None:
-        return Settings(cost_of_many, 2 * _bold_step(coherence), epochs, thin=True)
-    return Settings(step=default_step(epochs, coherence), epochs=epochs)
+def default_settings(epochs: int, coherence: float = 1.0, many: bool = False, loss: str = DEFAULT) -> Settings:
+    """Return what training begins with, before it is chosen. Labels that are rare, as most of many are, need more."""
+    start = loss_named(loss)
+    if many and start.cost_of_many is not None:
+        return Settings(start.cost_of_many, 2 * _bold_step(coherence), epochs, thin=True, loss=loss)
+    return Settings(start.cost, default_step(epochs, coherence), epochs, loss=loss)
 
 
 def default_step(epochs: int, coherence: float = 1.0) -> float:

@@ -26,7 +26,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.loss import LOSSES
+from mpu_cli.core.loss import loss_named
 from mpu_cli.core.predictions import Block, HeldOut, SourceModels, Top
 from mpu_cli.core.sgd import NO_ROWS, Fold, Settings, TrainingSet, learn_labels
 from mpu_cli.runtime import parallel
@@ -206,7 +206,7 @@ class Plan:
         `kin`: as for `deal`.
         """
         m = folds or default_folds(n)
-        is_one_pass = settings.epochs == 1 and LOSSES[settings.loss].has_step
+        is_one_pass = settings.epochs == 1 and loss_named(settings.loss).has_step
         if is_one_pass and n >= 2 * enough:
             fold = deal(n, n // enough, seed, kin)[0]
             return cls((Chain((without(fold, n), fold), fold),))

@@ -21,7 +21,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotat
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import InstanceGroups, LabelInformation, Problem, joined, kin_of
 from mpu_cli.core.labels.verified import VerifiedLabels, widened
-from mpu_cli.core.loss import LOSSES
+from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions, values_at
 from mpu_cli.core.selection import Estimates, TrainingResult
@@ -115,7 +115,7 @@ class Fitted:
         """Return the results of a training."""
         settings, c = asdict(result.settings), result.c
         del settings["thin"]  # follows from the number of labels
-        if not LOSSES[result.settings.loss].has_step:
+        if not loss_named(result.settings.loss).has_step:
             del settings["step"]
         if not (has_label_features and options.uses_label_features):
             del settings["prior"]

@@ -14,7 +14,7 @@ from scipy.special import expit
 from mpu_cli.core.calibration import calibrate
 from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.loss import pu_gradient
+from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.validation import deal
 from mpu_cli.people.posterior import log_odds

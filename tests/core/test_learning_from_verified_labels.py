@@ -10,7 +10,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.loss import pu_gradient, pu_loss
+from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
 from mpu_cli.core.stacking import train
 from tests import kernels

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from mpu_cli.core.loss import pu_loss
+from mpu_cli.core.loss.pu_logistic import pu_loss
 
 Z, C = np.linspace(-6, 6, 25)[:, None], np.array([0.1, 0.5, 0.9, 1.0])
 

@@ -10,7 +10,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.side_information import Prior, SideInformation
-from mpu_cli.core.loss import pu_gradient, pu_loss
+from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.options import Options
 from mpu_cli.core.sample import draw_labels
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear

@@ -9,7 +9,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.loss import pu_loss
+from mpu_cli.core.loss.pu_logistic import pu_loss
 from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_step, train_linear
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem

@@ -6,14 +6,15 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics import f1_score
 
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.loss import LOSSES as BY_NAME
-from mpu_cli.core.options import LOSSES, PU_LOGISTIC, SQUARED_HINGE, Options
-from mpu_cli.core.sgd import COSTS
+from mpu_cli.core.loss import LOSSES
+from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 from tests.golden import refused
+
+PU_LOGISTIC, SQUARED_HINGE = "pu-logistic", "squared-hinge"
 
 
 def problem(n=240):
@@ -60,9 +61,3 @@ def test_many_labels_are_refused_before_anything_is_learned():
     labels = as_labels(np.ones((3, 501), bool))
     with refused(DataError):
         train(Problem(as_features(np.ones((3, 2))), labels), Options(loss=SQUARED_HINGE, c=1.0))
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_c_to_begin_with_is_one_that_is_tried(loss):
-    begin = BY_NAME[loss]
-    assert {begin.cost, begin.cost_of_many or begin.cost} <= set(COSTS)

@@ -41,7 +41,8 @@ from mpu_cli.cli.printing import (
 from mpu_cli.cli.work.evaluate import conclusion_on, predicted_pairs
 from mpu_cli.cli.work.predict import write_out_of_fold
 from mpu_cli.cluster import Address
-from mpu_cli.core.options import LINEAR, PU_LOGISTIC, STANDARDISED, Options
+from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
+from mpu_cli.core.options import LINEAR, STANDARDISED, Options
 from mpu_cli.errors import (
     STANDARD_STREAM,
     BusyError,
@@ -516,7 +517,7 @@ def command(
 def _refuse_on_cluster(sources: Sources, options: Options) -> None:
     """Raise UsageError where an option is not for a cluster."""
     others = ["features"] * (options.features not in (None, LINEAR)) + ["loss"] * (
-        options.loss not in (None, PU_LOGISTIC)
+        options.loss not in (None, DEFAULT_LOSS)
     )
     others += ["reviewed", "fully_labelled", "implied", "groups", "same_fold", "label_features", "oof"]
     refuse_set(others, "{} and --cluster exclude each other; leave out one of the two.")

@@ -1,7 +1,8 @@
 """The inner loops of PU-SGD and of dual coordinate descent, in NumPy, which is the reference, and the same compiled."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from types import ModuleType
 
@@ -9,6 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Columns, entry_rows, only_entries
+from mpu_cli.core.loss import Gradient
+from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.runtime.run import Run
 
 SIMD = 8  # 32-bit numbers in a register
@@ -57,3 +60,11 @@ class WeightRows:
 def kernel(run: Run) -> ModuleType:
     """Return the module of a run that has PU-SGD, dual coordinate descent, predictions and mini-batches."""
     return import_module(f"mpu_cli.core.kernels.{'numba' if run.compiled else 'numpy'}_kernel")
+
+
+def descent(run: Run, gradient: Gradient) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+    """Return PU-SGD of a run on the gradient of a loss: NumPy's, unless that is the PU loss, whose is compiled."""
+    if gradient is pu_gradient:
+        descend: Callable[..., tuple[np.ndarray, np.ndarray]] = kernel(run).descend
+        return descend
+    return partial(import_module("mpu_cli.core.kernels.numpy_kernel").descend, gradient=gradient)

@@ -286,7 +286,7 @@ def look_up(c, rates, of_instance, cell_labels, of_cells, first, end):
 
 @compiled(fused=True)
 def _gradient(z, annotated, c, shrink, bias, powers):
-    """Replace the products z = w.x of one instance by the gradient; see `mpu_cli.core.loss.pu_gradient`.
+    """Replace the products z = w.x of one instance by the gradient; see `mpu_cli.core.loss.pu_logistic.pu_gradient`.
 
     e^z is 2^n e^r with whole n and |r| <= log(2) / 2: e^r by a polynomial (the one of the Cephes library), 2^n by its
     bits. Two loops without a branch or a call, which become SIMD code; a library's exp would not.

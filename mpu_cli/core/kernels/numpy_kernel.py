@@ -15,7 +15,9 @@ from scipy.special import logit
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import WeightRows
-from mpu_cli.core.loss import hinge_weights, pu_gradient
+from mpu_cli.core.loss import Gradient
+from mpu_cli.core.loss.pu_logistic import pu_gradient
+from mpu_cli.core.loss.squared_hinge import cell_weights
 from mpu_cli.core.predictions import Top
 
 # Instances: few enough to take some hundred megabytes at most; up to as many, the order is random altogether.
@@ -117,8 +119,9 @@ def descend(
     seen: int = 0,
     offsets: csr_array | None = None,
     thin: bool = False,
+    gradient: Gradient = pu_gradient,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise the PU loss of a block of labels by stochastic gradient descent (Kong et al. 2014, Section 2.1).
+    """Minimise the loss of a block of labels by stochastic gradient descent (Kong et al. 2014, Section 2.1).
 
     With step eta_t = eta0 / (1 + lambda eta0 t) and the weight decay taken implicitly, w <- w / (1 + lambda eta_t)
     an instance, the product of all decays up to t telescopes to a_t = 1 / (1 + lambda eta0 t). So w_t = a_t v_t where
@@ -139,6 +142,7 @@ def descend(
     `seen`: instances that these weights have been learned from before: t starts there.
     `offsets`: float32, shape (N, q): what is added to the scores of all instances of the features.
     `thin`: whether weights may move by a sample of the small gradients, as `thinned` draws it.
+    `gradient`: of the loss (`core.loss.Loss`).
     Returns: `weights`: float32, shape (width, q); `bias`: float32, shape (q,).
     """
     if weights is None:
@@ -159,7 +163,7 @@ def descend(
             z = shrink * (batch.sparse @ v_sparse + batch.dense @ v_dense) + bias
             if offsets is not None:
                 z += offsets[batch.rows].toarray()
-            g = pu_gradient(z, annotated[batch.rows], frequency.of_cells(batch.rows))
+            g = gradient(z, annotated[batch.rows], frequency.of_cells(batch.rows))
             bias -= np.float32(bias_step) * shrink * g.sum(axis=0)
             if thin:
                 g = thinned(g, b * batches.size, epoch)
@@ -253,7 +257,7 @@ def descend_dual(
             products = (batch.sparse @ batch.transposed).toarray() + batch.dense @ batch.dense.T + np.float32(bias_norm)
             s = annotated[batch.rows]
             y = np.where(s, np.float32(1), np.float32(-1))
-            weights = hinge_weights(s, frequency.of_cells(batch.rows).astype(float))
+            weights = cell_weights(s, frequency.of_cells(batch.rows).astype(float))
             k = np.minimum(2 * cost * weights, LARGEST_COST).astype(np.float32)
             change = np.zeros_like(z)
             for i, place in enumerate(order[b * batches.size : (b + 1) * batches.size]):

@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel, numpy_kernel
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.core.loss import hinge_weights
+from mpu_cli.core.loss.squared_hinge import cell_weights
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency
 from tests.hypotheses import examples
@@ -75,7 +75,7 @@ def test_the_solution_is_that_of_liblinear_with_weights(c, cost):
     )
     X = features.as_sparse().toarray().astype(float)
     for k, s in enumerate(annotated.toarray().T):
-        of_cells = hinge_weights(s, c)
+        of_cells = cell_weights(s, c)
         assert set(of_cells) == {2 / c - 1, 1.0}
         svm = LinearSVC(C=cost, loss="squared_hinge", intercept_scaling=2.0, tol=1e-10, max_iter=100_000)
         svm.fit(X, s, sample_weight=of_cells)
@@ -98,7 +98,7 @@ def test_what_is_known_counts_once_and_what_is_ignored_not_at_all():
     found = learn(np.arange(60), annotated, frequency)
     assert_allclose(found, learn(np.arange(20, 60), annotated, frequency), atol=1e-4)
     s = annotated.toarray()[20:, 0].copy()
-    weights = hinge_weights(s, 0.5)
+    weights = cell_weights(s, 0.5)
     s[:10], weights[:10] = True, 1.0
     svm = LinearSVC(C=1.0, loss="squared_hinge", intercept_scaling=1.0, tol=1e-10, max_iter=100_000)
     svm.fit(features.sparse[20:].toarray().astype(float), s, sample_weight=weights)

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, random_array
 
-from mpu_cli.core.kernels import numpy_kernel
-from mpu_cli.core.loss import pu_gradient
+from mpu_cli.core.kernels import descent, kernel, numpy_kernel
+from mpu_cli.core.loss.pu_logistic import pu_gradient
+from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency
 from tests.hypotheses import examples
 
@@ -87,3 +88,23 @@ def test_scores_agree_with_numpy():
     assert_allclose(
         numba_kernel.scores(features, weights), numpy_kernel.scores(features, weights), rtol=1e-5, atol=1e-6
     )
+
+
+def test_a_gradient_that_is_not_compiled_is_followed_by_numpy():
+    rng = np.random.default_rng(4)
+    features, annotated = problem(rng, 20, 6, 2, 3)
+    given = annotated, random_frequency(rng, 20, 3, False), np.zeros(3, np.float32)
+    results = [
+        descent(Run(kernel=name), lambda z, s, c: z - s)(
+            kernel(Run(kernel=name)).prepare(features, np.arange(20), 4),
+            *given,
+            step=0.1,
+            bias_step=0.1,
+            decay=0.0,
+            epochs=2,
+            rng=np.random.default_rng(5),
+        )
+        for name in ("numpy", "numba")
+    ]
+    for of_numpy, of_numba in zip(*results, strict=True):
+        assert_array_equal(of_numba, of_numpy)

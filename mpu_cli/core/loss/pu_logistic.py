@@ -1,44 +1,15 @@
-"""The losses that a level can minimise, by name.
+"""The loss of one instance and label when a missing label looks like a negative.
 
-Throughout, z = w.x + b is a label's score, c = Pr(s=1 | y=1) the label frequency, and s whether the label is annotated.
-
-The PU loss (Kong et al. 2014, Section 2.1) is the one of an instance and label when a missing label looks like a
-negative: it takes sigma(z) for Pr(y=1 | x), so that Pr(s=1 | x) = c sigma(z).
-
-The squared hinge, max(0, 1 - z)^2 where s = 1 and max(0, 1 + z)^2 elsewhere, is weighted by the label frequency. The
-weights come from the convex bound of the unbiased risk (Qaraei, Schultheis, Gupta and Babbar, "Convex surrogates for
-unbiased loss functions in extreme classification with missing labels", WWW 2021): an annotated label counts 2 / c - 1
-times, for itself and for those like it that look like negatives.
+The PU loss (Kong et al. 2014, Section 2.1) takes sigma(z) for Pr(y=1 | x), so that Pr(s=1 | x) = c sigma(z).
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_expit
 
-from mpu_cli.core.options import PU_LOGISTIC, SQUARED_HINGE
+from mpu_cli.core.loss import Loss
 
 # exp of more overflows in float32; beyond it sigma is 0 or 1 to rounding.
 _LARGEST_SCORE = 80.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loss:
-    """What training with a loss begins with, and what minimises it."""
-
-    # C to begin with, 1 or 3 times a power of ten; of dual coordinate descent, for instances of unit length
-    cost: float
-    cost_of_many: float | None = None  # the same where labels are many; None: many labels are refused
-    epochs: int | None = None  # passes over the data; None: by the number of instances
-    # Whether it is PU-SGD, which has a step size, begins with any weights, and learns in a single pass or from parts of
-    # the instances too; or else dual coordinate descent
-    has_step: bool = True
-
-
-LOSSES = {
-    PU_LOGISTIC: Loss(cost=30.0, cost_of_many=300.0),
-    SQUARED_HINGE: Loss(cost=0.3, epochs=10, has_step=False),
-}
 
 
 def pu_loss(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
@@ -78,13 +49,4 @@ def pu_gradient(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarr
     return (1 - s) * unlabelled - s * negative
 
 
-def hinge_weights(s: np.ndarray, c: np.ndarray | float) -> np.ndarray:
-    """Return how often cells count in the squared hinge.
-
-    `s`, `c`: as for `pu_loss`.
-
-    >>> hinge_weights(np.array([True, False, False]), np.array([0.5, 0.5, 0.0]))
-    array([3., 1., 0.])
-    """
-    with np.errstate(divide="ignore"):
-        return np.where(s, 2 / np.asarray(c) - 1, np.not_equal(c, 0))
+LOSS = Loss(cost=30.0, cost_of_many=300.0, gradient=pu_gradient)

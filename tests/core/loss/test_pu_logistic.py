@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.metrics import log_loss
 
-from mpu_cli.core.loss import pu_gradient, pu_loss
+from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 
 scores = st.floats(-30, 30)
 frequencies = st.floats(1e-6, 1)
