@@ -80,8 +80,10 @@ def find(
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
         listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
-        if evidence.estimates.is_known:
-            of_all, right = agreed(of_all, right, claims.decided is not None)
+        estimates, is_decided = evidence.estimates, claims.decided is not None
+        if estimates.is_known:
+            is_c_sure = evidence.reviewed is not None or not estimates.are_estimated
+            of_all, right = agreed(of_all, right, is_decided=is_decided, is_c_sure=is_c_sure)
         filling_in = worth_filling_in(listed, annotated, missing)
     return Suggestions(
         probabilities=probabilities,

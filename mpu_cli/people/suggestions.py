@@ -72,15 +72,17 @@ class Count:
     high: np.ndarray | float
 
 
-def agreed(missing: Count, right: Count, is_decided: bool) -> tuple[Count, Count]:
+def agreed(missing: Count, right: Count, *, is_decided: bool, is_c_sure: bool) -> tuple[Count, Count]:
     """Make two counts agree: how many labels are missing, by c, and how many of a list are right, by other evidence.
 
-    No more can be right than are missing. What people have decided of a list outweighs c. Otherwise c limits the list
-    from above, and the list limits c from below, unless c leaves fewer than the least that the list claims.
+    No more can be right than are missing. What people have decided of a list outweighs c. A sure c, given or from
+    people, outweighs a list of which nothing is decided. Otherwise c limits the list from above, and the list limits c
+    from below, unless c leaves fewer than the least that the list claims.
 
-    >>> agreed(Count(30.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
+    >>> unsure = {"is_decided": False, "is_c_sure": False}
+    >>> agreed(Count(30.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), **unsure)
     (Count(expected=75.0, low=75.0, high=300.0), Count(expected=140.0, low=75.0, high=190.0))
-    >>> agreed(Count(30.0, 10.0, 50.0), Count(140.0, 75.0, 190.0), is_decided=False)
+    >>> agreed(Count(30.0, 10.0, 50.0), Count(140.0, 75.0, 190.0), **unsure)
     (Count(expected=30.0, low=10.0, high=50.0), Count(expected=30.0, low=10.0, high=50.0))
     """
 
@@ -89,7 +91,7 @@ def agreed(missing: Count, right: Count, is_decided: bool) -> tuple[Count, Count
 
     if is_decided:
         return by(max, missing, right), right
-    if missing.high < right.low:
+    if is_c_sure or missing.high < right.low:
         return missing, by(min, right, missing)
     return by(max, missing, Count(*[right.low] * 3)), by(min, right, Count(*[missing.high] * 3))
 
