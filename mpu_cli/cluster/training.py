@@ -32,7 +32,14 @@ from mpu_cli.core.predictions import FEW_LABELS, HeldOut
 from mpu_cli.core.sample import Instances, draw, step_for_all
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_hyper_parameters
 from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, initial_bias, label_blocks, train_block
-from mpu_cli.core.stacking import MOST_AUTOMATIC_LEVELS, Stack, StackedModel, scale_of_predictions, stack, train
+from mpu_cli.core.stacking import (
+    MOST_AUTOMATIC_LEVELS,
+    Stack,
+    StackedModel,
+    scale_of_predictions,
+    train,
+    with_predictions,
+)
 from mpu_cli.core.thresholds import ComparedCells
 from mpu_cli.core.validation import leading, predict
 from mpu_cli.errors import DataError
@@ -159,7 +166,9 @@ def _drawn(part: PartRows, held_out: HeldOut, share: float) -> tuple[np.ndarray,
 
 def _above(part: PartRows, held_out: HeldOut, calibration: Calibration | None, scale: float) -> PartRows:
     """Return a part as the next level learns from it; all of its instances were predicted."""
-    return replace(part, features=stack(part.features, held_out.probabilities, scale, calibration=calibration))
+    return replace(
+        part, features=with_predictions(part.features, held_out.probabilities, scale, calibration=calibration)
+    )
 
 
 def _seed(seed: int, number: int) -> int:

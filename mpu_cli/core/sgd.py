@@ -1,4 +1,4 @@
-"""Level models: PU-SGD for every label at once (Kong et al. 2014, Section 2.1)."""
+"""Learning all labels of a level: PU-SGD (Kong et al. 2014, Section 2.1), or dual coordinate descent."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -47,13 +47,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Settings:
-    """What PU-SGD leaves open."""
+    """What learning a level leaves open."""
 
     # C; the weights are regularised by lambda / 2 ||w||^2 with lambda = 1 / (C n)
     cost: float = loss_named(DEFAULT).cost
     step: float = 1.0  # eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features
     epochs: int | None = None  # passes over the data; None: `default_epochs`
-    # a, the length of the mean of a label's weights (`labels.side_information`), in units of 1 / sqrt(mean ||x||^2)
+    # a, the length of the mean of a label's weights (`core.labels.side_information`), times sqrt(mean ||x||^2)
     prior: float = 0.0
     thin: bool = False  # whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`)
     loss: str = DEFAULT  # one of `core.loss.LOSSES`
@@ -167,7 +167,7 @@ def learn_labels(
     tick: Callable[[], None] = lambda: None,
     start: LinearModel | None = None,
 ) -> Iterator[T]:
-    """Learn all labels, block by block, from the instances of each fold: the one learner, of all that is learned.
+    """Learn all labels, block by block, from the instances of each fold. Everything is learned here.
 
     Folds are a list where they serve several times, and a generator where they should be made one at a time. The
     threads of the run work on folds and blocks of labels.
@@ -289,10 +289,10 @@ def train_block(
     start: LinearModel,
     seen: int = 0,
 ) -> LinearModel:
-    """Learn one block of labels: the unit of work, a plain function of arrays.
+    """Learn one block of labels: the unit of work.
 
-    Arguments as for `train_linear`, but `start` is of this block. `seen` instances that it has learned from in the same
-    pass are behind it; the steps go on decaying from there. Weights of no features are a cold start.
+    `start`: of this block; weights of no features are a cold start. It has learned from `seen` instances in the same
+    pass; the steps go on decaying from there.
     """
     loss = loss_named(settings.loss)
     frequency = frequency.block(block).single_precision()

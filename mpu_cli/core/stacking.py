@@ -78,12 +78,12 @@ def train(
     if not options.uses_label_features:
         problem = replace(problem, label_features=None)
     refuse_labels_of_one(problem.labels)
-    own = choose_features(problem, options, run)
-    instances, (n, q) = own.instances, own.instances.labels.shape
+    chosen_features = choose_features(problem, options, run)
+    instances, (n, q) = chosen_features.instances, chosen_features.instances.labels.shape
     is_automatic, n_levels = options.levels is None, options.levels or MOST_AUTOMATIC_LEVELS
     refuse_too_large(instances.width, q, n_levels)
 
-    chosen = own.hyper_parameters or choose_hyper_parameters(instances, options, run)  # with c
+    chosen = chosen_features.hyper_parameters or choose_hyper_parameters(instances, options, run)  # with c
     instances = instances.with_group_rates(chosen.estimates.group_rates)
     x, s, c = instances.features, instances.labels, instances.frequency(chosen.rates)
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.rates.mean()))
@@ -91,7 +91,7 @@ def train(
         n_levels = 1  # names say more of rare labels than other labels do
     task = LearningTask(x, s, c, chosen.settings, run, side_information(instances, chosen, run), top, chosen.prune)
     scale = scale_of_predictions(x.mean_squared_norm())
-    stack = Stack(instances.annotated, instances.positives_of_labels(), scale)
+    learned = Stack(instances.annotated, instances.positives_of_labels(), scale)
     features_of = None
     for number in range(n_levels):  # the paper's l = 0, ..., L
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
@@ -99,18 +99,18 @@ def train(
         if number:
             features_of = None
             if number == 1 and plan.folds:
-                features_of = _features_without(task, stack, plan, instances, chosen.folds)
-            task = _extended(task, stack)
+                features_of = _features_without(task, learned, plan, instances, chosen.folds)
+            task = _extended(task, learned)
             if not (is_automatic and features_of):
-                stack.forget()
+                learned.forget()
         # Of few instances, choosing C has predicted them all out of fold.
-        stack.add(*_learn(task, plan, f"level {number}", features_of, None if number else chosen.held_out))
+        learned.add(*_learn(task, plan, f"level {number}", features_of, None if number else chosen.held_out))
     with run.step("thresholds"):
-        model, result = stack.finish(chosen, options.threshold, calibrated)
-    model = replace(model, top=top, columns=instances.columns, kernel=own.rbf)
-    if own.scaling is None:
+        model, result = learned.finish(chosen, options.threshold, calibrated)
+    model = replace(model, top=top, columns=instances.columns, kernel=chosen_features.rbf)
+    if chosen_features.scaling is None:
         return model, result
-    return model.unscaled(own.scaling), replace(result, scaling=own.scaling.name)
+    return model.unscaled(chosen_features.scaling), replace(result, scaling=chosen_features.scaling.name)
 
 
 def scale_of_predictions(mean_squared_norm: float) -> float:
@@ -163,7 +163,7 @@ def _learn(
 def _extended(task: LearningTask, below: "Stack") -> LearningTask:
     """Return what the next level learns, from x^(l+1) = (x^(l), y^(l))."""
     predictions = below.held_out.probabilities
-    features = stack(task.features, predictions, below.scale, below.calibrate_features())
+    features = with_predictions(task.features, predictions, below.scale, below.calibrate_features())
     return replace(task, features=features, side=task.side.of_next_level(predictions, features.width))
 
 
@@ -182,7 +182,7 @@ def _features_without(
         rest = np.setdiff1d(np.arange(n), fold_rows[i], assume_unique=True)
         seen = HeldOut(rest, nested[i][rest])
         calibration = calibrate(*ComparedCells(seen, task.labels, task.frequency).of_labels(instances.annotated))
-        return stack(task.features, nested[i], below.scale, calibration)
+        return with_predictions(task.features, nested[i], below.scale, calibration)
 
     return of_fold
 
@@ -313,7 +313,7 @@ class StackedModel:
         predictions: Predictions | None = None
         for level, top, calibration in zip(self.levels, tops, calibrations, strict=True):
             if predictions is not None:
-                features = stack(features, predictions, self.scale)
+                features = with_predictions(features, predictions, self.scale)
             predictions = level.predictions(features, top, run, self._is_in_strata)
             if calibration is not None:
                 calibration.apply(predictions)
@@ -333,7 +333,7 @@ class StackedModel:
         return isinstance(self.calibration, StratifiedCalibration)
 
 
-def stack(
+def with_predictions(
     features: Features, predictions: Predictions, scale: float, calibration: Calibration | None = None
 ) -> Features:
     """Return x^(l) = (x^(l-1), scale * yhat^(l-1)), of calibrated dense predictions."""

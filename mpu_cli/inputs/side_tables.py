@@ -1,8 +1,8 @@
 """Tables that a training reads beside its data: label frequencies, groups of instances, scores, features of labels.
 
 A file of label frequencies has one line ``label c`` per label, with ``#`` comments; those before the first line have
-what was estimated, if `mpu estimate-c` has written it. A file of groups has the name of
-the group of instance k on line k. Scores are in the form of ``mpu predict --format scores``.
+what was estimated, if `mpu estimate-c` has written it. A file of groups has the name of the group of instance k on
+line k. Scores are in the form of ``mpu predict --format scores``.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Annotated data to train on: a file, verified labels of its instances, and a second file with complete label sets."""
+"""Annotated data to train on: a file, and what is beside it; and what is learned from them."""
 
 import logging
 from abc import ABC, abstractmethod

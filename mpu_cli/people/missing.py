@@ -60,8 +60,8 @@ def find(
 
     `problem`: perhaps without features. Verified cells are not listed again.
     `ids`: int, shape (q,): the label, as written in files, of each column; ascending.
-    `choice`, `implications`: as for `suggest`. Labels that are implied by labels of an instance are left
-    out.
+    `choice`: as for `suggest`.
+    `implications`: what labels of an instance imply is not listed.
     """
     labels, frequency = problem.labels, evidence.frequency
     positive = frequency.positives(labels).astype(bool)

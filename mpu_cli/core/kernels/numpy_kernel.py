@@ -237,7 +237,7 @@ def descend_dual(
     each pass: with mini-batches as they are, and only their order new, ten passes were 1 % from the least on bibtex,
     and not 0.0003 %. Within 32 instances, scores are kept up to date by their products.
 
-    `batches`, `annotated`, `frequency`, `epochs`, `rng`, `offsets`: as for `numpy_kernel.descend`.
+    `batches`, `annotated`, `frequency`, `epochs`, `rng`, `offsets`: as for `descend`.
     `bias_norm`: the square of the feature whose weight is the bias.
     Returns: `weights`: float32, shape (width, q); `bias`: float32, shape (q,).
     """

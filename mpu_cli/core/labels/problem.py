@@ -157,7 +157,7 @@ class LabelInformation:
     # The instances of a second file with complete label sets, drawn from the same population. Where c is neither
     # given nor told by a review, it comes from the rates of labels in both files.
     second: np.ndarray | None = None
-    # Those to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
+    # Answers to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
     answers: Answers | None = None
     origins: csr_array | None = None  # int8, shape (n, q): the `Origin` of cells in `verified`
     groups: InstanceGroups | None = None  # groups of instances that have a label frequency of their own

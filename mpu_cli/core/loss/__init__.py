@@ -29,7 +29,7 @@ class Loss:
     cost: float
     cost_of_many: float | None = None  # the same where labels are many; None: many labels are refused
     epochs: int | None = None  # passes over the data; None: by the number of instances
-    # The derivative in z, a function of z, s and c, which PU-SGD follows; 0 where c is, of a cell that is ignored.
+    # The derivative in z, a function of z, s and c, which PU-SGD follows; 0 where c is 0 (an ignored cell).
     # None: dual coordinate descent minimises the squared hinge
     gradient: "Gradient | None" = None
 
