@@ -14,7 +14,7 @@ near that comes: docs/choices/reviews.md, "Probabilities by answers".
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -165,6 +165,7 @@ class Claims:
     right: np.ndarray
     weights: np.ndarray  # float64, shape (G,): how probable each case is
     decided: Decided | None = None
+    at_top: Count | None = None  # how many are right of the first ones, whatever is listed; None where c was given
 
     @classmethod
     def of(
@@ -193,7 +194,8 @@ class Claims:
         top = suggest(probabilities, annotated, frequency, Choice(top=size, columns=choice.columns), left_out)
         decided = posterior_at(probabilities, frequency, rows, columns)
         if evidence.estimates.are_estimated or is_listed.any():
-            return cls.learned(claimed, top.probabilities, decided, true, is_listed)
+            claims = cls.learned(claimed, top.probabilities, decided, true, is_listed)
+            return replace(claims, at_top=claims.expected_right(top.probabilities))
         return cls(claimed(expit(_TABULATED))[:1], np.ones(1))
 
     @classmethod

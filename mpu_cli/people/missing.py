@@ -18,8 +18,8 @@ from mpu_cli.people.suggestions import (
     Choice,
     Count,
     FillingIn,
-    agreed,
     missing_labels,
+    no_fewer,
     suggest,
     worth_filling_in,
 )
@@ -82,8 +82,9 @@ def find(
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         estimates, is_decided = evidence.estimates, claims.decided is not None
         if estimates.is_known:
-            is_c_sure = evidence.reviewed is not None or not estimates.are_estimated
-            of_all, right = agreed(of_all, right, is_decided=is_decided, is_c_sure=is_c_sure)
+            if evidence.reviewed is None and claims.at_top is not None:
+                of_all = no_fewer(of_all, claims.at_top, is_decided)
+            right = Count(*map(min, vars(right).values(), vars(of_all).values()))
         filling_in = worth_filling_in(listed, annotated, missing)
     return Suggestions(
         probabilities=probabilities,

@@ -72,28 +72,20 @@ class Count:
     high: np.ndarray | float
 
 
-def agreed(missing: Count, right: Count, *, is_decided: bool, is_c_sure: bool) -> tuple[Count, Count]:
-    """Make two counts agree: how many labels are missing, by c, and how many of a list are right, by other evidence.
+def no_fewer(missing: Count, right: Count, is_decided: bool) -> Count:
+    """Return how many labels are missing, no fewer than are right at the top of a list.
 
-    No more can be right than are missing. What people have decided of a list outweighs c. A sure c, given or from
-    people, outweighs a list of which nothing is decided. Otherwise c limits the list from above, and the list limits c
-    from below, unless c leaves fewer than the least that the list claims.
+    What people have decided of lists outweighs c. Otherwise the list tells only how many are missing at least, unless c
+    leaves fewer than that in all likelihood.
 
-    >>> unsure = {"is_decided": False, "is_c_sure": False}
-    >>> agreed(Count(30.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), **unsure)
-    (Count(expected=75.0, low=75.0, high=300.0), Count(expected=140.0, low=75.0, high=190.0))
-    >>> agreed(Count(30.0, 10.0, 50.0), Count(140.0, 75.0, 190.0), **unsure)
-    (Count(expected=30.0, low=10.0, high=50.0), Count(expected=30.0, low=10.0, high=50.0))
+    >>> no_fewer(Count(200.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
+    Count(expected=200.0, low=75.0, high=300.0)
+    >>> no_fewer(Count(30.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
+    Count(expected=30.0, low=10.0, high=300.0)
     """
-
-    def by(choose: Callable[[float, float], float], count: Count, other: Count) -> Count:
-        return Count(*map(choose, vars(count).values(), vars(other).values()))
-
-    if is_decided:
-        return by(max, missing, right), right
-    if is_c_sure or missing.high < right.low:
-        return missing, by(min, right, missing)
-    return by(max, missing, Count(*[right.low] * 3)), by(min, right, Count(*[missing.high] * 3))
+    if not is_decided:
+        right = Count(*[right.low if right.low <= missing.expected else 0.0] * 3)
+    return Count(*map(max, vars(missing).values(), vars(right).values()))
 
 
 def suggest(
@@ -202,7 +194,7 @@ def worth_filling_in(listed: Cells, annotated: int, missing: float) -> FillingIn
     >>> best.size, round(best.f1_before, 2), round(best.f1_after, 2)
     (2, 0.89, 0.97)
     """
-    hits = annotated + np.concatenate([[0], np.cumsum(listed.probabilities, dtype=float)])
+    hits = annotated + np.minimum(np.concatenate([[0], np.cumsum(listed.probabilities, dtype=float)]), missing)
     f1 = f1_score(hits, annotated + np.arange(len(hits)), annotated + missing)
     k = int(np.argmax(f1))
     return FillingIn(k, float(f1[0]), float(f1[k]))
