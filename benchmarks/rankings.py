@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from mpu_cli.cli.work.experiment import read_pooled
+from mpu_cli.cli.actions.experiment import read_pooled
 from mpu_cli.core.features import with_width
 from mpu_cli.experiment.cells import Cell, Design
 from mpu_cli.experiment.methods import fit_and_predict

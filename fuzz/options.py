@@ -8,7 +8,7 @@ from functools import partial
 from fuzz import harness
 
 with harness.instrumented():
-    from mpu_cli.cli.work import corrupt, evaluate, predict
+    from mpu_cli.cli.actions import corrupt, evaluate, predict
     from tests import kernels
     from tests.cli.corpus import replay
 

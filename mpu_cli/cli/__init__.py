@@ -1,4 +1,4 @@
-"""The command line: `cli.commands` has the options and the help of each command, and `cli.work.NAME` does its work.
+"""The command line: `cli.commands` has the options and the help of each command, and `cli.actions.NAME` does its work.
 
 The work is imported when it is asked for; no help imports NumPy. An `MpuError` that one raises is printed here.
 """

@@ -1,4 +1,4 @@
-"""The options and the help of each command; `cli.work.NAME` does the work of the command NAME.
+"""The options and the help of each command; `cli.actions.NAME` does the work of the command NAME.
 
 Nothing here imports NumPy, so that help and completion come at once.
 """

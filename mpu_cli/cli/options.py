@@ -126,7 +126,7 @@ def runs_command(help: Callable[[], None]) -> Callable[..., Any]:
 
     @wraps(help)
     def command(**given: Any) -> Any:
-        return import_module(f"mpu_cli.cli.work.{help.__name__}").command(**given)
+        return import_module(f"mpu_cli.cli.actions.{help.__name__}").command(**given)
 
     return verbosity_options(command)
 

@@ -46,7 +46,7 @@ def test_the_estimator_brings_no_compiler_along():
 
 @pytest.mark.parametrize("command", ["train", "predict", "suggest"])
 def test_commands_on_vectors_do_not_wait_for_scikit_learn(command):
-    loaded = run_python(f"import sys, mpu_cli.cli.work.{command}; print(*sys.modules)")
+    loaded = run_python(f"import sys, mpu_cli.cli.actions.{command}; print(*sys.modules)")
     assert not {"sklearn", "scipy.stats", "scipy.optimize"} & set(loaded.split())
 
 

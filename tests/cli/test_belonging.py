@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mpu_cli.cli.work import vectorize
+from mpu_cli.cli.actions import vectorize
 from mpu_cli.svmlight import streams
 from tests.cli.training import QUICK, message
 

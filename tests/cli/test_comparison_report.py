@@ -1,6 +1,6 @@
 """How a comparison is printed."""
 
-from mpu_cli.cli.work.evaluate import ComparisonReport, print_comparison
+from mpu_cli.cli.actions.evaluate import ComparisonReport, print_comparison
 from mpu_cli.evaluation.bootstrap import Difference
 
 

@@ -5,8 +5,8 @@ import tracemalloc
 
 import pytest
 
-from mpu_cli.cli.work import corrupt as command
-from mpu_cli.cli.work.corrupt import corrupt
+from mpu_cli.cli.actions import corrupt as command
+from mpu_cli.cli.actions.corrupt import corrupt
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read

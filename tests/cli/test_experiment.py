@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
+from mpu_cli.cli.actions.experiment import alone, dataset_name
 from mpu_cli.cli.commands import experiment
-from mpu_cli.cli.work.experiment import alone, dataset_name
 from tests.cli.training import message
 from tests.experiment.small import problem
 
@@ -75,7 +75,7 @@ def test_figures_or_a_warning_that_names_the_package(compare, tmp_path, monkeypa
     }
     for path in (tmp_path / "out").glob("*_f1.*"):
         path.unlink()
-    monkeypatch.setattr("mpu_cli.cli.work.experiment.find_spec", lambda name: None)
+    monkeypatch.setattr("mpu_cli.cli.actions.experiment.find_spec", lambda name: None)
     result = compare("--missing-rates", "0,0.5")
     assert result.exit_code == 0
     assert "warning: no figures: matplotlib is not installed; install it with: pip install matplotlib" in result.stderr

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.cli.work.estimate_c import estimate
+from mpu_cli.cli.actions.estimate_c import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.labels.verified import VerifiedLabels

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.bundle.predicting import select, with_implied
-from mpu_cli.cli.work import predict as command
-from mpu_cli.cli.work.predict import Output, predict
+from mpu_cli.cli.actions import predict as command
+from mpu_cli.cli.actions.predict import Output, predict
 from mpu_cli.core.features import Columns
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.linear_model import LinearModel

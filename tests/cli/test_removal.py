@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from mpu_cli.cli.work import corrupt as command
-from mpu_cli.cli.work.corrupt import LabelDraw, UniformDraw
+from mpu_cli.cli.actions import corrupt as command
+from mpu_cli.cli.actions.corrupt import LabelDraw, UniformDraw
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.cells import remove_labels
 from tests.core.simulated import as_labels

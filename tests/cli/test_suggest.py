@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from mpu_cli.cli.work import suggest
+from mpu_cli.cli.actions import suggest
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.svmlight.grammar import Reading

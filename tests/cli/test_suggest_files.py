@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.cli.work import suggest
+from mpu_cli.cli.actions import suggest
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from mpu_cli import bundle
 from mpu_cli.cli import mpu
-from mpu_cli.cli.work.train import default_model
+from mpu_cli.cli.actions.train import default_model
 from tests.cli.training import QUICK, TINY
 from tests.endurance.commands import model_files
 from tests.slow import slow

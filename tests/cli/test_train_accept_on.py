@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from mpu_cli.cli.actions.evaluate import compared_metric_names
 from mpu_cli.cli.commands import KS, METRICS
-from mpu_cli.cli.work.evaluate import compared_metric_names
 from tests.cli.training import ALONE, message
 from tests.endurance.commands import PROCESSES, contents, model_files
 from tests.slow import slow

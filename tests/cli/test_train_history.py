@@ -80,7 +80,7 @@ def test_a_line_that_was_cut_short_is_not_continued(run, tiny, history):
 
 
 def test_trainings_at_the_same_time_do_not_mix_their_lines(history):
-    code = "import sys; from pathlib import Path; from mpu_cli.cli.work.train import append\n"
+    code = "import sys; from pathlib import Path; from mpu_cli.cli.actions.train import append\n"
     code += "for i in range(200): append(Path(sys.argv[1]), {'time': 'now', 'text': sys.argv[2] * 3000})"
     processes = [subprocess.Popen([sys.executable, "-c", code, history, letter]) for letter in "ab"]
     assert [process.wait() for process in processes] == [0, 0]

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from mpu_cli.cli.work import vectorize as command
-from mpu_cli.cli.work.vectorize import Source, vectorize
+from mpu_cli.cli.actions import vectorize as command
+from mpu_cli.cli.actions.vectorize import Source, vectorize
 from mpu_cli.errors import CONTROL, InputError, MpuError
 from mpu_cli.inputs.side_tables import read_groups
 from mpu_cli.names import BESIDE, read_ids

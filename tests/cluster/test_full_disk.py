@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.cli.work.train import train
+from mpu_cli.cli.actions.train import train
 from mpu_cli.errors import ClusterError
 from mpu_cli.runtime.run import Run
 from tests.cli.training import QUICK

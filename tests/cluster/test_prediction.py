@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.cli.work.predict import PredictionReport, predict_files
-from mpu_cli.cli.work.train import train as train_here
+from mpu_cli.cli.actions.predict import PredictionReport, predict_files
+from mpu_cli.cli.actions.train import train as train_here
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.training_data import Sources

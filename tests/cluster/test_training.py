@@ -14,7 +14,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from mpu_cli import bundle
-from mpu_cli.cli.work.train import train
+from mpu_cli.cli.actions.train import train
 from mpu_cli.cluster import Address, connected
 from mpu_cli.core.options import Options
 from mpu_cli.errors import ClusterError, DataError, InputError

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from mpu_cli import bundle
-from mpu_cli.cli.work.train import train
+from mpu_cli.cli.actions.train import train
 from mpu_cli.cluster import Address
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files

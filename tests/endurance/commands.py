@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from mpu_cli.cli import mpu
-from mpu_cli.cli.work import predict, train  # noqa: F401, loaded once for all processes
+from mpu_cli.cli.actions import predict, train  # noqa: F401, loaded once for all processes
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["tests.endurance.commands"])

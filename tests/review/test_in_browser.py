@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpu_cli.bundle import load
-from mpu_cli.cli.work.train import train
+from mpu_cli.cli.actions.train import train
 from mpu_cli.core.options import Options
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.review.decisions import read

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpu_cli.cli.work.evaluate import build_report, per_label_report
+from mpu_cli.cli.actions.evaluate import build_report, per_label_report
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.compare import Comparison
 from mpu_cli.svmlight.grammar import Reading

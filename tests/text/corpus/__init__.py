@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from mpu_cli.cli.work.vectorize import Source, vectorize
+from mpu_cli.cli.actions.vectorize import Source, vectorize
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.names.label_names import is_uri, without_brackets

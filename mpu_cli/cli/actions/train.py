@@ -23,6 +23,8 @@ from mpu_cli.bundle import TrainedModel, Writer, provenance
 from mpu_cli.bundle.manifest import manifest_of
 from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept
+from mpu_cli.cli.actions.evaluate import conclusion_on, predicted_pairs
+from mpu_cli.cli.actions.predict import write_out_of_fold
 from mpu_cli.cli.commands import KS, Acceptance
 from mpu_cli.cli.messages import detail, is_quiet, name_of, planned
 from mpu_cli.cli.options import refuse_set
@@ -38,8 +40,6 @@ from mpu_cli.cli.printing import (
     print_lines,
     prior_line,
 )
-from mpu_cli.cli.work.evaluate import conclusion_on, predicted_pairs
-from mpu_cli.cli.work.predict import write_out_of_fold
 from mpu_cli.cluster import Address
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, STANDARDISED, Options

@@ -12,10 +12,10 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, reaching
+from mpu_cli.cli.actions.predict import in_folder
 from mpu_cli.cli.messages import counting, warn
 from mpu_cli.cli.options import is_set, refuse_set
 from mpu_cli.cli.printing import print_table, report_file, show
-from mpu_cli.cli.work.predict import in_folder
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (

@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle import provenance
+from mpu_cli.cli.actions import estimate_c
 from mpu_cli.cli.messages import detail, info
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.printing import QUESTIONS, output_report, report_file
-from mpu_cli.cli.work import estimate_c
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.labels.implications import Implications
