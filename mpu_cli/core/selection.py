@@ -48,6 +48,8 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
+# Of many labels a sample is drawn, among which even a small prior finds the right ones: docs/choices/texts.md.
+_PRIOR_OF_MANY = 15.0
 # What of `sgd.Settings` is chosen, in this order.
 _GRIDS = {"cost": COSTS, "step": STEPS, "prior": PRIORS}
 # More held-out instances than this hardly change which of two settings is better.
@@ -368,7 +370,8 @@ def _starting(population: Instances, options: Options, loss: str) -> Settings:
         begin = Settings(cost, epochs=start.epochs, loss=loss)
     prior = 0.0
     if population.label_features is not None:
-        prior = begin.prior if options.prior is None else float(options.prior)
+        usual = _PRIOR_OF_MANY if many else 0.0
+        prior = usual if options.prior is None else float(options.prior)
     return replace(
         begin,
         epochs=options.epochs or begin.epochs,

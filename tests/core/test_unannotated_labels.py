@@ -64,6 +64,12 @@ def unused(problem):
     return np.flatnonzero(count_annotations(problem.labels) == 0)
 
 
+def test_the_prior_of_many_labels_is_the_usual_one_where_larger_and_smaller_are_as_good(problem):
+    every_word = csr_array(problem.features > 0)
+    _, result = train(replace(problem, labels=every_word), Options(c=1.0, cost=3.0, eta0=4.0, epochs=3, folds=3))
+    assert result.settings.prior == 15
+
+
 def test_annotated_labels_learn_what_they_learn_alone(problem, unused):
     """Neither labels without annotations nor the features of their names change a weight."""
     model, _ = learned(problem)
