@@ -42,8 +42,8 @@ class TextOptions:
         "Stem words in this language, or these: english,german. auto: the languages of at least 5 % of the texts.",
     )
     weighting: str = option(
-        Words(("tfidf", "log-tfidf", "tf", "binary")),
-        "tfidf",
+        Words(("log-tfidf", "tfidf", "tf", "binary")),
+        "log-tfidf",
         "Weights of features. log-tfidf: tf-idf with 1 + log(tf).",
     )
     lead: str | int | None = option(

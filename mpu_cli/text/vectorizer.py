@@ -53,8 +53,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     stem : str
         A language of Snowball's stemmers, or ``"none"``. Of several, such as ``"english,german"``, each text has its
         own. ``"auto"``: those that a twentieth of the texts are in, of the first ones where X is no sequence.
-    weighting : {"tfidf", "log-tfidf", "tf", "binary"}
-        Weighting of the entries, before each row gets unit length.
+    weighting : {"log-tfidf", "tfidf", "tf", "binary"}
+        Weighting of the entries, before each row gets unit length; ``"log-tfidf"``: tf-idf with 1 + log(tf).
     lead : {"auto", "line", "dash"} or int
         The beginning of a text: the first line, what stands before a dash, or a number of first words. Its vector, of
         unit length, is added to that of the text with half the weight. ``"auto"``: the end that nine in ten of the
@@ -94,7 +94,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         analyzer: str = "word",
         ngrams: tuple[int, int] | str = AUTO,
         stem: str = AUTO,
-        weighting: str = "tfidf",
+        weighting: str = "log-tfidf",
         lead: int | str = AUTO,
         min_df: int | str = AUTO,
         max_features: int | None = None,
