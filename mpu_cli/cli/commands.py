@@ -541,7 +541,6 @@ def review() -> None:
 @click.argument("model", metavar="MODEL", type=PATH)
 @option("--host", str, "Address to listen on; 0.0.0.0 or :: for all.", default="127.0.0.1")
 @option("--port", Integer(0, 65535), "Port; 0: any free port.", default=8000)
-@option("--socket PATH", PATH, "Listen on this socket file instead.", name="path")
 @option(
     "--allowed-host NAME",
     str,
@@ -574,7 +573,7 @@ def serve() -> None:
     Example:
       mpu serve news.mpu
         curl localhost:8000/predict -d '{"texts": ["Digital television starts today"]}'
-      mpu serve news.mpu --socket /run/news/mpu.sock --log-format json
+      mpu serve news.mpu --allowed-host tags.example.org --log-format json
     """
 
 

@@ -1,11 +1,9 @@
 """Where the service listens, and how it ends."""
 
-import errno
 import resource
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -97,50 +95,3 @@ def at_port(host: str, port: int) -> Iterator[socket.socket]:
         # would wait 40 ms for its head to be acknowledged.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listening
-
-
-@contextmanager
-def at_socket(path: Path) -> Iterator[socket.socket]:
-    """Listen at a socket file, which all may write to: who may reach it is said by its directory.
-
-    Raises MpuError (another process has it, or there is a file that is no socket).
-    """
-    path = path.absolute()
-    with socket.socket(socket.AF_UNIX) as listening:
-        try:
-            if path.is_socket():
-                if _is_in_use(path):
-                    raise MpuError(f"{path}: another process listens there")
-                path.unlink()  # of a process that was killed
-            elif path.exists():
-                raise MpuError(f"{path}: is not a socket and is not replaced; give another --socket")
-            listening.bind(str(path))
-            ours = path.stat().st_ino
-        except OSError as error:
-            raise MpuError(f"{path}: cannot listen there: {error.strerror or error}") from error
-
-        def remove() -> None:
-            with suppress(FileNotFoundError):
-                if path.stat().st_ino == ours:  # not that of a successor
-                    path.unlink()
-
-        with signals.finally_call(remove), suppress(FileNotFoundError):
-            path.chmod(0o666)
-            listening.listen()
-            yield listening
-
-
-_SOCKETS = Path("/proc/net/unix")
-
-
-def _is_in_use(path: Path) -> bool:
-    """Whether a process has a socket file, of any kind, listening or not."""
-    with suppress(OSError):
-        lines = _SOCKETS.read_text(errors="replace").splitlines()[1:]
-        names = [Path(name) for line in lines for name in line.split(maxsplit=7)[7:]]
-        # A name that a process has bound from its own directory does not say where that is.
-        if any(name == path or (not name.is_absolute() and name.name == path.name) for name in names):
-            return True
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.setblocking(False)
-        return probe.connect_ex(str(path)) != errno.ECONNREFUSED

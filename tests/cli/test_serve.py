@@ -30,7 +30,7 @@ def serving(tiny_model):
         process = start("serve", tiny_model, "--port", 0, *ALONE, *options)
         made.append(process)
         line = process.stderr.readline()
-        return process, re.search(r"answers at (?:http://)?([^\s\"]+)", line)[1]
+        return process, re.search(r"answers at http://([^\s\"]+)", line)[1]
 
     yield serve
     for process in made:
@@ -90,23 +90,6 @@ def test_requests_under_way_are_finished_and_a_second_signal_ends_at_once(servin
     assert process.stderr.read().endswith("terminated\n")
 
 
-@pytest.mark.slow  # a process each
-def test_a_socket_file_is_for_a_proxy_and_goes_with_the_process(serving, tmp_path):
-    path = tmp_path / "mpu.sock"
-    with socket.socket(socket.AF_UNIX) as stale:
-        stale.bind(str(path))
-    process, where = serving("--socket", path)
-    for _ in range(2):
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(where)
-            client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            assert client.recv(100).startswith(b"HTTP/1.1 200")
-    process.terminate()
-    out, log = process.communicate(timeout=30)
-    assert (out, log.count(" GET /health 200 ")) == ("", 2)
-    assert (process.returncode, path.exists()) == (0, False)
-
-
 def message(run, *options) -> str:
     result = run("serve", *options)
     assert (result.exit_code, result.stdout) == (1, "")
@@ -123,7 +106,7 @@ def test_what_cannot_be_served_is_an_error(run, tiny_model, tmp_path):
     assert "manifest.json is damaged" in message(run, tiny_model)
 
 
-def test_a_place_that_is_taken_is_an_error(run, tiny_model, tmp_path):
+def test_a_place_that_is_taken_is_an_error(run, tiny_model):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         expected = (
@@ -131,16 +114,6 @@ def test_a_place_that_is_taken_is_an_error(run, tiny_model, tmp_path):
         )
         assert message(run, tiny_model, "--port", port) == expected
     assert "cannot listen at nowhere.invalid, port 8000: " in message(run, tiny_model, "--host", "nowhere.invalid")
-    path = tmp_path / "s"
-    with socket.socket(socket.AF_UNIX) as other:
-        other.bind(str(path))
-        other.listen()
-        assert message(run, tiny_model, "--socket", path) == f"error: {path}: another process listens there"
-    path.unlink()
-    path.write_text("kept")
-    expected = f"error: {path}: is not a socket and is not replaced; give another --socket"
-    assert message(run, tiny_model, "--socket", path) == expected
-    assert path.read_text() == "kept"
 
 
 @pytest.mark.parametrize("package", ["uvicorn", *slow("prometheus_client", "starlette")])

@@ -13,7 +13,6 @@ def command(
     model: Path,
     host: str,
     port: int,
-    path: Path | None,
     allowed_host: tuple[str, ...],
     fill_implied: bool,
     options: Limits,
@@ -22,7 +21,7 @@ def command(
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     try:
         from mpu_cli.serve.application import Service
-        from mpu_cli.serve.listening import at_port, at_socket, serve
+        from mpu_cli.serve.listening import at_port, serve
         from mpu_cli.serve.model import Current
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
@@ -30,13 +29,11 @@ def command(
             f"the package {package} is not installed: run pip install '.[serve]' in a copy of mpu's source"
         ) from None
     current = Current(model, run, fill_implied)
-    with at_port(host, port) if path is None else at_socket(path) as listening:
-        where, hosts = str(path), None
-        if path is None:
-            address, port, *_ = listening.getsockname()
-            where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-            if ip_address(address.partition("%")[0]).is_loopback:
-                hosts = {"localhost", "127.0.0.1", "::1", *map(str.lower, (host, *allowed_host))}
+    with at_port(host, port) as listening:
+        address, port, *_ = listening.getsockname()
+        where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        is_local = ip_address(address.partition("%")[0]).is_loopback
+        hosts = {"localhost", "127.0.0.1", "::1", *map(str.lower, (host, *allowed_host))} if is_local else None
         show_times()
         info(f"{model}: version {current.loaded.version} answers at {where}")
         serve(Service(current, options, hosts).application(), listening)
