@@ -448,7 +448,6 @@ def info() -> None:
     "Write labels with at least this probability. Default: the thresholds of the model; all labels where scores are "
     "written.",
 )
-@option("--line-buffered", bool, "Answer each line of FILE at once, for a program at the other end of a pipe. Slower.")
 @option("--why", bool, "With --format jsonl: add the features that speak most for each label.")
 @option("--fill-implied", bool, "Also write broader labels that the predicted ones imply.")
 @suggestible_options

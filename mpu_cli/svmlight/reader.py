@@ -36,7 +36,6 @@ from mpu_cli.svmlight.streams import (
     Contents,
     Counted,
     Files,
-    LineByLine,
     Readable,
     Source,
     blocks,
@@ -110,7 +109,6 @@ def iter_chunks(
     block_bytes: int = BLOCK_BYTES,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
-    by_line: bool = False,
     contents: Contents | None = None,
 ) -> Iterator[Dataset]:
     """Read a file in chunks. The memory needed does not depend on its size.
@@ -123,7 +121,6 @@ def iter_chunks(
     `run`: its threads and kernels are used. The chunks do not depend on them.
     `may_be_empty`: whether a file without instances gives no chunks instead of an error. Such a file is empty, has only
     comments, or has a header that announces no instances.
-    `by_line`: yield each line as a chunk as soon as it arrives, without reading ahead.
     `contents`: its keys are files. Their content is filled in when they have been read.
     Yields: at least one instance. The widths differ from chunk to chunk.
     Raises InputError (the file cannot be read; a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too
@@ -132,13 +129,12 @@ def iter_chunks(
     """
     if isinstance(source, Files):
         refuse_unreadable(source)
-        chunks = (iter_chunks(file, reading, block_bytes, run, True, by_line, contents) for file in source)
+        chunks = (iter_chunks(file, reading, block_bytes, run, True, contents) for file in source)
         yield from one_after_another(source, chunks, may_be_empty)
         return
     with open_input(source) as stream:
         measured = Counted(stream) if contents is not None and str(source) in contents else None
-        pieces = LineByLine(measured or stream) if by_line else measured or stream
-        yield from iter_stream(pieces, str(source), reading, block_bytes, run, may_be_empty, by_line)
+        yield from iter_stream(measured or stream, str(source), reading, block_bytes, run, may_be_empty)
         if contents is not None and measured is not None:
             contents[str(source)] = measured.content()
 
@@ -150,13 +146,11 @@ def iter_stream(
     block_bytes: int = BLOCK_BYTES,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
-    by_line: bool = False,
     may_have_header: bool = True,
 ) -> Iterator[Dataset]:
     """Read an open stream in chunks, as `iter_chunks` does. `source` is its name for errors.
 
-    With `by_line`, the stream gives a line at a time (`streams.LineByLine`). Without `may_have_header`, it does not
-    begin where a file does, and its first line is an instance as any other.
+    Without `may_have_header`, it does not begin where a file does, and its first line is an instance as any other.
     """
 
     def parse(numbered_block: tuple[int, bytes]) -> Dataset:
@@ -170,7 +164,7 @@ def iter_stream(
     instances = labels = features = 0
     np.empty(_KEPT_BYTES, np.uint8)
     jobs = min(threads(run.jobs), _MOST_THREADS)
-    for chunk in map(parse, numbered_blocks) if by_line else map_ahead(parse, numbered_blocks, jobs):
+    for chunk in map_ahead(parse, numbered_blocks, jobs):
         if len(chunk):
             instances += len(chunk)
             labels, features = max(labels, chunk.labels.shape[1]), max(features, chunk.features.shape[1])

@@ -387,13 +387,6 @@ def _read(stream: Readable, n_bytes: int, source: str, line: int) -> bytes:
         raise InputError(source, line, f"at or after this line, {_fault(source, error)}") from error
 
 
-class LineByLine:
-    """A stream whose `read` returns one line, as soon as it arrives."""
-
-    def __init__(self, stream: ReadableLines) -> None:
-        self.read = stream.readline
-
-
 def blocks(
     stream: Readable, source: str, max_line_bytes: int, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[tuple[int, bytes]]:

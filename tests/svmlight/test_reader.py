@@ -169,9 +169,7 @@ def test_no_instances(tmp_path, content):
 def test_a_header_is_one_in_any_mode(tmp_path, implicit_values, comments):
     """With implicit values it was an instance with the label 2."""
     (tmp_path / "x").write_bytes(comments + b"2 6 3\n1 4:1\n2 5:1\n")
-    for by_line in (False, True):
-        (*chunks,) = iter_chunks(tmp_path / "x", Reading(implicit_values), by_line=by_line)
-        assert [label for chunk in chunks for label in chunk.labels.indices.tolist()] == [1, 2]
+    assert read(tmp_path / "x", Reading(implicit_values)).labels.indices.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(("implicit_values", "level"), [(False, "INFO"), (True, "WARNING")])

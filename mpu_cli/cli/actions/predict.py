@@ -106,13 +106,13 @@ RECORD_FORMS = ("jsonl", "tsv")
 
 
 def _rows_of(
-    source: str | Path, sidecars: Sidecars | None, reading: Reading, run: Run, by_line: bool
+    source: str | Path, sidecars: Sidecars | None, reading: Reading, run: Run
 ) -> Iterator[tuple[csr_array, list[str]]]:
     """Yield the features of instances and, with `sidecars`, their ids: those beside the data, or numbers from 1."""
     beside = read_ids(source)
     ids: Iterator[str] = map(str, count(1)) if beside is None else beside
     contents = None if sidecars is None else sidecars.contents
-    for chunk in iter_chunks(source, reading, run=run, may_be_empty=True, by_line=by_line, contents=contents):
+    for chunk in iter_chunks(source, reading, run=run, may_be_empty=True, contents=contents):
         taken = [] if sidecars is None else list(islice(ids, len(chunk)))
         if sidecars is not None and len(taken) < len(chunk):
             raise InputError(str(folder_of(source) / IDS), None, wrong_number_of_ids(False, source))
@@ -309,7 +309,6 @@ def predict(
     target: str | Path,
     output: Output = Output(),
     *,
-    line_buffered: bool = False,
     count: Callable[[int], None] = lambda _: None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
@@ -318,7 +317,6 @@ def predict(
 
     `source`: data file, whose labels are ignored; or texts.
     `target`: written completely or not at all.
-    `line_buffered`: answer each line of a data file as soon as it is there. The target is standard output.
     `count`: called with how many more instances have been predicted.
     """
     implies = implications_of(model) if output.fill_implied else None
@@ -329,7 +327,7 @@ def predict(
     else:
         refuse_other_vectorizer(source, model.packed_vectorizer)
         sidecars = Sidecars(source) if output.form in RECORD_FORMS else None
-        rows = _rows_of(source, sidecars, replace(reading, labels=False), run, line_buffered)
+        rows = _rows_of(source, sidecars, replace(reading, labels=False), run)
 
     thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
     if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
@@ -361,14 +359,10 @@ def predict(
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
         out.write(header(output.form, None if output.by_number else model.names))
         try:
-            for text, counted in (
-                map(predict_rows, slices) if line_buffered else map_ahead(predict_rows, slices, run.jobs)
-            ):
+            for text, counted in map_ahead(predict_rows, slices, run.jobs):
                 carrying = output.form == "scores" and not report.instances
                 out.write(with_thresholds(text, model.label_ids, output.thresholds(model)) if carrying else text)
                 count(counted.instances)
-                if line_buffered:
-                    sys.stdout.flush()
                 report += counted
         except OverflowingError:
             name = source.name if isinstance(source, Texts) else str(source)
@@ -471,7 +465,6 @@ def command(
     texts: tuple[str, ...],
     text_form: str | None,
     output: str,
-    line_buffered: bool,
     on: Address | None,
     encoding: str,
     reading: Reading,
@@ -510,8 +503,6 @@ def command(
 
     if encoding and (texts or not all(map(has_texts, names))):
         raise click.UsageError("--encoding applies only to FILEs of texts.")
-    if line_buffered and (output != "-" or has_texts(names[0])):
-        raise click.UsageError("--line-buffered needs FILEs of vectors, and standard output.")
     if on is not None and (not into_folder or any(map(has_texts, names))):
         raise click.UsageError(
             "With --cluster, FILEs contain vectors, and predictions go to a directory: give -o OUT/."
@@ -532,9 +523,7 @@ def command(
                 if has_texts(name)
                 else name
             )
-            counts += predict(
-                trained, data, target, what, line_buffered=line_buffered, count=count, reading=reading, run=run
-            )
+            counts += predict(trained, data, target, what, count=count, reading=reading, run=run)
     if not counts.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
     elif not counts.fitness.entries:
