@@ -36,7 +36,7 @@ from mpu_cli.cli.options import (
     suggestible_options,
     training_files,
 )
-from mpu_cli.cli.printing import json_option, report_options
+from mpu_cli.cli.printing import json_option
 from mpu_cli.core.options import FrequencyOptions, Options
 from mpu_cli.errors import CONTROL, STANDARD_STREAM, MpuError
 from mpu_cli.runtime.options import (
@@ -174,7 +174,7 @@ _SIZES = Parsed("n,...", _list_of(int, "6000 or 1000,2000,4000", lambda n: n >= 
 @numbers_option
 @run_options("seed", "jobs", "kernel")
 @training_files(scores_option)
-@report_options
+@json_option
 @runs_command
 def estimate_c() -> None:
     """Estimate c, the share of the true labels that is annotated.
@@ -257,7 +257,7 @@ def _least(text: str) -> tuple[str, float]:
 )
 @reading_options
 @run_options("kernel")
-@report_options
+@json_option
 @runs_command
 def evaluate() -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
@@ -401,7 +401,7 @@ def experiment() -> None:
 )
 @option("--top N", Integer(0), "With --label: list at most N features and links in each direction.", default=10)
 @numbers_option
-@report_options
+@json_option
 @runs_command
 def info() -> None:
     """Show what MODEL is and what it has learned about labels.
@@ -584,7 +584,7 @@ def serve() -> None:
         "What is listed": "only exclude numbers fill_implied why",
         "Learning": f"{LEARNING} model scores",
         "Knowledge about labels": KNOWLEDGE,
-        "Input and output": "implicit_values max_line_bytes report log_format verbose accept_warning",
+        "Input and output": "implicit_values max_line_bytes log_format verbose accept_warning",
     },
 )
 @option("-o, --output", FILE, "Default: standard output.", name="target", default="-", show_default=False)
@@ -607,7 +607,7 @@ def serve() -> None:
 @options_as_one(Options)
 @run_options("seed", "jobs", "kernel")
 @training_files(label_features_option, scores_option)
-@report_options
+@json_option
 @runs_command
 def suggest() -> None:
     """Find the labels that are missing from FILE.

@@ -7,10 +7,9 @@ from typing import Any
 import click
 
 from mpu_cli.cli import messages
-from mpu_cli.cli.options import FILE, option
+from mpu_cli.cli.options import option
 from mpu_cli.errors import counted, for_terminal
 from mpu_cli.runtime.report import as_json
-from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
 QUESTIONS = "mpu suggest FILE --questions 40"
 # An interval of c by annotations alone that is wider leaves too much open: reports begin with what to do.
@@ -18,28 +17,6 @@ WIDE = 0.2
 FIRST_OF_ALL = f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}"
 
 json_option = option("--json", bool, "Print the report as JSON.", name="as_json")
-
-
-_REPORT = "mpu.report"
-
-
-def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``--json``, and ``--report``, which the command does not get as a parameter: see `report_file`."""
-
-    def remember(context: click.Context, _parameter: click.Parameter, file: str | None) -> None:
-        refuse_unwritable(file)
-        context.meta[_REPORT] = file
-
-    text = "Also write the report to FILE as JSON, once it is complete."
-    return json_option(
-        click.option("--report", type=FILE, metavar="FILE", callback=remember, expose_value=False, help=text)(function)
-    )
-
-
-def report_file() -> str | None:
-    """Return the file that the report of this command is also written to."""
-    file: str | None = click.get_current_context().meta.get(_REPORT)
-    return file
 
 
 def print_json(report: Any) -> None:
@@ -56,10 +33,7 @@ def output_report(report: Any, is_json: bool, printed: Callable[[Any], None]) ->
 
 
 def show(report: Any, is_json: bool, printed: Callable[[Any], None]) -> None:
-    """Print a report as JSON, or for people; and write it to the file of ``--report``."""
-    if (file := report_file()) is not None:
-        with open_output(file) as out:
-            out.write((json.dumps(_whole(report), allow_nan=False) + "\n").encode())
+    """Print a report as JSON, or for people."""
     (print_json if is_json else printed)(report)
 
 

@@ -52,45 +52,14 @@ def test_propensities_from_training_data(run, files, tmp_path):
     assert json.loads(run("evaluate", truth, scores, "--json", *options).stdout)["psp_at_1"] == pytest.approx(2 / 3)
 
 
-def test_a_report_is_also_a_file(run, files, tmp_path):
+def test_metrics_that_are_too_low_have_an_exit_status(run, files):
     truth, labels, _ = files
-    printed = run("evaluate", truth, labels, "--json", "--report", tmp_path / "r.json").stdout
-    assert (tmp_path / "r.json").read_text() == printed
-    shown = run("evaluate", truth, labels, "--report", tmp_path / "more.json").stdout
-    assert shown.startswith("instances")
-    assert (tmp_path / "more.json").read_text() == printed
-
-
-def test_without_a_report_there_is_no_file(run, files, tmp_path):
-    truth, labels, _ = files
-    (tmp_path / "there.json").write_text("{}")
-    for name in ("there.json", "new.json"):
-        assert run("evaluate", truth, tmp_path / "nothing", "--report", tmp_path / name).exit_code == 1
-    assert (tmp_path / "there.json").read_text() == "{}"
-    assert not (tmp_path / "new.json").exists()
-    assert "same file" in run("evaluate", truth, labels, "--report", labels).stderr
-    assert labels.read_text() == LABELS
-
-
-def test_metrics_that_are_too_low_have_an_exit_status(run, files, tmp_path):
-    truth, labels, _ = files
-    least = "--report", tmp_path / "r.json", "--fail-below"
+    least = "--json", "--fail-below"
     assert run("evaluate", truth, labels, *least, "micro_f1=0.1").exit_code == 0
     result = run("evaluate", truth, labels, *least, "micro_f1=0.1", "--fail-below", "macro_f1=0.99")
     assert (result.exit_code, result.stderr) == (3, "error: macro_f1 is 0.6667, below 0.99\n")
-    assert json.loads((tmp_path / "r.json").read_text())["macro_f1"] < 0.99
+    assert json.loads(result.stdout)["macro_f1"] < 0.99
     assert run("evaluate", truth, labels, *least, "ndcg_at_1=0.5").exit_code == 1  # it has no scores
-
-
-@pytest.mark.parametrize("command", ["estimate-c", "info", "suggest"])
-def test_other_reports_are_files_too(run, tiny_model, tmp_path, command):
-    (tmp_path / "a.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30)
-    source = tiny_model if command == "info" else tmp_path / "a.svm"
-    more = ("-o", tmp_path / "list.tsv") if command == "suggest" else ()
-    printed = run(command, source, *more, "--json", "--report", tmp_path / "r.json").stdout
-    assert json.loads((tmp_path / "r.json").read_text()) == json.loads(printed)
-    assert run(command, source, *more, "--report", source).exit_code > 0
-    assert run(command, source, *more, "--report", tmp_path / "r.json").exit_code == 0  # it is as it was
 
 
 @pytest.mark.parametrize("step", [-1, 1])

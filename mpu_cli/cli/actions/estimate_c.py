@@ -16,7 +16,6 @@ from mpu_cli.cli.printing import (
     print_groups,
     print_lines,
     print_table,
-    report_file,
 )
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import has_evidence
@@ -265,7 +264,7 @@ def command(
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
-    refuse_overlaps(sources.by_option(), {"--output": output, "--report": report_file()})
+    refuse_overlaps(sources.by_option(), {"--output": output})
     if sources.scores is not None and options.features is not None:
         raise click.UsageError("--scores replaces the model: leave out --features.")
     report = estimate(sources, options, method=method, output=output, run=run, **wanted)

@@ -15,7 +15,7 @@ from mpu_cli.bundle.predicting import Fitness, reaching
 from mpu_cli.cli.actions.predict import in_folder
 from mpu_cli.cli.messages import counting, warn
 from mpu_cli.cli.options import is_set, refuse_set
-from mpu_cli.cli.printing import print_table, report_file, show
+from mpu_cli.cli.printing import print_table, show
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (
@@ -517,7 +517,7 @@ def command(
     inputs |= {"--labels": labels, "--c": c if isinstance(c, Path) else None}
     inputs |= {"--training": wanted.training, "--frequencies": frequencies}
     inputs |= {f"--reviewed {path}": path for path in wanted.reviewed}
-    refuse_overlaps(inputs, {"--report": report_file()})
+    refuse_overlaps(inputs, {})
     several = len(predictions) > 1
     if several:
         refuse_set(_FOR_ONE, "{} is for one PREDICTIONS, not for several.")

@@ -19,13 +19,11 @@ from mpu_cli.cli.printing import (
     print_lines,
     print_table,
     prior_line,
-    report_file,
     show,
 )
 from mpu_cli.core.explanation import explain
 from mpu_cli.errors import ModelError, MpuError, counted
 from mpu_cli.names.label_names import is_number, label_of, quoted
-from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.text.stored import unpacked
 
 _log = logging.getLogger(__name__)
@@ -174,7 +172,6 @@ def command(
     as_json: bool,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    refuse_overlaps({"MODEL": model}, {"--report": report_file()}, ("MODEL",))
     described = _Described(bundle.load(model), model, by_number)
     columns = [described.column(label) for label in dict.fromkeys(labels)]
     try:
