@@ -14,6 +14,7 @@ from mpu_cli.runtime.report import as_json
 QUESTIONS = "mpu suggest FILE --questions 40"
 # An interval of c by annotations alone that is wider leaves too much open: reports begin with what to do.
 WIDE = 0.2
+_MOST_LISTED = 20  # numbers of a list
 FIRST_OF_ALL = f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}"
 
 json_option = option("--json", bool, "Print the report as JSON.", name="as_json")
@@ -88,7 +89,36 @@ def print_lines(lines: dict[str, str]) -> None:
     """Print texts, each after its name, in two columns."""
     width = max(map(len, lines)) + 2
     for name, text in lines.items():
-        click.echo(f"{name:<{width}}{for_terminal(text)}")
+        click.echo(f"{for_terminal(name):<{width}}{for_terminal(text)}")
+
+
+def print_values(report: Any) -> None:
+    """Print a report by the names of its JSON: its values line by line, then each list of objects as a table."""
+    lines: dict[str, str] = {}
+    tables: dict[str, list[dict[str, Any]]] = {}
+
+    def add(name: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for inner, of_inner in value.items():
+                add(f"{name}.{inner}".removeprefix("."), of_inner)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            tables[name] = value
+        else:
+            lines[name] = _written(value)
+
+    add("", as_json(report))
+    print_lines(lines)
+    for name, rows in tables.items():
+        click.echo(f"\n{name}")
+        print_table([list(rows[0]), *(list(row.values()) for row in rows)])
+
+
+def _written(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "-", True: "yes", False: "no"}[value]
+    if isinstance(value, list):
+        return ", ".join(map(_written, value[:_MOST_LISTED])) + ", ..." * (len(value) > _MOST_LISTED) or "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def frequency(

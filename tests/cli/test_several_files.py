@@ -76,8 +76,8 @@ def test_info_tells_every_file(run, parts, tmp_path):
     ]
     assert origin["others"] == []
     lines = run("info", tmp_path / "m.mpu").stdout.splitlines()
-    table = [line.split() for line in lines[lines.index("") + 1 :]]
-    assert table[0] == ["file", "bytes", "SHA-256"]
+    table = [line.split() for line in lines[lines.index("origin.files") + 1 :]]
+    assert table[0] == ["name", "bytes", "sha256"]
     assert table[1:] == [[file["name"], str(file["bytes"]), file["sha256"]] for file in origin["files"]]
 
 
@@ -88,7 +88,6 @@ def test_a_thousand_parts(run, tmp_path):
     result = run("train", *paths, *QUICK, "-o", tmp_path / "m.mpu", "--json")
     assert json.loads(result.stdout)["instances"] == 1000
     assert len(json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["origin"]["files"]) == 1000
-    assert "and 980 more files; --json lists all" in run("info", tmp_path / "m.mpu").stdout
     (tmp_path / "all.svm").write_text("".join(path.read_text() for path in paths))
     run("train", tmp_path / "all.svm", *QUICK)
     assert model_files(tmp_path / "m.mpu") == model_files(tmp_path / "all.mpu")

@@ -10,19 +10,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle.manifest import Origin, parse_origin
-from mpu_cli.cli.printing import (
-    by_people,
-    expected,
-    frequency,
-    never_annotated,
-    print_lines,
-    print_table,
-    prior_line,
-    show,
-)
+from mpu_cli.bundle.manifest import parse_origin
+from mpu_cli.cli.printing import print_values, show
 from mpu_cli.core.explanation import explain
-from mpu_cli.errors import ModelError, MpuError, counted
+from mpu_cli.errors import ModelError, MpuError
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.text.stored import unpacked
 
@@ -176,141 +167,13 @@ def command(
     columns = [described.column(label) for label in dict.fromkeys(labels)]
     try:
         report = described.report([described.label(k, top) for k in columns])
-        lines = _lines(report)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except AttributeError as error:
         raise ModelError(f"{model}: the record of its options is damaged ({error}); train the model again") from error
-    show(report, as_json, lambda _: _print(report, lines))
+    show(report, as_json, _print)
 
 
-_NOT_RECORDED = "not recorded"
-_LISTED = 20  # files
-_PACKAGES = {"mpu": "mpu", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "numba": "numba"}
-
-
-def _print(report: dict[str, Any], lines: dict[str, str]) -> None:
-    print_lines(lines)
-    if report["origin"] is not None and (files := report["origin"].files):
-        click.echo()
-        rows = [[file["name"], _or_unknown(file["bytes"]), _or_unknown(file["sha256"])] for file in files[:_LISTED]]
-        print_table([["file", "bytes", "SHA-256"], *rows])
-        if len(files) > _LISTED:
-            click.echo(f"and {counted(len(files) - _LISTED, 'more file')}; --json lists all")
+def _print(report: dict[str, Any]) -> None:
+    print_values({name: value for name, value in report.items() if name != "of_labels"})
     for label in report["of_labels"]:
         click.echo()
-        _print_label(label)
-
-
-def _or_unknown(value: int | str | None) -> str:
-    return _NOT_RECORDED if value is None else f"{value:,}" if isinstance(value, int) else value
-
-
-def _lines(report: dict[str, Any]) -> dict[str, str]:
-    origin, rest = report["origin"], dict(report["options"])
-    instances = "instances not recorded" if origin is None else counted(origin.instances, "instance")
-    data = f"{instances}, {counted(report['features'], 'feature')}, {counted(report['labels'], 'label')}"
-    data += never_annotated(report["never_annotated"] or 0)
-    lines = {"model": click.format_filename(report["model"]), "levels": str(report["levels"]), "data": data}
-    lines["c"] = _frequency(report, rest)
-    lines["C"] = _strength(rest, {} if origin is None else origin.options)
-    low, high = report["thresholds"].values()
-    lines |= prior_line(rest)
-    lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}, one for each label" * (low < high)
-    lines["expected"] = _expected(rest, report["c"]["estimated"])
-    lines["options"] = _listed(rest) or "none"
-    lines["set"] = _NOT_RECORDED if origin is None else _listed(origin.options) or "none but the defaults"
-    lines["weights"] = f"{report['weights']:,} that are not zero"
-    lines["names"] = "of " + counted(report["named"], "label") if report["named"] else "of no label"
-    lines["texts"] = ("accepted: it has the" if report["knows_texts"] else "not accepted: it has no") + " vectoriser"
-    return lines | _history(origin)
-
-
-def _history(origin: Origin | None) -> dict[str, str]:
-    if origin is None:
-        return dict.fromkeys(("trained", "from", "by"), _NOT_RECORDED)
-    source = origin.source or "arrays"
-    if origin.source_sha256 is not None:
-        source += f" ({origin.source_bytes:,} bytes, SHA-256 {origin.source_sha256})"
-    elif origin.source is not None and not origin.files:
-        source += f" (size and checksum {_NOT_RECORDED})"
-    versions = ", ".join(f"{_PACKAGES.get(name, name)} {version}" for name, version in origin.versions.items())
-    return {
-        "trained": origin.time,
-        "from": ", ".join([source, *origin.others]),
-        "by": f"{versions}, kernel {origin.kernel}",
-    }
-
-
-def _frequency(report: dict[str, Any], rest: dict[str, Any]) -> str:
-    """Describe c, and remove its values from `rest`."""
-    low, mean, high = (report["c"][name] for name in ("lowest", "mean", "highest"))
-    reviewed = rest.pop("c_by_people", None)
-    is_known = rest.pop("c_known", True)
-    rest.pop("c_interval", None)
-    rest.pop("c_by_group", None)
-    if reviewed is not None:
-        return by_people(reviewed)
-    if low < high:
-        how = "estimated" if report["c"]["estimated"] else "set by the user"
-        return f"{low:.3f} to {high:.3f}, one for each label, {how}; on average {mean:.3f}"
-    return frequency(mean, report["c"]["estimated"], report["c"]["interval"], is_known)
-
-
-def _strength(rest: dict[str, Any], chosen_by_user: dict[str, Any]) -> str:
-    cost, step, epochs = (rest.pop(name, None) for name in ("cost", "step", "epochs"))
-    parts = [_NOT_RECORDED if cost is None else f"{cost:g}" + " (set)" * ("cost" in chosen_by_user)]
-    parts += [] if step is None else [f"step {step:g}" + " (set)" * ("eta0" in chosen_by_user)]
-    parts += [] if epochs is None else [counted(epochs, "epoch") + " (set)" * ("epochs" in chosen_by_user)]
-    return ", ".join(parts)
-
-
-def _expected(rest: dict[str, Any], estimated: bool) -> str:
-    names = ("expected_micro_f1", "expected_micro_f1_interval", "expected_micro_f1_by_level")
-    f1, interval, by_level = (rest.pop(name, None) for name in names)
-    if f1 is None:
-        return _NOT_RECORDED
-    levels = ", ".join(f"level {i} {value:.3f}" for i, value in enumerate(by_level or ()))
-    best = f"; at the best threshold of each level: {levels}" * bool(levels)
-    return expected(f1, interval, estimated) + best
-
-
-def _listed(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {_value(value)}" for name, value in values.items())
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return "auto"
-    if isinstance(value, list):
-        return "one for each label"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _print_label(label: dict[str, Any]) -> None:
-    annotated, true = label["annotated"], label["true"]
-    name = "" if label["name"] is None else f" {label['name']}"
-    lines = {
-        "label": f"{label['label']}{name}",
-        "c": f"{label['c']:.3f}",
-        "threshold": f"{label['threshold']:.3f}",
-        "annotated": _NOT_RECORDED if annotated is None else counted(annotated, "time"),
-        "true": _NOT_RECORDED if true is None else f"about {counted(round(true), 'time')}",
-    }
-    if annotated == 0:
-        lines |= {"annotated": "never", "true": "nothing tells how often"}
-    if label["features_for"] is None:
-        lines["features"] = "the model uses kernel features, so it has no weights for the features of an instance"
-    if label["own"] is None:
-        lines["links"] = "none: one level treats labels as independent"
-    else:
-        lines["own prediction"] = f"{label['own']:+.3f} at the last level"
-    print_lines(lines)
-    for title, listed in (
-        ("features that speak for it", label["features_for"]),
-        ("features that speak against it", label["features_against"]),
-        ("labels that it leans on", label["leans_on"]),
-        ("labels that lean on it", label["leaned_on_by"]),
-    ):
-        if listed:
-            click.echo(f"\n{title}")
-            rows = [list(entry.values()) for entry in listed]
-            print_table([["  " + " ".join(map(str, which)), f"{weight:+.3f}"] for *which, weight in rows])
+        print_values(label)
