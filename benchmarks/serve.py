@@ -43,8 +43,8 @@ def bodies(data: Path) -> list[bytes]:
 
 
 @contextmanager
-def serving(model: Path) -> Iterator[int]:
-    """Start the command; give its port."""
+def serving(model: Path) -> Iterator[tuple[int, int]]:
+    """Start the command; give its port and the id of its process."""
     command = [sys.executable, "-m", "mpu_cli", "serve", str(model), "--port", "0"]
     with tempfile.TemporaryFile() as log, subprocess.Popen(command, stderr=log) as process:
         try:
@@ -52,7 +52,7 @@ def serving(model: Path) -> Iterator[int]:
                 if process.poll() is not None:
                     raise click.ClickException(_content(log).decode())
                 time.sleep(0.05)
-            yield int(found[1])
+            yield int(found[1]), process.pid
         finally:
             process.terminate()
 
@@ -109,13 +109,9 @@ def replaced(path: Path) -> Iterator[list[float]]:
         thread.join()
 
 
-def metric(port: int, name: str) -> float:
-    """Return a value of /metrics."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("GET", "/metrics")
-    text = connection.getresponse().read().decode()
-    connection.close()
-    return float(re.search(rf"^{re.escape(name)} (.*)$", text, re.MULTILINE)[1])
+def resident_bytes(process: int) -> int:
+    """Return the resident memory of a process."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def row(name: str, measured: tuple[np.ndarray, float]) -> str:
@@ -143,7 +139,7 @@ def main(model: Path, data: Path, n: int, growth: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "model.mpu"
         bundle.save(bundle.load(model), copy)
-        with serving(copy) as port:
+        with serving(copy) as (port, process):
             click.echo(f"{machine.describe()}; {len(requests):,} different requests\n")
             click.echo("| clients | p50, ms | p99, ms | requests/s |\n|---|---:|---:|---:|")
             ask(port, requests, 8, n)  # caches of words are filled
@@ -151,11 +147,10 @@ def main(model: Path, data: Path, n: int, growth: int) -> None:
                 click.echo(row(str(clients), ask(port, requests, clients, n)))
             with replaced(copy) as times:
                 measured = ask(port, requests, 8, n)
-            reloads = metric(port, 'mpu_reloads_total{result="done"}')
-            click.echo(row(f"8, and the model is replaced {len(times)} times, read {reloads:.0f} times", measured))
-            before = metric(port, "process_resident_memory_bytes")
+            click.echo(row(f"8, and the model is replaced {len(times)} times", measured))
+            before = resident_bytes(process)
             ask(port, requests, 8, growth)
-            after = metric(port, "process_resident_memory_bytes")
+            after = resident_bytes(process)
             megabytes = f"{before / MEGABYTE:.1f} MB, and {after / MEGABYTE:.1f} MB"
             click.echo(f"\nResident memory: {megabytes} after {growth:,} requests more.")
 

@@ -560,7 +560,6 @@ def serve() -> None:
                     optional: "top": number of scores; "fill_implied": true or false
     GET  /health    status 503 if MODEL is missing or damaged, and the earlier one is still in use
     GET  /          lists these paths
-    GET  /metrics   for Prometheus
     /v1/projects/NAME, /v1/projects/NAME/suggest
                     for Annif's http backend; NAME is MODEL without its suffix
 

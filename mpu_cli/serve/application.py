@@ -1,4 +1,4 @@
-"""The service: its paths, what requests ask for, and what is counted of them."""
+"""The service: its paths, and what requests ask for."""
 
 import asyncio
 import logging
@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import numpy as np
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 from scipy.sparse import csr_array
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -33,80 +32,20 @@ from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 
 _log = logging.getLogger(__name__)
 
-_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-
-
-class Metrics:
-    """The numbers of a service, for Prometheus."""
-
-    def __init__(self, current: Current) -> None:
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
-
-        def make(kind: Callable[..., Any], name: str, text: str, labels: tuple[str, ...] = (), **more: Any) -> Any:
-            return kind(f"mpu_{name}", text, labels, registry=self._registry, **more)
-
-        self._requests = make(Counter, "requests", "Requests that were answered.", ("path", "status"))
-        self._seconds = make(Histogram, "request_seconds", "Time to the answer.", ("path",), buckets=_SECONDS)
-        self._counted = [
-            make(Counter, name, text)
-            for name, text in (
-                ("instances", "Texts and instances that were predicted."),
-                ("features", "Features of these."),
-                ("unknown_features", "Features that did not occur in training and are ignored."),
-                ("warnings", "Responses with a warning about the language or the words of texts."),
-            )
-        ]
-        self._reloads = make(Counter, "reloads", "Times that another model was loaded.", ("result",))
-        for result in ("done", "failed"):
-            self._reloads.labels(result)
-        self._current, self._model = current, make(Info, "model", "The model in use.")
-        in_place = make(Gauge, "model_in_place", "1 if the model in use is the one on disk.")
-        in_place.set_function(lambda: current.problem is None)
-
-    def text(self) -> bytes:
-        """Return all of them."""
-        self._model.info({"path": str(self._current.path), "version": self._current.loaded.version})
-        return generate_latest(self._registry)
-
-    def reloaded(self, done: bool) -> None:
-        """Count a model that was read, or could not be."""
-        self._reloads.labels("done" if done else "failed").inc()
-
-    def count(self, answer: Answer) -> None:
-        """Count an answer."""
-        fitness = answer.fitness
-        counts = answer.instances, fitness.entries, fitness.unknown, int(bool(answer.warnings))
-        for counter, count in zip(self._counted, counts, strict=True):
-            counter.inc(count)
-
-    def finished(self, scope: Scope, status: int, seconds: float) -> None:
-        """Count and log a request."""
-        route = getattr(scope.get("route"), "path", "other")  # what strangers ask for is no path of ours
-        self._requests.labels(route, status).inc()
-        self._seconds.labels(route).observe(seconds)
-        who = (scope.get("client") or ("-",))[0]
-        values = {"client": who, "method": scope["method"], "path": scope["path"], "status": status}
-        if (reason := scope.get(_REASON)) is not None:
-            values["reason"] = reason
-        line = f"{who} {scope['method']} {scope['path']} {status} {1000 * seconds:.1f} ms {reason or ''}".rstrip()
-        _log.info("%s", line, extra={"counts": values | {"seconds": round(seconds, 6)}})
-
-
 # Where a request has the reason why it was refused.
 _REASON = "mpu.reason"
 
 
 class Observed:
-    """An application, all of whose requests are counted, and which is asked by some names of this machine alone.
+    """An application, all of whose requests are logged, and which is asked by some names of this machine alone.
 
     Otherwise a page of a stranger, whose name leads to this machine, could read answers (DNS rebinding).
 
     `hosts`: those names; None: any.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, hosts: Collection[str] | None) -> None:
-        self._app, self._metrics, self._hosts = app, metrics, hosts
+    def __init__(self, app: ASGIApp, hosts: Collection[str] | None) -> None:
+        self._app, self._hosts = app, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -130,7 +69,16 @@ class Observed:
         try:
             await app(scope, receive, sending)
         finally:
-            self._metrics.finished(scope, status, time.perf_counter() - start)
+            _log_request(scope, status, time.perf_counter() - start)
+
+
+def _log_request(scope: Scope, status: int, seconds: float) -> None:
+    who = (scope.get("client") or ("-",))[0]
+    values = {"client": who, "method": scope["method"], "path": scope["path"], "status": status}
+    if (reason := scope.get(_REASON)) is not None:
+        values["reason"] = reason
+    line = f"{who} {scope['method']} {scope['path']} {status} {1000 * seconds:.1f} ms {reason or ''}".rstrip()
+    _log.info("%s", line, extra={"counts": values | {"seconds": round(seconds, 6)}})
 
 
 def _host(scope: Scope) -> str | None:
@@ -236,7 +184,6 @@ class Service:
     def __init__(self, current: Current, limits: Limits, hosts: Collection[str] | None = None) -> None:
         self._current, self._limits, self._hosts = current, limits, hosts
         self._receiving = 0  # bytes
-        self._metrics = Metrics(current)
         # As many predictions at a time as there are threads; the other requests wait.
         self._pool = ThreadPoolExecutor(threads(current.run.jobs))
 
@@ -245,7 +192,6 @@ class Service:
         routes = [
             Route("/", self._paths),
             Route("/health", self._health),
-            Route("/metrics", self._show_metrics),
             Route("/predict", self._predict, methods=["POST"]),
             Route("/v1/projects/{project}", self._project),
             Route("/v1/projects/{project}/suggest", self._suggest, methods=["POST"]),
@@ -253,7 +199,7 @@ class Service:
         handlers: dict[Any, Callable[..., Any]] = dict.fromkeys(
             (HTTPException, MpuError, ClientDisconnect, Exception), _refused
         )
-        watched = [Middleware(Observed, self._metrics, self._hosts)]
+        watched = [Middleware(Observed, self._hosts)]
         return Starlette(routes=routes, middleware=watched, exception_handlers=handlers, lifespan=self._living)
 
     @asynccontextmanager
@@ -261,8 +207,7 @@ class Service:
         async def watch() -> None:
             while True:
                 try:
-                    if (done := await asyncio.to_thread(self._current.refresh)) is not None:
-                        self._metrics.reloaded(done)
+                    await asyncio.to_thread(self._current.refresh)
                 except RuntimeError as error:  # no thread can be started now
                     self._current.problem = f"the model cannot be checked: {error}"
                 await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
@@ -278,7 +223,6 @@ class Service:
         paths = {
             "POST /predict": 'labels of {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]}',
             "GET /health": "the model in use, and whether it is the one on disk",
-            "GET /metrics": "counts, for Prometheus",
             f"GET {project}": "the model, for Annif",
             f"POST {project}/suggest": "labels of a text, for Annif",
         }
@@ -290,9 +234,6 @@ class Service:
         loaded = current.loaded
         about = {"version": loaded.version, "labels": len(loaded.labels)}
         return JSONResponse(state | about, 200 if problem is None else 503)
-
-    async def _show_metrics(self, _request: Request) -> Response:
-        return Response(self._metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def _predict(self, request: Request) -> JSONResponse:
         return await self._answer(request, from_json, Answer.as_json)
@@ -327,9 +268,7 @@ class Service:
             received = await self._body(request)
 
             def work() -> Response:
-                answer = self._current.answer(read(received, self._limits))
-                self._metrics.count(answer)
-                return JSONResponse(write(answer))
+                return JSONResponse(write(self._current.answer(read(received, self._limits))))
 
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except asyncio.CancelledError:  # by the server, at its end

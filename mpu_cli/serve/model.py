@@ -192,30 +192,25 @@ class Current:
         asked = replace(asked, fill_implied=self.fill_implied) if asked.fill_implied is None else asked
         return self.loaded.answer(asked, self.run)
 
-    def refresh(self) -> bool | None:
-        """Read the model if it has been replaced. The old one stays in use meanwhile, and where that fails.
-
-        Returns: whether a new one is in use; None: nothing has changed.
-        """
+    def refresh(self) -> None:
+        """Read the model if it has been replaced. The old one stays in use meanwhile, and where that fails."""
         state, now = _state_of(self.loaded.state), time.monotonic()
         if state == self.loaded.state:
             self.problem = self._failed = None
         elif self._failed is None or state != self._failed[0] or now - self._failed[1] > _SECONDS_BEFORE_RETRY:
-            return self._read(state)
-        return None
+            self._read(state)
 
-    def _read(self, state: _State) -> bool:
+    def _read(self, state: _State) -> None:
         start = time.monotonic()
         try:
             self.loaded = Loaded.read(self.path, self.run, self.fill_implied)
         except Exception as error:  # whatever is wrong with a new model, the old one has to answer
             self._failed, self.problem = (state, start), str(error) or type(error).__name__
             _log.warning("%s; the previous model stays in use", self.problem)
-            return False
+            return
         self._failed = self.problem = None
         seconds = time.monotonic() - start
         _log.info("%s: version %s is in use, read in %.1f s", self.path, self.loaded.version, seconds)
-        return True
 
 
 def _state_of(files: Iterable[Path]) -> _State:

@@ -4,7 +4,7 @@ from click.testing import CliRunner
 from benchmarks.serve import CLIENTS, main
 from tests.cli.training import QUICK, TINY
 
-for package in ("prometheus_client", "starlette", "uvicorn"):
+for package in ("starlette", "uvicorn"):
     pytest.importorskip(package)
 
 

@@ -15,7 +15,7 @@ from tests.cli.test_signals import start
 from tests.cli.training import ALONE
 from tests.slow import slow
 
-for package in ("prometheus_client", "starlette", "uvicorn"):
+for package in ("starlette", "uvicorn"):
     pytest.importorskip(package)
 
 BODY = json.dumps({"instances": [{"1": 1}]})
@@ -116,7 +116,7 @@ def test_a_place_that_is_taken_is_an_error(run, tiny_model):
     assert "cannot listen at nowhere.invalid, port 8000: " in message(run, tiny_model, "--host", "nowhere.invalid")
 
 
-@pytest.mark.parametrize("package", ["uvicorn", *slow("prometheus_client", "starlette")])
+@pytest.mark.parametrize("package", ["uvicorn", *slow("starlette")])
 def test_a_missing_extra_is_named(tiny_model, package):
     """In a process of its own: here all of it is imported already."""
     code = f"import sys; sys.modules[{package!r}] = None\nfrom mpu_cli.__main__ import main\nmain()"

@@ -24,20 +24,16 @@ class Asking:
     def __init__(self, port: int) -> None:
         self.port = port
 
-    def get(self, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-        """Send a request; give status and answer."""
+    def ask(self, path: str, body: bytes | dict | None = None) -> tuple[int, dict]:
+        """Send a request, perhaps of JSON; give status and answer."""
+        body = json.dumps(body).encode() if isinstance(body, dict) else body
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("GET" if body is None else "POST", path, body)
             answer = connection.getresponse()
-            return answer.status, answer.read()
+            return answer.status, json.loads(answer.read())
         finally:
             connection.close()
-
-    def ask(self, path: str, body: bytes | dict | None = None) -> tuple[int, dict]:
-        """Send a request, perhaps of JSON; give status and answer."""
-        status, answer = self.get(path, json.dumps(body).encode() if isinstance(body, dict) else body)
-        return status, json.loads(answer)
 
     def until(self, path: str, status: int, **values: object) -> dict:
         """Ask until the answer has a status and some values; give it."""
@@ -108,7 +104,6 @@ def trained(run, folder: Path) -> None:
 @pytest.fixture
 def service(made, tmp_path):
     """Serve a copy, m.mpu, of a model."""
-    pytest.importorskip("prometheus_client")
     pytest.importorskip("starlette")
     pytest.importorskip("uvicorn")
     with ExitStack() as stack:
