@@ -99,7 +99,6 @@ def apply() -> None:
 @option(
     "--scheme", ("uniform", "label"), "uniform: all labels alike. label: each label at its own rate.", default="uniform"
 )
-@option("--keep-one", bool, "Keep at least one label per instance.")
 @option("--removed FILE", str, "Write the removed labels to FILE: lines `instance<TAB>label`.")
 @option("--kept FILE", FILE, "Write the kept share of each label to FILE, for `--c`.")
 @run_options("seed", "kernel")

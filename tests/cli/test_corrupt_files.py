@@ -69,13 +69,6 @@ def test_the_seed_decides(source, tmp_path, scheme):
     assert len(set(outcomes)) > 1
 
 
-def test_keep_one_never_empties_and_is_exact(source, tmp_path):
-    for seed in range(20):
-        report = corrupt(source, tmp_path / "out", 0.4, keep_one=True, run=Run(seed=seed))
-        assert (report.removed, report.emptied) == (5, 0)
-        assert all(bool(b) == bool(a) for b, a in zip(label_sets(source), label_sets(tmp_path / "out"), strict=True))
-
-
 def test_the_file_may_be_replaced(source, tmp_path):
     corrupt(source, tmp_path / "out", 0.5, run=Run(seed=3))
     corrupt(source, source, 0.5, run=Run(seed=3))

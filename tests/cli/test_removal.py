@@ -18,10 +18,6 @@ from tests.golden import refused
 LABELS = as_labels(np.random.default_rng(0).random((30, 7)) < 0.4)
 
 
-def counts_of(sizes: np.ndarray) -> tuple[int, int]:
-    return int(sizes.sum()), int(np.count_nonzero(sizes))
-
-
 def assert_uniform(observed: Counter, n_outcomes: int) -> None:
     """Pearson's test at 1 in 1000; seeds are fixed, so that it passes always or never."""
     total = sum(observed.values())
@@ -31,9 +27,8 @@ def assert_uniform(observed: Counter, n_outcomes: int) -> None:
     assert statistic < chi2.ppf(0.999, n_outcomes - 1)
 
 
-@pytest.mark.parametrize("keep_one", [False, True])
 @pytest.mark.parametrize("scheme", ["uniform", "label"])
-def test_how_the_file_is_cut_does_not_matter(scheme, keep_one):
+def test_how_the_file_is_cut_does_not_matter(scheme):
     rng = np.random.default_rng(0)
     sizes = rng.integers(0, 6, 100_000)
     rows = np.repeat(np.arange(len(sizes)), sizes)
@@ -41,10 +36,8 @@ def test_how_the_file_is_cut_does_not_matter(scheme, keep_one):
     labels = 10 * (np.arange(len(rows)) - ends[rows]) + rng.integers(0, 10, len(rows))
 
     def draw_in_pieces(cuts):
-        if scheme == "uniform":
-            uniform = UniformDraw(*counts_of(sizes), 0.3, keep_one, seed=4)
-            return np.concatenate([uniform(sizes[start:stop]) for start, stop in pairwise(cuts)])
-        draw = LabelDraw(np.unique(labels), 0.3, keep_one, seed=4)
+        uniform = scheme == "uniform"
+        draw = UniformDraw(len(labels), 0.3, seed=4) if uniform else LabelDraw(np.unique(labels), 0.3, seed=4)
         return np.concatenate([draw(labels[ends[i] : ends[j]], sizes[i:j]) for i, j in pairwise(cuts)])
 
     whole = draw_in_pieces([0, len(sizes)])
@@ -53,9 +46,9 @@ def test_how_the_file_is_cut_does_not_matter(scheme, keep_one):
         assert np.count_nonzero(whole) == round(0.3 * sizes.sum())
 
 
-def drawn_labels(seed: int, missing_rate: float = 0.3, keep_one: bool = False) -> np.ndarray:
+def drawn_labels(seed: int) -> np.ndarray:
     """Which of 1,000 instances lose which of their labels, 3 and 8."""
-    draw = LabelDraw(np.array([3, 8]), missing_rate, keep_one, seed)
+    draw = LabelDraw(np.array([3, 8]), 0.3, seed)
     return draw(np.tile([8, 3], 1000), np.full(1000, 2)).reshape(-1, 2)
 
 
@@ -66,35 +59,19 @@ def test_rates_of_labels_are_uniform_about_the_missing_rate():
     assert (rates.min(), rates.max()) == (pytest.approx(0.06, abs=0.05), pytest.approx(0.54, abs=0.05))
 
 
-def test_one_label_of_each_instance_may_be_kept():
-    freely, kept = (drawn_labels(3, 0.9, keep_one) for keep_one in (False, True))
-    assert freely.all(axis=1).any()
-    np.testing.assert_array_equal(kept.sum(axis=1), np.minimum(freely.sum(axis=1), 1))
-    assert (kept <= freely).all()
-
-
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
 def test_every_subset_is_equally_likely(monkeypatch, at_once):
     monkeypatch.setattr(command, "_DRAWN_AT_ONCE", at_once)
-    sizes = np.array([2, 0, 1, 3])
     observed = Counter()
     for seed in range(3000):
-        drawn = UniformDraw(*counts_of(sizes), 0.5, False, seed)(sizes)
+        drawn = UniformDraw(6, 0.5, seed)(np.arange(6), np.array([2, 0, 1, 3]))
         observed[tuple(np.flatnonzero(drawn))] += 1
     assert_uniform(observed, 20)  # 3 of 6
 
 
-def test_keep_one_is_fair():
-    sizes = np.array([4])
-    observed = Counter()
-    for seed in range(3000):
-        observed[tuple(np.flatnonzero(UniformDraw(*counts_of(sizes), 0.5, True, seed)(sizes)))] += 1
-    assert_uniform(observed, 6)  # 2 of 4
-
-
 def test_more_labels_than_can_be_drawn_from():
     with refused(MpuError):
-        UniformDraw(4 * 10**9, 10**9, 0.5, False, 0)
+        UniformDraw(4 * 10**9, 0.5, 0)
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 9))

@@ -68,7 +68,7 @@ def test_in_training(run, tiny, tmp_path, number, status, line, jobs):
 
 @pytest.mark.parametrize(("number", "status", "line"), [ENDS[0], *slow(*ENDS[1:])])
 def test_while_a_file_is_written(big, tmp_path, number, status, line):
-    process = start("corrupt", big, tmp_path / "noisy.svm", "--missing-rate", 0.5, "--keep-one")
+    process = start("corrupt", big, tmp_path / "noisy.svm", "--missing-rate", 0.5)
     while len(names(tmp_path)) < 2 and process.poll() is None:
         time.sleep(0.001)
     process.send_signal(number)

@@ -40,51 +40,32 @@ _SPREAD = 0.8  # how far the rates of labels are from their mean, by the distanc
 class UniformDraw:
     """Draw an exact number of labels uniformly from all labels of a file, instance by instance.
 
-    They are ``round(missing_rate * labels)``, halves to even; MpuError where there are not as many to draw from. With
-    `keep_one`, one random label of each of the `labelled` instances is kept, and the labels are drawn from the others.
-    The labels of an instance are then equally likely to be removed, although not all admissible outcomes are.
+    They are ``round(missing_rate * labels)``, halves to even; MpuError where there are too many to draw from.
 
     The number of drawn labels among the next `_DRAWN_AT_ONCE` is hypergeometric; which ones they are is uniform.
     """
 
-    def __init__(self, labels: int, labelled: int, missing_rate: float, keep_one: bool, seed: int) -> None:
-        self._size_left = round(missing_rate * labels)
-        self._left = labels - labelled if keep_one else labels
-        if self._size_left > self._left:
-            highest = np.floor(self._left / labels * 1e4) / 1e4
-            raise MpuError(
-                f"{self._size_left} of {labels} labels cannot be removed so that each of {labelled} instances "
-                f"keeps one; the highest missing rate possible is {highest:g}"
-            )
+    def __init__(self, labels: int, missing_rate: float, seed: int) -> None:
+        self._left, self._size_left = labels, round(missing_rate * labels)
         if max(self._size_left, self._left - self._size_left) >= _HYPERGEOMETRIC_LIMIT:
-            raise MpuError(
-                f"cannot draw from {self._left} labels (the limit is {_HYPERGEOMETRIC_LIMIT}); split the file"
-            )
-        self._keep_one = keep_one
-        self._subset_rng, self._rng = np.random.default_rng(seed).spawn(2)
+            raise MpuError(f"cannot draw from {labels} labels (the limit is {_HYPERGEOMETRIC_LIMIT}); split the file")
+        (self._rng,) = np.random.default_rng(seed).spawn(1)
         self._ready = np.zeros(0, bool)  # whether the next ones are drawn
 
-    def __call__(self, sizes: np.ndarray) -> np.ndarray:
-        """Return which labels of the next instances, with these sizes, are drawn: bool, shape (sum of sizes,)."""
-        free = np.ones(sizes.sum(), bool)
-        if self._keep_one:
-            labelled = sizes > 0
-            first = (np.cumsum(sizes) - sizes)[labelled]
-            free[first + (self._rng.random(len(first)) * sizes[labelled]).astype(int)] = False
-        count = int(np.count_nonzero(free))
+    def __call__(self, labels: np.ndarray, _sizes: np.ndarray) -> np.ndarray:
+        """Return which of the next labels are drawn: bool, shape (number of labels,)."""
         pieces = [self._ready]
-        while sum(map(len, pieces)) < count:
+        while sum(map(len, pieces)) < len(labels):
             pieces.append(self._next_piece())
         ready = np.concatenate(pieces)
-        free[free] = ready[:count]
-        self._ready = ready[count:]
-        return free
+        self._ready = ready[len(labels) :]
+        return ready[: len(labels)]
 
     def _next_piece(self) -> np.ndarray:
         piece = np.zeros(_DRAWN_AT_ONCE, bool)
         here = min(_DRAWN_AT_ONCE, self._left)
-        size = self._subset_rng.hypergeometric(self._size_left, self._left - self._size_left, here)
-        piece[self._subset_rng.choice(here, size, replace=False, shuffle=False)] = True
+        size = self._rng.hypergeometric(self._size_left, self._left - self._size_left, here)
+        piece[self._rng.choice(here, size, replace=False, shuffle=False)] = True
         self._left -= here
         self._size_left -= size
         return piece
@@ -96,30 +77,21 @@ def rows_of(sizes: np.ndarray) -> np.ndarray:
 
 
 class LabelDraw:
-    """Draw labels by rates: each label has one of its own, uniform about the missing rate.
+    """Draw labels by rates: each label has one of its own, uniform about the missing rate."""
 
-    With `keep_one`, the label of an instance stays that was nearest to it.
-    """
-
-    def __init__(self, labels: np.ndarray, missing_rate: float, keep_one: bool, seed: int | tuple[int, ...]) -> None:
+    def __init__(self, labels: np.ndarray, missing_rate: float, seed: int) -> None:
         """Draw the rates of labels, the numbers of which ascend."""
         kept = 1 - missing_rate
         width = min(kept, 1 - kept) * _SPREAD
         self._rng = np.random.default_rng(seed)
         self._kept = np.append(self._rng.uniform(kept - width, kept + width, len(labels)), 0)
         self._labels = labels
-        self._keep_one = keep_one
 
     def __call__(self, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return which labels of the next instances are drawn: bool, shape (sum of sizes,)."""
         order = np.lexsort((labels, rows_of(sizes)))
-        margin = self._kept[np.searchsorted(self._labels, labels)]
-        margin[order] -= self._rng.random(len(labels))
-        drawn = margin <= 0
-        if self._keep_one and len(labels):
-            labelled = sizes > 0
-            first = (np.cumsum(sizes) - sizes)[labelled]
-            drawn &= margin < np.repeat(np.maximum.reduceat(margin, first), sizes[labelled])
+        drawn = np.empty(len(labels), bool)
+        drawn[order] = self._kept[np.searchsorted(self._labels, labels[order])] <= self._rng.random(len(labels))
         return drawn
 
 
@@ -142,7 +114,6 @@ def corrupt(
     missing_rate: float,
     *,
     scheme: str = "uniform",
-    keep_one: bool = False,
     removed: str | Path | None = None,
     kept: str | Path | None = None,
     run: Run = DEFAULT_RUN,
@@ -155,7 +126,7 @@ def corrupt(
     content and the seed.
 
     `source`, `target`: files, compressed by suffix; ``-`` is standard input or output.
-    `scheme`: ``uniform`` as of `UniformDraw`, or ``label``, as of `LabelDraw`; `keep_one` as of these.
+    `scheme`: ``uniform`` as of `UniformDraw`, or ``label``, as of `LabelDraw`.
     `removed`, `kept`: where to write the removed labels, and the share of each label that was kept.
     """
     instances = emptied = 0
@@ -165,7 +136,7 @@ def corrupt(
     with read_twice(source) as (open_first, open_again):
         with open_first() as stream:
             first = Counted(stream)
-            draw = _draw(first, str(source), missing_rate, scheme, keep_one, reading, run)
+            draw = _draw(first, str(source), missing_rate, scheme, reading, run)
         with open_again() as stream, ExitStack() as beside, open_output(target, beside) as out:
             again = Counted(stream)
             removed_out = None if removed is None else beside.enter_context(open_output(removed))
@@ -204,20 +175,12 @@ def corrupt(
     )
 
 
-def _draw(
-    stream: Readable, source: str, missing_rate: float, scheme: str, keep_one: bool, reading: Reading, run: Run
-) -> Draw:
+def _draw(stream: Readable, source: str, missing_rate: float, scheme: str, reading: Reading, run: Run) -> Draw:
     chunks = iter_stream(stream, source, reading, run=run)
     if scheme == "label":
         occurring = [np.unique(chunk.labels.indices) for chunk in chunks]
-        return LabelDraw(np.unique(np.concatenate(occurring)), missing_rate, keep_one, run.seed)
-    labels = labelled = 0
-    for chunk in chunks:
-        sizes = np.diff(chunk.labels.indptr)
-        labels += int(sizes.sum())
-        labelled += int(np.count_nonzero(sizes))
-    uniform = UniformDraw(labels, labelled, missing_rate, keep_one, run.seed)
-    return lambda _, sizes: uniform(sizes)
+        return LabelDraw(np.unique(np.concatenate(occurring)), missing_rate, run.seed)
+    return UniformDraw(sum(chunk.labels.nnz for chunk in chunks), missing_rate, run.seed)
 
 
 def command(
