@@ -87,30 +87,35 @@ def never_annotated(labels: int) -> str:
 
 def print_lines(lines: dict[str, str]) -> None:
     """Print texts, each after its name, in two columns."""
-    width = max(map(len, lines)) + 2
+    width = max(map(len, lines), default=0) + 2
     for name, text in lines.items():
         click.echo(f"{for_terminal(name):<{width}}{for_terminal(text)}")
 
 
 def print_values(report: Any) -> None:
     """Print a report by the names of its JSON: its values line by line, then each list of objects as a table."""
-    lines: dict[str, str] = {}
-    tables: dict[str, list[dict[str, Any]]] = {}
+    values = _flat(as_json(report))
+    tables = {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value)
+    }
+    print_lines({name: _written(value) for name, value in values.items() if name not in tables})
+    for number, (name, rows) in enumerate(tables.items(), len(values) - len(tables)):
+        click.echo("\n" * bool(number) + for_terminal(name))
+        flat = [_flat(row) for row in rows]
+        columns = list(dict.fromkeys(column for row in flat for column in row))
+        print_table([columns, *([row.get(column, "") for column in columns] for row in flat)])
 
-    def add(name: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for inner, of_inner in value.items():
-                add(f"{name}.{inner}".removeprefix("."), of_inner)
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
-            tables[name] = value
-        else:
-            lines[name] = _written(value)
 
-    add("", as_json(report))
-    print_lines(lines)
-    for name, rows in tables.items():
-        click.echo(f"\n{name}")
-        print_table([list(rows[0]), *(list(row.values()) for row in rows)])
+def _flat(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values by name, those of an object as ``object.name``."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= (
+            {f"{name}.{inner}": of for inner, of in _flat(value).items()} if isinstance(value, dict) else {name: value}
+        )
+    return flat
 
 
 def _written(value: Any) -> str:

@@ -211,6 +211,7 @@ def test_a_damaged_record_is_left_out_with_a_warning(run, copied):
         {"c": 0.5, "c_interval": [0.1], "c_estimated": True},
         {"c": 0.5, "c_by_people": {"c": 1, "interval": [1], "instances": 1, "by_annotations_alone": None}},
         {"cost": True, "expected_micro_f1": 0.5, "expected_micro_f1_by_level": [0.1, None], "\x1b[31m": {"a": ["\n"]}},
+        {"\x1b[31m": [{"a": 1}, {"\x1b": 2}], "b": [{"a": 1}, 2]},
     ],
 )
 def test_odd_values_in_a_manifest_do_no_harm(run, news, tmp_path, options):

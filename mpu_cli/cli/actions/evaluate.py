@@ -15,7 +15,7 @@ from mpu_cli.bundle.predicting import Fitness, reaching
 from mpu_cli.cli.actions.predict import in_folder
 from mpu_cli.cli.messages import counting, warn
 from mpu_cli.cli.options import is_set, refuse_set
-from mpu_cli.cli.printing import print_table, show
+from mpu_cli.cli.printing import print_table, print_values, show
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (
@@ -24,7 +24,6 @@ from mpu_cli.errors import (
     MpuError,
     OverflowingError,
     RejectedError,
-    counted,
     for_terminal,
     without_secrets,
 )
@@ -566,35 +565,15 @@ def command(
 def _print_report(report: EvaluationReport) -> None:
     sizes = {"instances": report.instances, "labels": report.labels, "threshold": report.threshold, "c": report.c}
     summary = {name: value for name, value in sizes.items() if value is not None} | report.metrics
-    corrected = report.corrected
-    if corrected is None:
-        print_table([[name, value] for name, value in summary.items()])
-    else:
-        print_table(
-            [["", "naive", "corrected"], *([name, value, corrected.get(name, "")] for name, value in summary.items())]
-        )
-        if corrected["clipped_labels"]:
-            cut = counted(corrected["clipped_labels"], "label")
-            click.echo(f"\nEstimated precision exceeds 1 for {cut}. It is cut to 1, but not in the macro average.")
-    if report.intervals:
+    estimates = dict(report.corrected or {})
+    print_table(
+        [["", "naive", "corrected"]] * bool(estimates)
+        + [[name, value, *([estimates.pop(name, "")] if report.corrected else [])] for name, value in summary.items()]
+    )
+    of_all = {"90 % interval": report.intervals, "corrected": estimates, "calibration": report.calibration}
+    if more := {name: values for name, values in (of_all | {"per_label": report.per_label}).items() if values}:
         click.echo()
-        print_table([["90 % interval", "from", "to"], *([name, *ends] for name, ends in report.intervals.items())])
-    if report.calibration:
-        calibration = report.calibration
-        click.echo(
-            f"\nThe scores add up to {calibration['expected']:,.1f} labels, and {calibration['true']:,.1f} are true; "
-            f"bins are off by {calibration['error']:.1%} of these. Brier score {calibration['brier']:.4f}, log loss "
-            f"{calibration['log_loss']:.4f}, expected calibration error {calibration['ece']:.4f}."
-        )
-        bins = [row for row in calibration["bins"] if row["scores"]]
-        print_table([list(calibration["bins"][0]), *(list(row.values()) for row in bins)])
-    if report.per_label:
-        rows = [
-            row | {f"corrected_{name}": value for name, value in row.pop("corrected", {}).items()}
-            for row in map(dict, report.per_label)
-        ]
-        click.echo()
-        print_table([list(rows[0]), *(list(row.values()) for row in rows)])
+        print_values(more)
 
 
 def print_comparison(report: ComparisonReport) -> None:
