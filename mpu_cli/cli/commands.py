@@ -208,15 +208,8 @@ def _least(text: str) -> tuple[str, float]:
 
 
 @click.command("evaluate")
-@click.argument("files", metavar="TRUTH PREDICTIONS...", nargs=-1, required=True, type=FILE)
-@option(
-    "--predictions OUT",
-    FILE,
-    "Instead of PREDICTIONS if TRUTH is several files: a model, a file, or a directory written by `mpu predict`. Can "
-    "be repeated.",
-    name="candidates",
-    multiple=True,
-)
+@click.argument("truth", type=FILE)
+@click.argument("predictions", nargs=-1, required=True, type=FILE)
 @option("--metrics NAMES", str, "Report only these metrics, separated by commas.")
 @option("--per-label", bool, "Also report precision, recall and F1 per label.")
 @names_options
@@ -267,8 +260,6 @@ def evaluate() -> None:
     Several PREDICTIONS are compared with the first: differences have 95 % intervals by a paired bootstrap of the
     instances, and a verdict by micro-F1 or the first of --metrics. The randomness of training is not included.
 
-    If TRUTH is several files, read as one, give --predictions.
-
     \b
     Example:
       mpu evaluate test.svm tags.txt
@@ -276,7 +267,7 @@ def evaluate() -> None:
       mpu evaluate test.svm scores.txt --training train.svm --k 1,3,5
       mpu evaluate incomplete.svm tags.txt --reviewed checked.tsv
       mpu evaluate test.svm old.mpu new.mpu tags.txt
-      mpu evaluate part-*.svm.gz --predictions tags/
+      zcat part-*.svm.gz | mpu evaluate - news.mpu
     """
 
 

@@ -13,12 +13,13 @@ line i is still that of instance i, for every reader that skips comments.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.predictions import over
-from mpu_cli.errors import InputError, MpuError, shown
+from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.incomplete import CorrectedRanking
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, entries_in
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
@@ -27,8 +28,8 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.header import Top
-from mpu_cli.svmlight.reader import iter_chunks, iter_stream, no_instances, one_after_another
-from mpu_cli.svmlight.streams import Files, Source, Watched, open_input
+from mpu_cli.svmlight.reader import iter_chunks, iter_stream
+from mpu_cli.svmlight.streams import Source, Watched, open_input
 from mpu_cli.svmlight.writer import score_lines
 
 _NUMBER = rb"-?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf)"
@@ -76,15 +77,11 @@ def with_thresholds(lines: bytes, ids: np.ndarray, thresholds: np.ndarray) -> by
     return first + comment + end + others
 
 
-def iter_predictions(source: Source, reading: Reading, run: Run, may_be_empty: bool = False) -> Iterator[Dataset]:
+def iter_predictions(source: str | Path, reading: Reading, run: Run) -> Iterator[Dataset]:
     """Read predictions in chunks, as `svmlight.reader.iter_chunks` does: label lists as labels, and scores as features.
 
-    Scores with thresholds have label lists too: the labels that reach them. Each of several files has its own ones.
+    Scores with thresholds have label lists too: the labels that reach them.
     """
-    if isinstance(source, Files):
-        of_files = (iter_predictions(file, reading, run, may_be_empty=True) for file in source)
-        yield from one_after_another(source, of_files, may_be_empty)
-        return
     begun, first_line = b"", b""  # the file as far as it is read, and its first line below the header
 
     def keep_first_line(data: bytes) -> None:
@@ -98,7 +95,7 @@ def iter_predictions(source: Source, reading: Reading, run: Run, may_be_empty: b
     with open_input(source) as stream:
         reached, reading = None, replace(reading, implicit_values=False, scores=True)
         read = Watched(stream, keep_first_line)
-        chunks = iter_stream(read, str(source), reading, run=run, may_be_empty=may_be_empty)
+        chunks = iter_stream(read, str(source), reading, run=run)
         for number, chunk in enumerate(chunks):
             if number == 0:
                 reached = _choosing(first_line)
@@ -110,22 +107,10 @@ THRESHOLD = 0.5
 
 
 def pairs_of_files(
-    truth: Source, predictions: Source, reading: Reading, run: Run, called: str = "PREDICTIONS"
+    truth: Source, predictions: str | Path, reading: Reading, run: Run, called: str = "PREDICTIONS"
 ) -> Iterator[tuple[Dataset, Dataset]]:
-    """Read two files in step (see `lockstep`), or two lists of files pair by pair."""
-    if not (isinstance(truth, Files) and isinstance(predictions, Files)):
-        chunks = iter_chunks(truth, reading, run=run), iter_predictions(predictions, reading, run)
-        yield from lockstep(*chunks, called)
-        return
-    instances = 0
-    for file, predicted in zip(truth, predictions, strict=True):
-        true_chunks = iter_chunks(file, reading, run=run, may_be_empty=True)
-        predicted_chunks = iter_predictions(predicted, reading, run, may_be_empty=True)
-        for pair in lockstep(true_chunks, predicted_chunks, shown(predicted), shown(file)):
-            instances += len(pair[0])
-            yield pair
-    if not instances:
-        raise no_instances(truth)
+    """Read two files in step: see `lockstep`."""
+    return lockstep(iter_chunks(truth, reading, run=run), iter_predictions(predictions, reading, run), called)
 
 
 class Comparison:
@@ -238,12 +223,11 @@ class Form:
 
 
 def lockstep(
-    truth: Iterable[Dataset], predictions: Iterable[Dataset], called: str = "PREDICTIONS", truth_called: str = "TRUTH"
+    truth: Iterable[Dataset], predictions: Iterable[Dataset], called: str = "PREDICTIONS"
 ) -> Iterator[tuple[Dataset, Dataset]]:
     """Cut two streams of chunks, of any length, into pairs of equal length: both of the same instances.
 
-    MpuError where one has more instances than the other; the message has both numbers, and calls them as the caller
-    does.
+    MpuError where one has more instances than the other; the message has both numbers. `called`: the predictions in it.
     """
     truth, predictions = iter(truth), iter(predictions)
     left, right = next(truth, None), next(predictions, None)
@@ -259,7 +243,7 @@ def lockstep(
     if left is not None or right is not None:
         totals = [paired + remaining(left, i, truth), paired + remaining(right, j, predictions)]
         raise MpuError(
-            f"{truth_called} has {totals[0]} instances and {called} has {totals[1]}; they must match line by line "
+            f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; they must match line by line "
             "(an instance without predicted labels is an empty line)"
         )
 

@@ -12,7 +12,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, reaching
-from mpu_cli.cli.actions.predict import in_folder
 from mpu_cli.cli.messages import counting, warn
 from mpu_cli.cli.options import is_set, refuse_set
 from mpu_cli.cli.printing import print_table, print_values, show
@@ -53,14 +52,14 @@ from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names import BESIDE, LabelNames, Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
-from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
+from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 from mpu_cli.runtime.report import HIDDEN, INLINE
 from mpu_cli.runtime.run import Bytes, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import gathered, iter_chunks, read
-from mpu_cli.svmlight.streams import Files, Source, as_one, bytes_of, files_of, refuse_unreadable
+from mpu_cli.svmlight.streams import Files, Source, bytes_of, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars, refuse_other_vectorizer
 
 _log = logging.getLogger(__name__)
@@ -73,32 +72,17 @@ _PROBABILITIES = 1 << 22  # that are in memory at a time
 class Candidate:
     """Predictions of the instances of a data file."""
 
-    name: str  # A file of predictions, a directory of them, or a model, as the user named it
-    model: bundle.TrainedModel | None = None  # None: they are files
-    source: str | Files = ""  # those files
+    name: str  # A file of predictions, or a model, as the user named it
+    model: bundle.TrainedModel | None = None  # None: it is a file
 
     @classmethod
-    def of(cls, name: str, truth: Source) -> "Candidate":
-        """Take a directory for a model, unless it has predictions of the files of the truth."""
-        if not Path(name).is_dir():
-            return cls(name, source=name)
-        if not Path(name, bundle.MANIFEST).exists() and str(truth) != STANDARD_STREAM:
-            files = in_folder(name, files_of(truth))
-            if any(path.exists() and path.resolve() != Path(source).resolve() for source, path in files.items()):
-                return cls(name, source=as_one(list(map(str, files.values()))))
-            if isinstance(truth, Files):
-                source, path = next(iter(files.items()))
-                raise InputError(
-                    name,
-                    None,
-                    f"is not a model (it has no {bundle.MANIFEST}), and has no file {path.name} with predictions for "
-                    f"{source}; mpu predict writes it",
-                )
-        return cls(name, bundle.load(Path(name)))
+    def of(cls, name: str) -> "Candidate":
+        """Take a directory for a model; ModelError where it is none."""
+        return cls(name, bundle.load(Path(name)) if Path(name).is_dir() else None)
 
     @property
     def form(self) -> Form:
-        """The form of its predictions: a model gives label sets and scores; of files, that is seen as they are read."""
+        """The form of its predictions: a model gives label sets and scores; of a file, that is seen as it is read."""
         is_model = self.model is not None
         return Form(self.name, labels=is_model, scores=is_model)
 
@@ -107,7 +91,7 @@ class Candidate:
     ) -> Iterator[tuple[Dataset, Dataset]]:
         """Yield instances of data and their predictions, in the form of `evaluation.compare`; `called`: in messages."""
         if self.model is None:
-            yield from pairs_of_files(truth, self.source, reading, run, called)
+            yield from pairs_of_files(truth, self.name, reading, run, called)
             return
         fitness = Fitness()
         for true, predicted in predicted_pairs(self.model, truth, reading, run):
@@ -123,7 +107,7 @@ class Candidate:
     def of_data(self, data: Dataset, truth: Source, reading: Reading, run: Run) -> Dataset:
         """Return the predictions of data that have been read."""
         if self.model is None:
-            return gathered(iter_predictions(self.source, reading, run))
+            return gathered(iter_predictions(self.name, reading, run))
         return gathered(predicted for _, predicted in _predicted(self.model, data, truth, run))
 
 
@@ -270,7 +254,7 @@ def _counted(
     run: Run,
 ) -> tuple[Counts, bool]:
     """Count one of several predictions. Also return whether its label sets come from the usual threshold."""
-    candidate, threshold = Candidate.of(name, truth), metrics.threshold
+    candidate, threshold = Candidate.of(name), metrics.threshold
     form, listed, over, gains = candidate.form, [], [], []
     for true, predicted in candidate.pairs(truth, reading, run, name):
         form.see(predicted)
@@ -342,8 +326,7 @@ def evaluate(
 ) -> EvaluationReport:
     """Compare predictions with true labels.
 
-    `predictions`: a file; or a model, whose label sets and scores they are; or a directory with a file for each of
-    those of `truth`, of the same names.
+    `predictions`: a file; or a model, whose label sets and scores they are.
     `count`: called with how many more instances have been compared.
     """
     all_names: LabelNames | None = None
@@ -354,7 +337,7 @@ def evaluate(
     elif metrics.propensity_file is not None:
         propensities = _propensities(metrics.propensity_file)
     frequencies = metrics.frequencies(truth)
-    candidate = Candidate.of(predictions, truth)
+    candidate = Candidate.of(predictions)
     comparison = Comparison(
         candidate.form, metrics.threshold, metrics.ks, propensities, metrics.calibration, frequencies
     )
@@ -491,8 +474,8 @@ _CUT = (
 
 
 def command(
-    files: tuple[str, ...],
-    candidates: tuple[str, ...],
+    truth: str,
+    predictions: tuple[str, ...],
     metrics: str | None,
     frequencies: str | None,
     threshold: float,
@@ -503,15 +486,10 @@ def command(
     **of_metrics: Any,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    truths, predictions = (files, candidates) if candidates else (files[:1], files[1:])
     names, least = None if metrics is None else metrics.split(","), threshold if is_set("threshold") else None
     wanted = Metrics(names=names, threshold=least, propensity_file=frequencies, **of_metrics)
     c, labels = wanted.c, wanted.naming.file
-    if not predictions:
-        raise click.UsageError("Missing argument 'PREDICTIONS...'.")
-    refuse_repeated("TRUTH", truths)
-    truth = as_one(truths)
-    inputs: dict[str, str | Path | None] = {f"TRUTH {path}" if len(truths) > 1 else "TRUTH": path for path in truths}
+    inputs: dict[str, str | Path | None] = {"TRUTH": truth}
     inputs |= {f"PREDICTIONS {number}".removesuffix(" 1"): name for number, name in enumerate(predictions, 1)}
     inputs |= {"--labels": labels, "--c": c if isinstance(c, Path) else None}
     inputs |= {"--training": wanted.training, "--frequencies": frequencies}
@@ -520,7 +498,7 @@ def command(
     several = len(predictions) > 1
     if several:
         refuse_set(_FOR_ONE, "{} is for one PREDICTIONS, not for several.")
-        if any(path == STANDARD_STREAM or Path(path).is_fifo() for path in truths):
+        if truth == STANDARD_STREAM or Path(truth).is_fifo():
             raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
     if wanted.reviewed and c is not None:
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
@@ -536,7 +514,7 @@ def command(
     for name, _ in fail_below:
         if name not in (known := names or all_names):
             raise click.BadParameter(f"{name!r} is not one of {', '.join(known)}.", param_hint="--fail-below")
-    sizes = [bytes_of(Files([*truths, name])) for name in predictions]
+    sizes = [bytes_of(Files([truth, name])) for name in predictions]
     counted_by = None if None in sizes else Bytes(sum(size or 0 for size in sizes))
     if several:
         with counting("evaluating", counted_by, "instance") as count:
