@@ -42,18 +42,6 @@ def file_name(source: str | Path) -> Path:
     return Path(name_in(str(source))) if is_url(source) else Path(source)
 
 
-def size_at(url: str) -> int | None:
-    """Return the size of the file at a URL in bytes; None where it can only be read from start to end.
-
-    Raises InputError (as for `open_url`).
-    """
-    if _protocol(url) in _STREAMED:
-        return None
-    with _said(url):
-        system, path = _file_system(url)
-        return _size(system.info(path))
-
-
 @contextmanager
 def open_url(url: str) -> Iterator[io.BufferedReader]:
     """Open the file at a URL for reading, as it is.
@@ -154,21 +142,6 @@ class _Remote(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
-
-    def seekable(self) -> bool:
-        return self._size is not None
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        if self._size is None:
-            raise io.UnsupportedOperation("seek")
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = start + offset
-        with _said(self._url):
-            self._file.seek(self._position)
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
 
     def readinto(self, buffer: Any, /) -> int:
         with _said(self._url):

@@ -43,7 +43,6 @@ from mpu_cli.svmlight.streams import (
     is_plain,
     open_input,
     refuse_unreadable,
-    size_of,
 )
 
 _parsing_by_line = Lock()  # as Python objects, a block takes about 50 times the memory of its text
@@ -303,7 +302,7 @@ def check_parts(parts: Sequence[Part], extents: Sequence[Extent], reading: Readi
 
 
 def _parts_of(path: str, most_bytes: int) -> Iterator[Part]:
-    if is_compressed(path) or size_of(path) is None:
+    if is_compressed(path) or not Path(path).is_file():
         yield Part(path)
         return
     with open_input(path) as stream:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Protocol
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
 from mpu_cli.runtime.files import Joined, ReadFile, replacing
 from mpu_cli.runtime.run import Bytes
-from mpu_cli.runtime.urls import file_name, is_url, open_url, size_at
+from mpu_cli.runtime.urls import file_name, is_url, open_url
 from mpu_cli.svmlight.formats import COMPRESSED, SIGNATURE_BYTES, compression_of, problem_of
 from mpu_cli.svmlight.header import Pair, joined, pair_of
 
@@ -142,13 +142,6 @@ def compression_named(source: str | Path) -> str | None:
     """Return the suffix of a name if it is that of compressed data or archives, also of those that are not read."""
     suffix = file_name(source).suffix
     return suffix if suffix.lower() in COMPRESSED + _OTHERS else None
-
-
-def size_of(source: str | Path) -> int | None:
-    """Return the size of a regular file in bytes; None for anything else, which has no size before it is read."""
-    if is_url(source):
-        return size_at(str(source))
-    return Path(source).stat().st_size if Path(source).is_file() else None
 
 
 def bytes_of(source: Source) -> Bytes | None:

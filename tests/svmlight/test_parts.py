@@ -130,20 +130,14 @@ def test_only_plain_regular_files_are_cut(tmp_path):
     ]
 
 
-def test_a_url_is_cut_where_any_part_of_it_can_be_read(tmp_path, memory, served):
+def test_a_file_at_a_url_is_a_part_as_a_whole(tmp_path, memory, served):
     memory.pipe("/x.svm", LINES)
-    memory.pipe("/x.svm.gz", gzip.compress(LINES))
     (tmp_path / "x").write_bytes(LINES)
-    planned = plan_parts(["memory://x.svm"], 20)
-    assert [(part.start, part.end) for part in planned] == [
-        (part.start, part.end) for part in plan_parts([tmp_path / "x"], 20)
-    ]
-    assert len(planned) == 3
-    assert_same(read_in_parts(["memory://x.svm"], 20), read(tmp_path / "x"))
     url, files = served
     files["/x"] = LINES
-    assert plan_parts(["memory://x.svm.gz", f"{url}/x"], 20) == [Part("memory://x.svm.gz"), Part(f"{url}/x")]
-    assert_same(read_part(Part(f"{url}/x")), read(tmp_path / "x"))
+    for source in ("memory://x.svm", f"{url}/x"):
+        assert plan_parts([source], 20) == [Part(source)]
+        assert_same(read_part(Part(source)), read(tmp_path / "x"))
 
 
 def test_a_file_without_lines_is_not_read_for_every_part(tmp_path, monkeypatch):
