@@ -29,9 +29,11 @@ def json_value(text: str | bytes, strict: bool = False) -> Any:
         value = json.loads(text, **_STRICT if strict else {})
     except RecursionError:
         raise _too_deep() from None
-    except _StrictError:
-        raise
-    except ValueError:  # also of numbers with thousands of digits, which are none for Python
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise ValueError("this is not JSON") from None
+    except ValueError:  # of `_STRICT`; or of a number with thousands of digits, which is none for Python
+        if strict:
+            raise
         raise ValueError("this is not JSON") from None
     level: list[dict[str, Any] | list[Any]] = [[value]]
     for _ in range(MOST_LEVELS + 1):
@@ -46,20 +48,16 @@ def json_value(text: str | bytes, strict: bool = False) -> Any:
     raise _too_deep()
 
 
-class _StrictError(ValueError):
-    pass
-
-
 def _unique(pairs: list[tuple[Any, ...]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise _StrictError("duplicate key")
+        raise ValueError("duplicate key")
     return values
 
 
 def _finite(text: str) -> float:
     if not math.isfinite(number := float(text)):
-        raise _StrictError("a number is not finite")
+        raise ValueError("a number is not finite")
     return number
 
 
