@@ -20,7 +20,6 @@ from mpu_cli.cli.options import (
     as_one,
     click_option,
     cluster_option,
-    encoding_option,
     label_features_option,
     max_line_bytes_option,
     names_options,
@@ -415,7 +414,6 @@ def info() -> None:
     "--text TEXT", str, "Predict the labels of this text instead of FILE. Can be repeated.", name="texts", multiple=True
 )
 @option("--text-format", FORMATS, "FILE contains texts in this format. Default: by its suffix.", name="text_form")
-@encoding_option
 @option(
     "-o, --output OUT",
     FILE,
@@ -732,7 +730,6 @@ def train() -> None:
 @option("--id FIELD", str, f"Field with the id.  [default: {ID}, if present]")
 @option("--group FIELD", str, "Field that names the group of a record, for --groups.")
 @option("--separator TEXT", str, f"Separator of tags within a text.  [default: {SEPARATOR}]")
-@encoding_option
 @option(
     "--labels NAMES",
     FILE,

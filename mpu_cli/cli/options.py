@@ -1,12 +1,10 @@
 """Options that several commands share, and types of values, made from declarations (`mpu_cli.runtime.options`)."""
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
-from string import printable
 from typing import Any
 
 import click
@@ -199,21 +197,6 @@ max_line_bytes_option = option(
 )
 
 
-def _encoding(name: str) -> str:
-    with suppress(LookupError, UnicodeError):
-        if printable.encode(name or "utf-8") == printable.encode():
-            return name
-    raise ValueError(f"{name} is not a known encoding, or does not include ASCII; UTF-8 and UTF-16 are read without it")
-
-
-# Of commands that read texts.
-encoding_option = option(
-    "--encoding NAME",
-    Parsed("encoding", _encoding),
-    "Encoding of texts, such as cp1252. Default: UTF-8, or UTF-16 with a byte order mark.",
-    default="",
-    show_default=False,
-)
 numbers_option = option("--numbers", bool, "Print label numbers instead of names.", name="by_number")
 
 

@@ -51,18 +51,15 @@ def open_side(source: str | Path) -> Iterator[ReadableLines]:
             yield stream
 
 
-def as_utf8(stream: Any, source: str, encoding: str = "") -> ReadableLines:
-    """Return a stream of the same text in UTF-8: that of another encoding, or of UTF-16, as its first bytes say.
+def as_utf8(stream: Any, source: str) -> ReadableLines:
+    """Return a stream of the same text in UTF-8, also of UTF-16, as its first bytes say.
 
     `encoding` of the stream that is returned is the one that was read; it has none where it is the same stream.
-    The stream raises InputError where the text is not in its encoding, or is in UTF-8 after all.
+    The stream raises InputError where the text is not in UTF-16.
     """
     stream = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
-    beginning = stream.peek(3)[:3]
-    encoding = utf16_of(beginning) or encoding
-    if not encoding or codecs.lookup(encoding).name == "utf-8" or beginning == _BOM.encode():
-        return stream
-    return Joined(_recoded(stream, source, encoding), encoding)
+    encoding = utf16_of(stream.peek(2)[:2])
+    return stream if encoding is None else Joined(_recoded(stream, source, encoding), encoding)
 
 
 def _recoded(stream: Readable, source: str, encoding: str) -> Iterator[bytes]:
@@ -77,8 +74,6 @@ def _recoded(stream: Readable, source: str, encoding: str) -> Iterator[bytes]:
                 source, line, f"at or after this line, this is not {encoding} text: {error.reason}"
             ) from None
         line += text.count("\n")
-        if not data.isascii() and not encoding.startswith("utf-16") and is_utf8(data.decode(errors="surrogateescape")):
-            raise InputError(source, line, f"at or before this line, this is UTF-8 text, and not {encoding}")
         yield text.encode()
 
 

@@ -30,7 +30,6 @@ ANNIF, SUBJECTS = "annif", "subjects"
 FORMATS = ("jsonl", "csv", "tsv", ANNIF)
 _FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 DELIMITERS = {"csv": ",", "tsv": "\t"}  # where the names of columns do not tell others
-NAME_ENCODING = ", or name its encoding, such as --encoding cp1252"  # after `NOT_UTF8`
 _MOST_SHOWN = 10
 _PEEKED = 100  # records
 _BLANK = re.compile(r'\ufeff?(?:sep=.)?[ \t\r\n,;|"]*')  # Excel says so what separates columns
@@ -234,8 +233,6 @@ class Fields:
     are_tags : bool or None
         Whether each field of `tags` is a tag, and its value, such as 1, says whether the record has it. None: by the
         first records.
-    encoding : str
-        Of the file. Empty: UTF-8, or UTF-16.
     """
 
     text: tuple[str, ...] = (TEXT,)
@@ -247,7 +244,6 @@ class Fields:
     language: str = ""
     group: str = ""
     are_tags: bool | None = False
-    encoding: str = ""
 
     def needed(self) -> list[str]:
         """Return those that a table must have."""
@@ -522,7 +518,7 @@ def is_corpus(form: str, fields: Fields) -> bool:
 
 
 @contextmanager
-def open_records(source: str | Path, most: int = MAX_LINE_BYTES, encoding: str = "") -> Iterator[ReadableLines]:
+def open_records(source: str | Path, most: int = MAX_LINE_BYTES) -> Iterator[ReadableLines]:
     """Open a file as `open_input`, in UTF-8; a directory of Annif as JSON lines, a document a line, in order of names.
 
     Raises InputError (it cannot be read, or a directory has no documents, or one of more than `most` bytes).
@@ -531,7 +527,7 @@ def open_records(source: str | Path, most: int = MAX_LINE_BYTES, encoding: str =
         yield Joined(_documents(Path(source), most))
         return
     with open_input(source) as stream:
-        yield as_utf8(stream, str(source), encoding)
+        yield as_utf8(stream, str(source))
 
 
 def _documents(folder: Path, most: int) -> Iterator[bytes]:

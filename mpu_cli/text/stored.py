@@ -5,7 +5,6 @@ frequencies, and names or hashes.
 Nothing is unpickled. Checksums detect damage, and no array is larger than its file.
 """
 
-import codecs
 import json
 import math
 import os
@@ -148,7 +147,6 @@ def described(stored: Stored) -> dict[str, Any]:
         "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
         "content": None if stored.content is None else asdict(stored.content),
         **({} if (of := stored.records) is None else {"records": {name: getattr(of, name) for name in _PLACE}}),
-        "encoding": stored.fields.encoding,
     }
 
 
@@ -216,10 +214,7 @@ def records_of(values: Mapping[str, Any]) -> Records | None:
     """Return what the data of a manifest were made of; None where it does not tell. A damaged one tells nothing."""
     try:
         place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, (str, str, bool, str), strict=True)}
-        encoding = str(values["encoding"])
-        codecs.lookup(encoding or "utf-8")
-        fields = replace(_fields(values["fields"]), encoding=encoding)
-        return Records(**place, fields=fields) if place["form"] in FORMATS else None
+        return Records(**place, fields=_fields(values["fields"])) if place["form"] in FORMATS else None
     except (LookupError, TypeError, ValueError):
         return None
 

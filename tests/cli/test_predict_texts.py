@@ -67,18 +67,6 @@ def test_texts_of_the_command_line(run, folder):
     assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["1", "2"]
 
 
-def test_texts_in_another_encoding(run, folder):
-    table = 'title,text\nA "match",of the league \u2013 \u20ac\n'.replace('"', "\u201c")
-    (folder / "a.csv").write_text(table, "utf-8")
-    wanted = run("predict", folder / "news.mpu", folder / "a.csv", "--format", "jsonl").stdout
-    (folder / "a.csv").write_text(table, "cp1252")
-    assert "name its encoding, such as --encoding cp1252" in message(
-        run("predict", folder / "news.mpu", folder / "a.csv")
-    )
-    named = run("predict", folder / "news.mpu", folder / "a.csv", "--encoding", "cp1252", "--format", "jsonl")
-    assert (named.exit_code, named.stdout) == (0, wanted)
-
-
 def test_a_bad_record(run, folder):
     with (folder / "new.jsonl").open("a") as file:
         file.write('{"id": "c", "title": 1, "text": ""}\n')

@@ -199,9 +199,7 @@ def command(
         )
     rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
     by_uri = is_corpus(chosen, vectorization.fields)
-    made_of = Sidecars(data).records()
-    encoding = "" if made_of is None else made_of.fields.encoding
-    with open_records(source, reading.max_line_bytes, encoding) as stream, open_output(output) as out:
+    with open_records(source, reading.max_line_bytes) as stream, open_output(output) as out:
         rewriter = Rewriter(stream, str(source), chosen, vectorization.fields, added, reading.max_line_bytes)
         for record in rewriter.records():
             key = report.records if ids is None else record.id or ""

@@ -37,7 +37,7 @@ from mpu_cli.errors import (
 from mpu_cli.evaluation.compare import with_thresholds
 from mpu_cli.inputs.training_data import Fitted
 from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible, read_ids
-from mpu_cli.names.lines import NOT_UTF8, cell
+from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import IDS, folder_of
 from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime import signals
@@ -51,7 +51,7 @@ from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, open_o
 from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
 from mpu_cli.text.analyzer import batches
 from mpu_cli.text.languages import languages_of, strangers
-from mpu_cli.text.records import NAME_ENCODING, Bad, Record, RecordReader, form_and_fields, format_of, open_records
+from mpu_cli.text.records import Bad, Record, RecordReader, form_and_fields, format_of, open_records
 from mpu_cli.text.sidecars import Sidecars, from_one, refuse_other_vectorizer, wrong_number_of_ids
 from mpu_cli.text.stored import unpacked
 
@@ -191,7 +191,6 @@ class Texts:
     `source`: the file, or the name of the texts in messages.
     `texts`: texts in place of a file.
     `form`: one of `text.records.FORMATS`; None: as the name of the file tells.
-    `encoding`: of the file, as `text.records.Fields` has it.
     """
 
     def __init__(
@@ -201,7 +200,6 @@ class Texts:
         texts: Iterable[str] = (),
         form: str | None = None,
         max_line_bytes: int = MAX_LINE_BYTES,
-        encoding: str = "",
     ) -> None:
         if packed_vectorizer is None:
             raise InputError(
@@ -214,7 +212,7 @@ class Texts:
 
         kept = unpacked(packed_vectorizer, "the model")
         self._vectorizer = Vectorizer.of(kept)
-        self._fields = replace(kept.fields, tags=(), encoding=encoding)  # which are not looked at
+        self._fields = replace(kept.fields, tags=())  # which are not looked at
         self.name = str(source)
         self._texts = list(texts)
         self._form = None if self._texts else form_and_fields(source, form, self._fields)[0]
@@ -239,11 +237,10 @@ class Texts:
         if self._form is None:
             yield from (Record(line, text, (), None, False) for line, text in enumerate(self._texts, 1))
             return
-        with open_records(self.name, self._max_line_bytes, self._fields.encoding) as stream:
+        with open_records(self.name, self._max_line_bytes) as stream:
             for _, record in RecordReader(stream, self.name, self._form, self._fields, self._max_line_bytes):
                 if isinstance(record, Bad):
-                    hint = NAME_ENCODING if record.problem == NOT_UTF8 and not self._fields.encoding else ""
-                    raise InputError(self.name, record.line, record.problem + hint)
+                    raise InputError(self.name, record.line, record.problem)
                 yield record
 
 
@@ -424,7 +421,6 @@ def command(
     texts: tuple[str, ...],
     text_form: str | None,
     output: str,
-    encoding: str,
     reading: Reading,
     run: Run,
     **of_output: Any,
@@ -459,8 +455,6 @@ def command(
     def has_texts(name: str) -> bool:
         return bool(texts) or text_form is not None or format_of(name) is not None or bool(name and Path(name).is_dir())
 
-    if encoding and (texts or not all(map(has_texts, names))):
-        raise click.UsageError("--encoding applies only to FILEs of texts.")
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
     counts, size = PredictionReport(), bytes_of(as_one(names))
@@ -470,7 +464,7 @@ def command(
     ):
         for name, target in targets.items():
             data = (
-                Texts(trained.packed_vectorizer, name, texts, text_form, reading.max_line_bytes, encoding)
+                Texts(trained.packed_vectorizer, name, texts, text_form, reading.max_line_bytes)
                 if has_texts(name)
                 else name
             )

@@ -121,7 +121,7 @@ def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
     fields = replace(place.fields, tags=())  # which are not looked at
     if place.sha256 is not None and not (Path(place.file).is_file() or Path(place.file).is_dir()):
         raise InputError(place.file, None, "is neither a file nor a directory")
-    with open_records(place.file, max_line_bytes, fields.encoding) as raw:
+    with open_records(place.file, max_line_bytes) as raw:
         stream = Counted(raw)
         for row, record in RecordReader(stream, place.file, place.form, fields, max_line_bytes):
             if isinstance(row, Bad) or isinstance(record, Bad):

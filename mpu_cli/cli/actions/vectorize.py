@@ -24,7 +24,7 @@ from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.printing import print_json
 from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.label_names import is_uri
-from mpu_cli.names.lines import NOT_UTF8, as_a_file
+from mpu_cli.names.lines import as_a_file
 from mpu_cli.names.naming import GROUPS, IDS
 from mpu_cli.runtime import report
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
@@ -43,7 +43,6 @@ from mpu_cli.text.labels import Labels, confusable, is_thesaurus, read_labels, r
 from mpu_cli.text.languages import languages_of, of_collection, strangers
 from mpu_cli.text.records import (
     DEFAULT_FIELDS,
-    NAME_ENCODING,
     Bad,
     Fields,
     Record,
@@ -88,7 +87,6 @@ class Source:
     separator: str | None = None
     language_field: str | None = None
     group: str | None = None
-    encoding: str = ""
     skip_bad: bool = False
     max_line_bytes: int = MAX_LINE_BYTES
 
@@ -104,7 +102,6 @@ class Source:
             language=self.language_field or default.language,
             group=self.group or "",
             are_tags=None if is_new or self.tags else default.are_tags,
-            encoding=self.encoding,
         )
 
 
@@ -160,7 +157,7 @@ def vectorize(
     fields = source.fields(default if vectorization is None else vectorization.fields, vectorization is None)
     reader, size = _Reader(source, form, fields), bytes_of(source.file)
     with ExitStack() as stack:
-        opened_records = partial(open_records, most=source.max_line_bytes, encoding=fields.encoding)
+        opened_records = partial(open_records, most=source.max_line_bytes)
         open_first, open_again = stack.enter_context(read_twice(source.file, opened_records))
         opened = chain([open_first], repeat(open_again))
         with open_output(target) as out:
@@ -357,8 +354,6 @@ class _Reader:
 
     def _hint(self, row: Row | Bad, problem: str) -> str:
         """Return what to do about a bad record."""
-        if problem == NOT_UTF8 and not self.fields.encoding:
-            return NAME_ENCODING
         if self.good:
             return "; --skip-bad leaves bad records out"
         has_no_text = problem in [
