@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from struct import pack, unpack
 from typing import NamedTuple
 
-from mpu_cli.svmlight.formats import OLD_LINE_ENDS, problem_of_line
+from mpu_cli.svmlight.formats import OLD_LINE_ENDS, PAGE, problem_of_line
 
 MAX_ID = 2**31 - 2
 MAX_LINE_BYTES = 1 << 23
@@ -58,28 +58,11 @@ class Reading:
     implicit_values: bool = False  # whether an index without a colon has the value 1
     # A longer line (without its LF) is an error, so that a file without newlines does not fill the memory
     max_line_bytes: int = MAX_LINE_BYTES
-    scores: bool = False  # Whether ``index:value`` is the score of a label. This changes only the words of errors.
+    scores: bool = False  # Whether ``index:value`` is the score of a label. This changes only errors.
     labels: bool = True  # Whether labels are wanted: otherwise what is no label in their place is not an error
 
 
 DEFAULT_READING = Reading()
-
-
-@dataclass(frozen=True)
-class _Words:
-    """The words for ``index:value`` in errors."""
-
-    index: str
-    thing: str
-    value: str
-    scaled: str
-    colon_missing: str  # advice if it was not meant as a list of labels
-
-
-_FEATURE = _Words(
-    "feature index", "feature", "value", "feature", "give --implicit-values if a feature index alone means the value 1"
-)
-_SCORE = _Words("label", "label", "score", "scores", "give each label a score, such as 3:0.91")
 
 
 class LineError(Exception):
@@ -140,50 +123,46 @@ def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
     LineError where the line breaks the grammar.
     """
     text = line.removesuffix(b"\n").removesuffix(b"\r").partition(b"#")[0]
-    words = _SCORE if reading.scores else _FEATURE
     try:
         if not reading.implicit_values and header_of(text) is not None:
             raise LineError(
                 f"{_quote(text.split()[1])} has no colon; if this line is the header of another file, give several "
-                f"FILEs, or remove all headers; if it is an instance, {words.colon_missing}"
+                f"FILEs, or remove all headers; if it is an instance, {_COLON_MISSING[reading.scores]}"
             )
-        return _parse(plain_labels(text, reading), reading.implicit_values, words)
+        return _parse(plain_labels(text, reading), reading)
     except LineError:
         if problem := problem_of_line(line, reading.scores):
             raise LineError(problem) from None
         raise
 
 
-def _parse(text: bytes, implicit_values: bool, words: _Words) -> Instance:
+_COLON_MISSING = {  # advice if it was not meant as a list of labels
+    False: "give --implicit-values if a feature index alone means the value 1",
+    True: "give each label a score, such as 3:0.91",
+}
+
+
+def _parse(text: bytes, reading: Reading) -> Instance:
     if match := _NOT_TEXT.search(text):
         if match[0] == b"\r":
             raise LineError(OLD_LINE_ENDS)
         raise LineError(f"byte 0x{match[0][0]:02x} at column {match.start() + 1} is not text; is this a LIBSVM file?")
     tokens = text.split()
     labels = []
-    if tokens and text.startswith(tokens[0]):
-        if re.fullmatch(_WEIGHTED, tokens[0]):
-            raise LineError(
-                f"{_quote(tokens[0])} has labels with weights; leave these out: "
-                "sed -E ':a; s/^([0-9,]+):[^, ]+/\\1/; ta'"
-            )
-        if b":" not in tokens[0]:
-            labels = _parse_labels(tokens.pop(0))
+    if tokens and text.startswith(tokens[0]) and b":" not in tokens[0]:
+        labels = _parse_labels(tokens.pop(0))
     features: dict[int, float] = {}
     for token in tokens:
-        index, value = _parse_feature(token, implicit_values, words)
+        index, value = _parse_feature(token, reading)
         if _float32(features.setdefault(index, value)) != _float32(value):
-            raise LineError(f"{words.index} {index} has two values in this line; keep one")
+            raise LineError(f"index {index} has two values in this line; keep one")
     return Instance(labels, list(features), list(features.values()))
 
 
 def _parse_labels(token: bytes) -> list[int]:
     labels = [_parse_label(part, token) for part in token.split(b",")]
     if len(set(labels)) < len(labels) and max(labels) <= 1:
-        raise LineError(
-            f"{_quote(token)} is a label twice, or a vector of 0 and 1; docs/guide/formats.md has a command that "
-            "converts vectors"
-        )
+        raise LineError(f"{_quote(token)} is a label twice, or a vector of 0 and 1; {PAGE}")
     return list(dict.fromkeys(labels))
 
 
@@ -192,43 +171,39 @@ def _parse_label(part: bytes, token: bytes) -> int:
         raise LineError(f"label missing before or after a comma in {_quote(token)}; remove the comma")
     if part.startswith(b"-"):
         raise LineError(f"label {_quote(part)} is negative; instances of no class have no label: sed 's/^-1//'")
-    is_name = re.search(rb"[A-Za-z]", part)
-    return _parse_id(part, "label", "; docs/guide/formats.md has a command that numbers labels" if is_name else "")
+    return _parse_id(part, "label")
 
 
-def _parse_feature(token: bytes, implicit_values: bool, words: _Words) -> tuple[int, float]:
+def _parse_feature(token: bytes, reading: Reading) -> tuple[int, float]:
     index_text, colon, value_text = token.partition(b":")
-    if index_text == b"qid":
-        raise LineError(f"{_quote(token)} is for ranking data; leave out the query numbers: sed 's/ qid:[^ ]*//'")
-    if not colon and not implicit_values:
+    if not colon and not reading.implicit_values:
         raise LineError(
             f"{_quote(token)} has no colon; labels begin the line, with commas between them; if it is none, "
-            f"{words.colon_missing}"
+            f"{_COLON_MISSING[reading.scores]}"
         )
-    index = _parse_id(index_text, words.index)
-    return index, _parse_value(value_text, index, words) if colon else 1.0
+    index = _parse_id(index_text, "index")
+    return index, _parse_value(value_text, index) if colon else 1.0
 
 
-def _parse_id(text: bytes, name: str, advice: str = "") -> int:
+def _parse_id(text: bytes, name: str) -> int:
     if not text.isdigit():
-        raise LineError(f"{name} {_quote(text)} is not a whole number from 0 up{advice}")
+        raise LineError(f"{name} {_quote(text)} is not a whole number from 0 up; {PAGE}")
     digits = text.lstrip(b"0") or b"0"
     if len(digits) > len(str(MAX_ID)) or int(digits) > MAX_ID:
         raise LineError(f"{name} {_quote(text)} is beyond {MAX_ID}, the largest possible")
     return int(digits)
 
 
-def _parse_value(text: bytes, index: int, words: _Words) -> float:
-    thing, name = words.thing, words.value
-    if not text:
-        raise LineError(f"{thing} {index} has no {name} after its colon; write a number, or leave the {thing} out")
+def _parse_value(text: bytes, index: int) -> float:
     if not _NUMBER.fullmatch(text):
-        advice = "decimals have a point" if b"," in text else f"write one, or leave the {thing} out"
-        raise LineError(f"{name} {_quote(text)} of {thing} {index} is not a finite number; {advice}")
+        raise LineError(
+            f"value {_quote(text)} of index {index} is not a finite number, such as 0.5; write one, or leave the index "
+            "out"
+        )
     value = float(text)
     if abs(value) >= FLOAT32_OVERFLOW:
         raise LineError(
-            f"{name} {_quote(text)} of {thing} {index} is too large; scale the {words.scaled} (float32 ends at 3.4e38)"
+            f"value {_quote(text)} of index {index} is too large; scale the values (float32 ends at 3.4e38)"
         )
     return value
 

@@ -20,7 +20,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.names.lines import NOT_UTF8, as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8
 from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.untrusted import json_value
-from mpu_cli.svmlight.formats import LABEL_STUDIO, OLD_LINE_ENDS, problem_of_array, problem_of_line
+from mpu_cli.svmlight.formats import OLD_LINE_ENDS, problem_of_line
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, compression_named, open_input
 from mpu_cli.text.fields import holder, listed, value_of
@@ -85,8 +85,9 @@ def read_rows(
             yield Bad(number, problem)
         elif line and line.strip():
             if is_first and form == "jsonl" and (line.lstrip().startswith("[") or line.strip() == "{"):
-                beginning = "".join(filter(None, [line, *islice(lines, 100)]))
-                raise InputError(source, number, problem_of_array(beginning.encode(errors="replace"), source) or "")
+                records = "'.[]'" if line.lstrip().startswith("[") else "."
+                problem = "this is JSON, and not a record on each line; make that of it: "
+                raise InputError(source, number, f"{problem}jq -c {records} {quote(source)} > lines.jsonl")
             yield _object(number, line) if form == "jsonl" else _text_and_uris(number, line)
             is_first = False
 
@@ -395,23 +396,11 @@ class RecordReader:
         if values is None:
             return [] if value is None else str(value).split(self.fields.separator)
         if not isinstance(values, list):
-            # What Label Studio writes for several choices (JSON-MIN), or else tags with 1 or 0.
-            has_choices = isinstance(values, dict) and isinstance(values.get("choices"), list)
-            tags = "(.choices? // .)" if has_choices else "[to_entries[] | select(.value > 0).key]"
             raise _FieldError(
                 f"the field {name!r} is {_kind(values)}; it should be a list of tags, or a text with "
-                f"{self.fields.separator!r} between tags{_of_object(name, values, tags)}"
+                f"{self.fields.separator!r} between tags"
             )
-        if first := next((one for one in values if isinstance(one, dict) and subject(one) is one), None):
-            key = next((name for name, value in first.items() if isinstance(value, str)), "name")
-            problem = f"the field {name!r} is a list of objects; make texts of them"
-            raise _FieldError(problem + _of_object(name, first, f"map(.{key})"))
         return [_whole_or_text(name, subject(one), "a list that has ") for one in values]
-
-
-def _of_object(name: str, value: object, expression: str) -> str:
-    """Return the command that makes tags of an object in a record, for the end of a message."""
-    return f": jq -c {quote(f'.{name} |= {expression}')}" if isinstance(value, dict) else ""
 
 
 class _FieldError(Exception):
@@ -429,30 +418,13 @@ def subject(value: object) -> object:
 
 def _value(row: Row, name: str) -> object:
     if (place := holder(row.fields, name)) is None:
-        if {"annotations", "data"} <= row.fields.keys():
-            raise _FieldError(f"this is an export of Label Studio; make records of it: jq -c {quote(LABEL_STUDIO)}")
-        raise _FieldError(no_field(name, row.fields) + _records_within(row.fields))
+        raise _FieldError(no_field(name, row.fields))
     return place[0].get(place[1])
-
-
-_PANDAS = "; pandas makes JSON lines by to_json(FILE, orient='records', lines=True)"
-
-
-def _records_within(fields: Mapping[str, object]) -> str:
-    """Return what to do about an object that has records and is none, for the end of a message."""
-    if any(isinstance(value, str) for value in fields.values()):
-        return ""
-    for name, value in fields.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict) and name.isidentifier():
-            return f"; it has records: jq -c '.{name}[]'"
-    return _PANDAS if fields and all(isinstance(value, dict | list) for value in fields.values()) else ""
 
 
 def _text(name: str, value: object) -> str:
     if value is None:
         return ""
-    if isinstance(value, dict):
-        raise _FieldError(f"the field {name!r} is an object; it should be a text{_PANDAS}")
     if not isinstance(value, str):
         raise _FieldError(f"the field {name!r} is {_kind(value)}; it should be a text")
     return value

@@ -91,8 +91,9 @@ def predicted_names(folder) -> list[str]:
 def test_after_an_error_what_is_there_is_whole(run, tiny_model, parts, tmp_path, bad):
     parts[bad] = parts[0].parent / "bad.svm"
     parts[bad].write_text("".join(LINES) + "1 1:x\n")
-    said = f"error: {parts[bad]}:6: value 'x' of feature 1 is not a finite number; write one, or leave the feature out"
-    assert message(run("predict", tiny_model, *parts, "-o", tmp_path / "out")) == said
+    problem = "value 'x' of index 1 is not a finite number, such as 0.5; write one, or leave the index out"
+    said = message(run("predict", tiny_model, *parts, "-o", tmp_path / "out"))
+    assert said == f"error: {parts[bad]}:6: {problem}"
     if bad == 0:
         assert not (tmp_path / "out").exists()
     else:

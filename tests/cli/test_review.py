@@ -151,7 +151,7 @@ def test_names(data_of, file):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("t.jsonl", "[" * 100_000, "t.jsonl:1: this is a JSON array"),
+        ("t.jsonl", "[" * 100_000, "t.jsonl:1: this is JSON, and not a record"),
         ("t.csv", 't\n"' + "a" * 200_000, "t.csv:2: a quotation mark"),
     ],
 )

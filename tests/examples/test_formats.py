@@ -57,30 +57,16 @@ def test_a_command_of_the_page(tmp_path, which, files, expected):
     ("content", "expected"),
     [
         (b"-1 1:0.5\n1 2:1\n", b" 1:0.5\n1 2:1\n"),
-        (b"2;1 1:0.5\n7 2:1\n", b"2,1 1:0.5\n7 2:1\n"),
-        (b"2|1 | 4 1:0.5\n", b"2,1,4 1:0.5\n"),
-        (b"[2, 1] 1:0.5\n[7] 2:1\n", b"2, 1 1:0.5\n7 2:1\n"),
-        (b'"2,1" 1:0.5\n', b"2,1 1:0.5\n"),
-        (b"doc-7\t2,1 1:0.5\n", b"2,1 1:0.5\n"),
         (b"Data\n2, 1 1:0.5\n", b"2, 1 1:0.5\n"),
         (b"2,1 1:0.5\r3 2:1\r", b"2,1 1:0.5\n3 2:1\n"),
-        (b"2 qid:10 1:0.5\n", b"2 1:0.5\n"),
-        (b"3:0.5,4:1 1:0.2\n 2:1\n", b"3,4 1:0.2\n 2:1\n"),
-        (b"3,7 | 1:0.5 4:2\n| 2:1\n", b"3,7 1:0.5 4:2\n 2:1\n"),
         ("3 1:0.5\n".encode("utf-16"), b"3 1:0.5\n"),
-        (b'[{"text": "Goal"},\n{"text": "Arts"}]', b'{"text":"Goal"}\n{"text":"Arts"}\n'),
-        (
-            b'[{"id": 7, "data": {"text": "Goal"}, "annotations": [{"result": [{"value": '
-            b'{"choices": ["sport", "news"]}}, {"value": {"start": 1}}]}]}, {"id": 8, "data": {}, "annotations": []}]',
-            b'{"id":7,"text":"Goal","tags":["sport","news"]}\n{"id":8,"text":null,"tags":[]}\n',
-        ),
     ],
 )
 def test_a_command_in_a_message(tmp_path, content, expected):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(InputError) as caught:
         read(tmp_path / "x")
-    command = re.search(r"(sed (1d|(-E )?'[^']*')|tr '.*'|iconv .*|jq -c '[^']*')", caught.value.problem)[0]
+    command = re.search(r"(sed (1d|(-E )?'[^']*')|tr '.*'|iconv .*)", caught.value.problem)[0]
     if shutil.which(command.split()[0]) is None:
         pytest.skip(f"no {command.split()[0]} here")
     assert (

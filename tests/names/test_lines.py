@@ -48,11 +48,9 @@ def test_utf_16_is_read(file, reader):
         b"PK\x03\x04 and more\n",
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
         b"ARROW1\0\0",
-        b"MATLAB 7.3 MAT-file",
         b"404: Not Found",
-        b'<?xml version="1.0"?> <!DOCTYPE html>',
     ],
-    ids=["lz4", "zip", "xls", "feather", "mat", "404", "xhtml"],
+    ids=["lz4", "zip", "xls", "feather", "404"],
 )
 def test_compressed_data_are_named(file, reader, content):
     with refused(InputError, "small.txt:1: "):
