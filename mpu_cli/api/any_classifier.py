@@ -23,7 +23,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.labels.problem import Problem, joined, kin_of
 from mpu_cli.core.limits import refuse_beyond_free
-from mpu_cli.core.options import PER_LABEL, Options
+from mpu_cli.core.options import Options
 from mpu_cli.core.sample import usual_folds
 from mpu_cli.core.thresholds import Decision
 from mpu_cli.core.validation import default_folds, together
@@ -206,7 +206,6 @@ def learn(
     *,
     unannotated: str = NEGATIVE,
     parallel: Any = None,
-    per_label: bool = False,
 ) -> Learned:
     """Learn labels from annotations.
 
@@ -218,7 +217,6 @@ def learn(
     These are probabilities by classifiers of a cross-validation, and where scores are out of fold, of one within the
     instances that they are learned from: so the F1 that is expected of both can be compared. auto takes the better.
     `parallel`: learns folds side by side.
-    `per_label`: whether each label has a c of its own, where annotations alone tell c.
     Raises DataError (the classifier takes no weights and is to have them; or there is nothing to learn from).
     """
     if unannotated == WEIGHTED and not weight_parameter(estimator):
@@ -233,8 +231,6 @@ def learn(
     with run.step(Step.OUT_OF_FOLD):
         scored = held_out(estimator, X, targets, folds, parallel=parallel)
     evidence = Evidence.of_scores(scored, replace(problem, kin=kin), options, run)
-    if per_label:
-        evidence = evidence.by_label(scored, labels)
     decision = evidence.decision(labels, options.threshold)
     frequency, is_weighted = evidence.frequency, False
 
@@ -272,10 +268,9 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     ----------
     estimator : classifier
         With `predict_proba` or `decision_function`.
-    c : float, array_like of shape (q,), dict, "auto" or "per-label"
+    c : float, array_like of shape (q,), dict or "auto"
         Label frequency; that of labels that a dict by name does not have, or of which it is NaN, is estimated. auto:
-        estimated, as by `estimate_c`, or by people where `fit` has `sampled`. per-label: of each label, where it is not
-        by people and there are no groups; such estimates help on some data and harm on others.
+        estimated, as by `estimate_c`, or by people where `fit` has `sampled`.
     threshold : {"pu-f1", "per-label", "macro-f1"} or float
         As for `choose_thresholds`; or the probability from which all labels are predicted.
     unannotated : {"negative", "weighted", "auto"}
@@ -392,20 +387,18 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         named = arrays.Named.of(y, pos_label=self.pos_label)
         check_consistent_length(X, named.matrix)
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
-        folds, same_fold = arrays.dealt(self.folds, y, named.matrix.shape[0], same_fold)
         annotations = arrays.Annotations.of(named, groups=groups, same_fold=same_fold, **verified)
-        per_label = isinstance(self.c, str) and self.c == PER_LABEL
         as_mpu = MPUClassifier(
-            c=1.0 if named.one_each else AUTO if per_label else self.c,
+            c=1.0 if named.one_each else self.c,
             threshold=self.threshold,
-            folds=folds,
+            folds=self.folds,
             random_state=self.random_state,
         )
         chosen = parameters.of_estimator(as_mpu, named.of_columns)
         (X,), run, options = indexable(X), learning.run_of(chosen), learning.options(chosen, annotations)
         problem = annotations.problem(learning.without_features(len(named.matrix.indptr) - 1))
         parallel = Parallel(self.n_jobs, verbose=self.verbose)
-        how = {"unannotated": unannotated, "parallel": parallel, "per_label": per_label}
+        how = {"unannotated": unannotated, "parallel": parallel}
         learned = learn(self.estimator, X, problem, options, run, **how)
         evidence, expected = learned.evidence, learned.decision.expected
         learning.warn_of(evidence.warnings, evidence.estimates, annotations)

@@ -1,6 +1,5 @@
 """Arguments from Python: arrays, checked and converted to CSR arrays."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -165,12 +164,15 @@ class Named:
         values = column_or_1d(values, warn=True)
         check_classification_targets(values)
         classes, numbers = np.unique(values, return_inverse=True)
-        _refuse_lists(classes)
         if len(classes) < 2:
             raise DataError("y has one class only, so there is nothing to learn")
         if len(classes) > 2 and pos_label is not None:
             raise DataError(f"pos_label is {pos_label!r}, and y has {len(classes)} classes: leave it out")
-        if len(classes) == 2 and classes[0] == _positive(classes, pos_label):
+        if pos_label is not None and pos_label not in classes.tolist():
+            raise DataError(
+                f"pos_label is {pos_label!r}, and the classes of y are {', '.join(map(repr, classes.tolist()))}"
+            )
+        if len(classes) == 2 and classes[0] == pos_label:
             classes, numbers = classes[::-1], 1 - numbers
         columns = [1] if len(classes) == 2 else range(len(classes))
         return cls(csr_array(numbers[:, None] == np.array(columns)), classes, has_one_dimension=True)
@@ -220,46 +222,6 @@ def columns_of(values: Any) -> list[Any] | None:
     """Return the names of the columns of a frame; None where there are none but their numbers."""
     columns = getattr(values, "columns", None)
     return None if columns is None or list(columns) == list(range(len(columns))) else list(columns)
-
-
-def _refuse_lists(classes: np.ndarray) -> None:
-    """Raise DataError where classes are texts that list labels: a part of one is a text, or part of one, elsewhere."""
-    parts = {
-        text: [part.strip() for part in _SEPARATOR.split(text)] for text in classes.tolist() if isinstance(text, str)
-    }
-    times = Counter(part for own in parts.values() for part in {*own})
-    listed = [text for text, own in parts.items() if len(own) > 1 and any(times[part] > 1 for part in own)]
-    if listed:
-        raise DataError(
-            f"y has a text for each instance, and {listed[0]!r} seems to list several labels: give a list of names for "
-            "each instance, such as [text.split(', ') for text in y]; or, if it is one class, the number of the class"
-        )
-
-
-_SEPARATOR = re.compile("[,;|]")
-# Values that are looked at to say what an array holds.
-_LOOKED_AT = 1 << 22
-
-
-def _positive(classes: np.ndarray, pos_label: Any) -> Any:
-    """Return which one of two classes is annotated; DataError where that is not known."""
-    first, second = classes.tolist()
-    if pos_label is not None:
-        if pos_label not in (first, second):
-            raise DataError(f"pos_label is {pos_label!r}, and the classes of y are {first!r} and {second!r}")
-        return pos_label
-    if isinstance(second, str) and _NOT_ANNOTATED.fullmatch(second.lower()):
-        raise DataError(
-            f"y has the classes {first!r} and {second!r}: say by pos_label which one is annotated, such as "
-            f"pos_label={first!r}"
-        )
-    return second
-
-
-# Names of a class whose label is not annotated.
-_NOT_ANNOTATED = re.compile(
-    r"u|unl|un(known|labell?ed|annotated|assigned|tagged)|no|none|(no|not|non)\W.*|neg|negative|missing|absent"
-)
 
 
 def _without_unknown(y: Any, pos_label: Any = None) -> tuple[Any, csr_array | None]:
@@ -382,7 +344,7 @@ def are_label_sets(y: Any) -> bool:
     return any(isinstance(row, set | frozenset) or any(isinstance(name, str) for name in row) for row in sets)
 
 
-def label_sets(y: Any, name: str = "y") -> list[list[Any]]:
+def label_sets(y: Any) -> list[list[Any]]:
     """Return the different labels of each instance, all texts or all whole numbers; DataError where they are not."""
     rows = [[] if _is_unknown(row) else list(dict.fromkeys(row)) for row in y]
     kinds = {str if isinstance(label, str) else int for row in rows for label in row}
@@ -390,25 +352,25 @@ def label_sets(y: Any, name: str = "y") -> list[list[Any]]:
         for label in row:
             is_name = isinstance(label, str | Integral) and not isinstance(label, bool)
             if not is_name or (len(kinds) > 1 and not isinstance(label, str)):
-                raise DataError(f"{name}[{i}] has the label {label!r}: give texts, or whole numbers, in all of {name}")
+                raise DataError(f"y[{i}] has the label {label!r}: give texts, or whole numbers, in all of y")
     return rows
 
 
-def from_label_sets(y: Any, classes: Any = None, name: str = "y") -> tuple[csr_array, np.ndarray]:
+def from_label_sets(y: Any, classes: Any = None) -> tuple[csr_array, np.ndarray]:
     """Return the indicator matrix of label sets, and the names of its columns.
 
     A label that an instance has twice counts once. `classes` are all names; by default those that occur, in ascending
     order. DataError where a label is neither a text nor a whole number, or is not among them, or they are not unique.
     """
-    rows = label_sets(y, name)
+    rows = label_sets(y)
     every = sorted({label for row in rows for label in row}) if classes is None else classes
     names = class_names(np.array(list(every), dtype=object), len(every))
     known = set(names.tolist())
     for i, row in enumerate(rows):
         if unknown := [label for label in row if label not in known]:
-            raise DataError(f"{name}[{i}] has the label {unknown[0]!r}, which is not among the classes")
+            raise DataError(f"y[{i}] has the label {unknown[0]!r}, which is not among the classes")
     binarizer = MultiLabelBinarizer(classes=names, sparse_output=True)
-    return indicator(binarizer.fit_transform(rows), name), names
+    return indicator(binarizer.fit_transform(rows)), names
 
 
 def class_names(classes: Any, q: int) -> np.ndarray:
@@ -460,7 +422,7 @@ def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tupl
     entries = matrix.data if issparse(matrix) else matrix
     if matrix.dtype.kind not in "biuf" or not np.isin(entries, allowed).all():
         what, others = "Unknown label type: " if shape is None else "", ", ".join(map(str, allowed))
-        advice = "" if shape else _advice(entries, name)
+        advice = "" if shape else "; pos_label says which other value is true; label sets are lists, or sets of numbers"
         raise DataError(f"{what}{name} holds other values than {others}{advice}")
     sparse = csr_array(matrix, dtype=np.int8)
     if not sparse.has_canonical_format or not sparse.data.all():
@@ -468,15 +430,6 @@ def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tupl
         sparse.sum_duplicates()
         sparse.eliminate_zeros()
     return sparse
-
-
-def _advice(entries: np.ndarray, name: str) -> str:
-    """Explain how other values become an indicator matrix."""
-    values = {*entries.flat} if entries.size <= _LOOKED_AT else set()
-    if len(values) != 2:
-        return "; label sets are lists of names, or sets of numbers"
-    shown = " and ".join(map(repr, sorted(value.item() if hasattr(value, "item") else value for value in values)))
-    return f", {shown}: say by pos_label, or give {name} == value, which one stands for an annotated label"
 
 
 def _cells(values: Any, named: Named, name: str, allowed: tuple[int, ...]) -> csr_array:
@@ -528,22 +481,6 @@ def _groups(names: Any, n: int, argument: str) -> InstanceGroups:
         )
     different, numbers = np.unique(np.asarray(names).astype(str), return_inverse=True)
     return InstanceGroups(numbers, tuple(different.tolist()))
-
-
-def dealt(folds: Any, y: Any, n: int, same_fold: Any) -> tuple[Any, Any]:
-    """Return how many folds there are, and which instances stay in one, of a splitter of scikit-learn too.
-
-    DataError where a splitter does not hold out each instance once.
-    """
-    if not hasattr(folds, "get_n_splits"):
-        return folds, same_fold
-    held_out = [test for _, test in folds.split(np.zeros((n, 1)), y, same_fold)]
-    if not np.array_equal(np.sort(np.concatenate(held_out)), np.arange(n)):
-        raise DataError("folds: give a splitter that holds out each instance once, such as GroupKFold")
-    fold_of = np.empty(n, int)
-    for number, rows in enumerate(held_out):
-        fold_of[rows] = number
-    return len(held_out), fold_of
 
 
 def _mask(values: Any, name: str, n: int) -> np.ndarray:

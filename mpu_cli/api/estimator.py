@@ -290,8 +290,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             ``mpu train --groups``; ``record_["c_by_group"]`` has them.
         same_fold : array_like, shape (n,), optional
             The name of the set of each instance, such as a patient or a thread: a set stays in one cross-validation
-            fold, as equal instances do. `folds` may also be a splitter of scikit-learn that holds out each
-            instance once: its sets of held-out instances are these.
+            fold, as equal instances do.
 
         Returns
         -------
@@ -304,16 +303,14 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         arrays.refuse_broken(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
         check_consistent_length(X, named.matrix)
-        n, q = named.matrix.shape
-        folds, same_fold = arrays.dealt(self.folds, y, n, same_fold)
         arguments = verified | {"label_features": label_features, "groups": groups, "same_fold": same_fold}
         numbers = arrays.label_numbers(named.of_columns)
         if label_features is not None:
-            arguments["label_features"] = arrays.label_features(label_features, q, X.shape[1])
+            arguments["label_features"] = arrays.label_features(label_features, named.matrix.shape[1], X.shape[1])
         annotations = arrays.Annotations.of(named, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
-        chosen = parameters.of_estimator(self, named.of_columns, folds=folds)
+        chosen = parameters.of_estimator(self, named.of_columns)
         if named.one_each:
             chosen["c"] = 1.0
         options, run = learning.options(chosen, annotations), learning.run_of(chosen)

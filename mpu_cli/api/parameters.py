@@ -72,14 +72,13 @@ def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: DECLARED[name].check(value) for name, value in parameters.items()}
 
 
-def of_estimator(estimator: Any, classes: np.ndarray | None = None, **others: Any) -> dict[str, Any]:
+def of_estimator(estimator: Any, classes: np.ndarray | None = None) -> dict[str, Any]:
     """Check and return the parameters of an estimator, as `checked` does, and `observe`, which says what is done.
 
     `classes`: names of the labels, by which c may be given.
-    `others`: in place of parameters of the estimator.
     """
     observe = _saying if checked_as(Integer(0), "verbose", int(estimator.verbose)) else no_observer
-    given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()} | others
+    given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()}
     if classes is not None and isinstance(given["c"], Mapping):
         given["c"] = _by_name(given["c"], classes.tolist())
     return checked(given) | {"observe": observe}

@@ -8,7 +8,6 @@ from scipy.sparse import csr_array
 from mpu_cli.core.calibration import Calibration, calibrate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, earlier_estimate, is_estimated
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
-from mpu_cli.core.frequency.single_frequencies import estimate_singly
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
@@ -73,14 +72,6 @@ class Evidence:
             probabilities=calibration(scores),
             calibration=calibration,
         )
-
-    def by_label(self, scores: np.ndarray, labels: csr_array) -> "Evidence":
-        """Return what the scores say with a frequency of each label; the same, unless annotations alone tell c."""
-        estimate, frequency = self.estimates.estimate, self.frequency
-        if estimate is None or self.reviewed is not None or frequency.of_instances is not None:
-            return self
-        rates = estimate_singly(scores, labels, "bbe", estimate, frequency.verified).c
-        return replace(self, frequency=replace(frequency, rates=rates)).of_other_scores(scores, labels)
 
     def decision(self, labels: csr_array, criterion: str | float) -> Decision:
         """Choose the thresholds of these annotated labels, as of the same cells."""

@@ -23,7 +23,6 @@ from mpu_cli import (
     IncompleteLabelClassifier,
     c_from_review,
     calibrate,
-    estimate_c,
     unannotated_posterior,
 )
 from tests.api.test_estimator_conventions import keep
@@ -207,19 +206,6 @@ def test_groups_have_their_own_c():
     assert 0.7 < listed.probabilities.sum() / (Y & ~S).sum() < 1.1
     with refused(ValueError):
         IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=groups[1:])
-
-
-def test_each_label_may_have_its_own_c():
-    X, Y, _ = drawn(3000)
-    S = Y & (np.random.default_rng(3).random(Y.shape) < [0.3, 0.6, 0.9, 1])
-    model = IncompleteLabelClassifier(LogisticRegression(), c="per-label").fit(X, S)
-    expected = estimate_c(y=S, scores=model.out_of_fold_scores_, per_label=True).c
-    assert model.c_[:3] == pytest.approx(expected[:3])
-    assert model.c_[:3] == pytest.approx([0.3, 0.6, 0.9], abs=0.12)
-    of_all = IncompleteLabelClassifier(LogisticRegression()).fit(X, S)
-    truth = Y[:, 0].mean()
-    errors = [abs(one.predict_proba(X)[:, 0].mean() - truth) for one in (model, of_all)]
-    assert errors[0] <= errors[1] + 0.02
 
 
 def test_what_cannot_be_is_said(halved):
