@@ -51,22 +51,17 @@ _LOOKED_AT = 100
 _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
 
 
-def read_names(
-    source: str | Path, first: int = 1, largest: int | None = None, is_ours: bool = False
-) -> tuple[Names, bool]:
+def read_names(source: str | Path, first: int = 1, is_ours: bool = False) -> tuple[Names, bool]:
     """Read a file of names, by label; return also whether lines have numbers.
 
     `first`: {0, 1}: the label that line 1 names, where lines have no numbers.
-    `largest`: stop after the name of this label, where lines have no numbers: the file may be endless.
     `is_ours`: whether `mpu vectorize` has written the file: each line is a name, whatever it looks like.
     Raises InputError (the file cannot be read, is empty, or a line has neither of these forms).
     """
-    return parse_names(text_lines(source, is_ours=is_ours), str(source), first, largest, is_ours)
+    return parse_names(text_lines(source, is_ours=is_ours), str(source), first, is_ours)
 
 
-def parse_names(
-    lines: Iterable[str], source: str, first: int = 1, largest: int | None = None, is_ours: bool = False
-) -> tuple[Names, bool]:
+def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool = False) -> tuple[Names, bool]:
     """Read names from lines; as `read_names`."""
     names: Names = {}
     is_numbered: bool | None = None
@@ -84,8 +79,6 @@ def parse_names(
             is_numbered = not is_ours and bool(_NUMBERED.match(line))
         if not is_numbered:
             names[place - 1 + first] = _fields(line)
-            if place - 1 + first == largest:
-                break
         elif line.strip():
             number, texts = _numbered(line, source, place)
             if number in names:

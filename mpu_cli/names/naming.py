@@ -29,9 +29,6 @@ LABELS, IDS, GROUPS, BROADER, DEPRECATED = "labels", "ids", "groups", "broader",
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
 _LOOKED_AT = 100  # lines
 _LISTED = 5
-_FEWEST_NUMBERS = 2  # of lines that begin with consecutive numbers
-_BEGUN = re.compile(r"([0-9]{1,9})[ \t]*[,;:\t ][ \t]*\S")
-_FEWEST_LINES = 10  # of names that repeat each other
 
 
 def find_names(source: Source) -> Path | None:
@@ -150,13 +147,11 @@ class Naming:
     # have no name otherwise.
     zero_based: bool = False
 
-    def names_of(self, labels: "np.ndarray", source: Source, *, endless: bool = False) -> LabelNames | None:
+    def names_of(self, labels: "np.ndarray", source: Source) -> LabelNames | None:
         """Read the names of the labels of a data file; log their file, if it is beside the data.
 
         `labels`: the labels that occur.
         `source`: the data, as the user named them.
-        `endless`: whether the file may be endless. Then reading stops after the largest label, where lines have no
-        numbers.
         Returns: None if there is no file of names.
         Raises InputError (the file is not one of names, or does not fit the data: lines without numbers are fewer than
         the labels, or lines with numbers name none of them; or the names beside several files differ).
@@ -166,7 +161,7 @@ class Naming:
             return None
         largest = int(labels.max(initial=0))
         first = 0 if self.zero_based or (len(labels) and labels.min() == 0) else 1
-        by_number, is_numbered = read_names(file, first, largest if endless else None, is_ours=is_kept(file))
+        by_number, is_numbered = read_names(file, first, is_ours=is_kept(file))
         texts = {name for of_label in by_number.values() for name in of_label[:1]}
         # A label without a name whose number is also a name: `LabelNames` must know it to read the number as a label.
         nameless = [number for number in labels.tolist() if number not in by_number and str(number) in texts]
@@ -189,40 +184,17 @@ class Naming:
                     f"{names.source} names labels {min(by_number)} to {max(by_number)}, and those of {shown(source)} "
                     f"are {labels.min()} to {largest}: are they numbered from different bases?"
                 )
-        if not is_numbered and not is_kept(file):
-            self._refuse_numbers(file, by_number.values())
-            self._refuse_instances(file, len(texts), sum(map(bool, by_number.values())))
-            if first and len(labels) and labels.min() == 1 and largest == len(by_number) - 1:
-                _log.warning(
-                    f"{names.source}: line 1 names label 1, but neither label 0 nor label {largest + 1}, of the last "
-                    "line, occurs: if line 1 names label 0, give --zero-based"
-                )
+        is_unsure = not is_numbered and not is_kept(file) and first == 1 and len(labels) and labels.min() == 1
+        if is_unsure and largest == len(by_number) - 1:
+            _log.warning(
+                f"{names.source}: line 1 names label 1, but neither label 0 nor label {largest + 1}, of the last line, "
+                "occurs: if line 1 names label 0, give --zero-based"
+            )
         if self.file is None:
             _log.info(
                 f"{names.source} names {named:,} of {counted(len(labels), 'label')}", extra={"counts": {"named": named}}
             )
         return names
-
-    @staticmethod
-    def _refuse_numbers(file: str | Path, names: Iterable[tuple[str, ...]]) -> None:
-        """Raise InputError where all lines, or all but the first, begin with consecutive numbers."""
-        begun = [_BEGUN.match("\t".join(of_line)) for of_line in names if of_line]
-        numbers = [int(match[1]) for match in begun if match]
-        if len(numbers) < max(_FEWEST_NUMBERS, len(begun) - (begun[:1] == [None])):
-            return
-        if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
-            problem = "its lines have numbers, but not a tab after each; put one there: "
-            raise InputError(str(file), None, problem + r"sed -nE 's/^([0-9]+)[ ,;:\t]+/\1\t/p'")
-
-    @staticmethod
-    def _refuse_instances(file: str | Path, distinct: int, lines: int) -> None:
-        """Raise InputError where lines repeat each other so often that they are no names."""
-        if lines >= _FEWEST_LINES and lines > 2 * distinct:
-            problem = (
-                f"has {distinct:,} different texts on {lines:,} lines, so they are no names of labels, but perhaps "
-                "labels of instances; move this file away, or give names by --labels"
-            )
-            raise InputError(str(file), None, problem)
 
 
 BESIDE = Naming()

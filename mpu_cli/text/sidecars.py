@@ -190,14 +190,14 @@ class Sidecars:
         """Return the first file whose directory belongs to other data; None if there is none."""
         return next((file for file, expected in self._expected.items() if self._content(file) != expected), None)
 
-    def names_of(self, naming: Naming, labels: np.ndarray, *, endless: bool = False) -> LabelNames | None:
+    def names_of(self, naming: Naming, labels: np.ndarray) -> LabelNames | None:
         """Return the names of labels, as `Naming.names_of`.
 
         Raises InputError (also if the names beside the data belong to other data).
         """
         if naming.file is None:
             self.refuse(LABELS, "; or name the labels by --labels")
-        return naming.names_of(labels, self._source, endless=endless)
+        return naming.names_of(labels, self._source)
 
     def ids(self, instances: int) -> RecordIds | None:
         """Read the id of each instance; None where there are none of these data, beside each of the files.

@@ -2,8 +2,6 @@
 
 import gzip
 import logging
-import re
-import subprocess
 
 import numpy as np
 import pytest
@@ -68,28 +66,8 @@ def test_more_names_than_labels_and_labels_without_a_name_are_no_error(file):
     assert len(names_of(file("1\ta\n9\tb\n"))) == 2
 
 
-@pytest.mark.parametrize(
-    "text", ["1,a\n2,b\n3,c\n", "1 a\n2 b\n3 c\n", "id;name\n1;a\n2;b\n3;c\n", "id\tname\n1\ta\n2\tb\n"]
-)
-def test_numbers_without_a_tab_are_no_names(file, text):
-    """The names were '1,a' and so on; below a line that names the columns, those of other labels."""
-    with refused(InputError, "tags: ") as caught:
-        names_of(file(text))
-    command = re.search(r"sed .*'", caught.value.problem)[0]
-    mended = subprocess.run(f"{command} tags > mended", shell=True, cwd=file("", "x").parent)
-    assert mended.returncode == 0
-    assert names_of(file("", "x").with_name("mended"))[2] == ("b",)
-
-
 def test_no_line_has_a_name(file):
     assert names_of(file("\t\n\t\n\tb\n")) == {1: (), 2: (), 3: ()}
-
-
-@pytest.mark.parametrize(
-    "text", ["2001\n2002\n2003\n", "1 a\n2 b\nc\n", "1,2-Ethanediol\n1,3-Butadiene\n2,4-D\n", "3,7\n1\n2,1\n"]
-)
-def test_names_that_begin_with_numbers(file, text):
-    assert names_of(file(text))[1] == (text.split("\n")[0],)
 
 
 @pytest.mark.parametrize(

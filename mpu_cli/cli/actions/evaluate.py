@@ -181,7 +181,7 @@ class Metrics:
         """Return the label frequencies of the truth; None where it is complete. InputError for a malformed file."""
         if not isinstance(self.c, Path):
             return None if self.c is None else Propensities.of_all(self.c)
-        names = Sidecars(truth).names_of(self.naming, np.empty(0, int), endless=True)
+        names = Sidecars(truth).names_of(self.naming, np.empty(0, int))
         return _propensities(self.c, names)
 
 
@@ -374,7 +374,7 @@ def evaluate(
     if metrics.by_number:
         all_names = None
     elif not metrics.reviewed:
-        all_names = Sidecars(truth).names_of(metrics.naming, counts.labels, endless=True)
+        all_names = Sidecars(truth).names_of(metrics.naming, counts.labels)
     names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
     return replace(report, per_label=per_label_report(counts, c, names))
 
