@@ -737,7 +737,6 @@ def train() -> None:
     "extra skos; Annif CSV).",
 )
 @option("--language CODE", str, "Language of the names in a thesaurus, such as en, or en,de with the main one first.")
-@option("--language-field FIELD", str, "Field with the language of the text. Default: recognised by function words.")
 @option("--like DATA", FILE, "Use the features, labels and fields of this data file of `mpu vectorize`.")
 @options_as_one(TextOptions)
 @option("--skip-bad", bool, "List bad records and leave them out, instead of ending with an error.")

@@ -24,7 +24,6 @@ from mpu_cli.svmlight.formats import OLD_LINE_ENDS, problem_of_line
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, compression_named, open_input
 from mpu_cli.text.fields import holder, listed, value_of
-from mpu_cli.text.languages import TextIn
 
 ANNIF, SUBJECTS = "annif", "subjects"
 FORMATS = ("jsonl", "csv", "tsv", ANNIF)
@@ -229,8 +228,8 @@ class Fields:
         Separates tags that are written as one text, and not as a list.
     needs_tags, needs_id : bool
         Whether a table must have the fields of tags, and each record that of the id.
-    language, group : str
-        The fields that name the language of the text, and the group of the record. Empty: not read.
+    group : str
+        The field that names the group of the record. Empty: not read.
     are_tags : bool or None
         Whether each field of `tags` is a tag, and its value, such as 1, says whether the record has it. None: by the
         first records.
@@ -242,14 +241,13 @@ class Fields:
     separator: str = SEPARATOR
     needs_tags: bool = False
     needs_id: bool = False
-    language: str = ""
     group: str = ""
     are_tags: bool | None = False
 
     def needed(self) -> list[str]:
         """Return those that a table must have."""
         tags, key = self.tags * self.needs_tags, (self.id,) * self.needs_id
-        return [*self.text, *tags, *key, *filter(None, (self.language, self.group))]
+        return [*self.text, *tags, *key, *filter(None, [self.group])]
 
 
 DEFAULT_FIELDS = Fields()
@@ -340,7 +338,7 @@ class RecordReader:
         names = fields.tags
         if not fields.needs_tags:
             is_there = any(holder(one, name) for one in first for name in names)
-            others = {*fields.text, fields.id, fields.language, fields.group}
+            others = {*fields.text, fields.id, fields.group}
             names = () if is_there or not first else tuple(name for name in first[0] if name not in others)
         found = tuple(name for name in names if _are_flags([value_of(one, name) for one in first]))
         if found == fields.tags or (len(found) > 1 and not fields.needs_tags):
@@ -360,8 +358,6 @@ class RecordReader:
     def _record(self, row: Row) -> Record:
         fields = self.fields
         text = "\n".join(filter(None, (_text(name, _value(row, name)) for name in fields.text)))
-        if fields.language:
-            text = TextIn.of(text, _text(fields.language, _value(row, fields.language)))
         if not self._has_id and fields.id and holder(row.fields, fields.id):
             raise _FieldError(f"there is a field {fields.id!r}, but the first record has none; --id names it")
         # As they are written, the id and the group None where they are not read.

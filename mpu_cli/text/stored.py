@@ -29,7 +29,7 @@ from mpu_cli.version import __version__
 FORMAT, FORMAT_VERSION = "mpu text", 1
 MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
 MOST_BYTES = 1 << 20  # of a manifest
-_FIELDS = ("text", "tags", "id", "separator", "language", "are_tags")
+_FIELDS = ("text", "tags", "id", "separator", "are_tags")
 _PLACE = ("file", "form", "skip_bad", "sha256")
 _HEADER_BYTES = 4096  # of an array, at most
 _LARGEST_IDF = 1 + math.log(2**63)  # of a term in one of 2^63 texts

@@ -88,28 +88,13 @@ def books(run, tmp_path):
     return make
 
 
-@pytest.mark.parametrize("options", [(), ("--language-field", "lang"), ("--stem", "english,german")])
+@pytest.mark.parametrize("options", [(), ("--stem", "english,german")])
 def test_the_report_says_how_many_of_each(run, books, tmp_path, options):
     report = books(*options)
     assert sorted(report["stem"].split(",")) == ["english", "german"]
     assert report["languages"] == {"english": 40, "german": 40}
     features = (tmp_path / "b.text" / "features").read_text().split("\n")
     assert {"hous", "haus", "garden", "gart"} <= {*features}
-
-
-def test_the_field_is_kept_for_texts_that_come_later(run, books, tmp_path):
-    books("--language-field", "lang")
-    (tmp_path / "new.jsonl").write_text('{"text": "Häuser", "lang": "de"}\n{"text": "houses", "lang": "en"}\n')
-    assert (
-        run("vectorize", tmp_path / "new.jsonl", "--like", tmp_path / "b.svm", "-o", tmp_path / "n.svm").exit_code == 0
-    )
-    features = (tmp_path / "b.text" / "features").read_text().split("\n")
-    lines = (tmp_path / "n.svm").read_text().splitlines()
-    assert [features[int(line.strip().split(":")[0]) - 1] for line in lines] == ["haus", "hous"]
-    (tmp_path / "new.jsonl").write_text('{"text": "Häuser"}\n')
-    result = run("vectorize", tmp_path / "new.jsonl", "--like", tmp_path / "b.svm", "-o", tmp_path / "n.svm")
-    assert result.exit_code == 1
-    assert "there is no field 'lang' here" in result.stderr
 
 
 def test_names_of_a_thesaurus_are_stemmed_by_their_language(run, books, tmp_path):

@@ -79,13 +79,12 @@ class Source:
 
     file: str | Path
     form: str | None = None
-    # `text`, `tags`, `id`, `separator`, `language_field`: as in `Fields`; empty or None: the default, or the one of the
-    # file whose vectoriser is used
+    # `text`, `tags`, `id`, `separator`: as in `Fields`; empty or None: the default, or the one of the file whose
+    # vectoriser is used
     text: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     id: str | None = None
     separator: str | None = None
-    language_field: str | None = None
     group: str | None = None
     skip_bad: bool = False
     max_line_bytes: int = MAX_LINE_BYTES
@@ -99,7 +98,6 @@ class Source:
             self.separator or default.separator,
             needs_tags=bool(self.tags),
             needs_id=bool(self.id),
-            language=self.language_field or default.language,
             group=self.group or "",
             are_tags=None if is_new or self.tags else default.are_tags,
         )
@@ -459,12 +457,6 @@ def _cautions(
             f"{counted(writer.of_several.total(), 'tag')} that name several labels, taken for the first of these; URIs "
             f"as tags tell them apart: {_first(most, len(writer.of_several))}"
         )
-    if labels.by_id:
-        tag, number = next(iter(labels.by_id.items()))
-        yield (
-            f"{counted(len(labels.by_id), 'tag')} taken for labels by the ids that end their URIs, such as {tag!r} for "
-            f"{labels.names[number - 1][0]!r}"
-        )
     if alike := confusable(names[0] for names in labels.names if names):
         pairs = [f"{one!r} and {other!r}" for one, other in alike[:_MOST_NAMED]]
         yield (
@@ -507,7 +499,7 @@ def command(
     if source.group is not None and directory is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
-        names = "labels", "language", "language_field", *options_of(TextOptions)
+        names = "labels", "language", *options_of(TextOptions)
         refuse_set(names, "--like already decides that; leave {} out.")
     elif language is not None and (labels is None or not is_thesaurus(labels)):
         raise click.UsageError(
