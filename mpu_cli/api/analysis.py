@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,37 +31,16 @@ from mpu_cli.people.posterior import unannotated_posterior
 from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.options import RunOptions
 
-
-class Verified(TypedDict, total=False):
-    """What people have verified, in keywords: as for `MPUClassifier.fit`."""
-
-    reviewed: Any
-    fully_labelled: ArrayLike | None
-    ignored: Any
+# Keywords as of `MPUClassifier.fit`.
+_VERIFIED = ("reviewed", "fully_labelled", "ignored")
+_DRAWN = (*_VERIFIED, "sampled")
 
 
-class Drawn(Verified, total=False):
-    """The same, with what was drawn at random."""
-
-    sampled: Any
-
-
-class Estimation(Verified, total=False):
-    """The same, with the cross-validation of an estimate: as for `MPUClassifier`."""
-
-    features: str
-    folds: str | int
-    sample: int
-    random_state: Any
-    n_jobs: int | None
-
-
-def _annotations(y: Any, keywords: Mapping[str, Any], declared: type = Verified) -> Annotations:
+def _annotations(y: Any, keywords: Mapping[str, Any], allowed: tuple[str, ...] = _VERIFIED) -> Annotations:
     """Check annotations, and what is verified of them, in keywords; others are refused."""
-    allowed: frozenset[str] = declared.__optional_keys__  # type: ignore[attr-defined]
-    if unknown := keywords.keys() - allowed:
-        raise TypeError(f"{min(unknown)!r} is not a keyword here; the keywords are {', '.join(sorted(allowed))}")
-    return Annotations.of_matrix(y, **{name: keywords[name] for name in keywords.keys() & Drawn.__optional_keys__})
+    if unknown := keywords.keys() - {*allowed}:
+        raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
+    return Annotations.of_matrix(y, **keywords)
 
 
 def estimate_c(
@@ -71,7 +50,7 @@ def estimate_c(
     scores: ArrayLike | None = None,
     per_label: bool = False,
     method: str = "bbe",
-    **keywords: Unpack[Estimation],
+    **keywords: Any,
 ) -> FrequencyEstimate | SingleFrequencies:
     """Estimate the label frequency c, the share of the true labels that is annotated, as `mpu estimate-c` does.
 
@@ -128,12 +107,11 @@ def estimate_c(
     """
     if method not in METHODS:
         raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
-    annotations = _annotations(y, keywords, Estimation)
-    matrix, P = _evidence(X, y, scores, annotations)
     declared = {name: parameters.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
-    chosen = parameters.checked(
-        {name: keywords.get(option.name, option.written_default) for name, option in declared.items()}
-    )
+    given = {name: keywords.pop(option.name, option.written_default) for name, option in declared.items()}
+    annotations = _annotations(y, keywords)
+    matrix, P = _evidence(X, y, scores, annotations)
+    chosen = parameters.checked(given)
     run = learning.run_of(chosen)
     features = chosen["features"] if P is None else LINEAR
     options = Options(folds=chosen["folds"], sample=chosen["sample"], features=features)
@@ -168,7 +146,7 @@ def calibrate(
     *,
     scores: ArrayLike,
     c: ArrayLike,
-    **verified: Unpack[Verified],
+    **verified: Any,
 ) -> Calibration:
     """Learn what makes probabilities of being true, Pr(y=1 | x), of the scores of any model.
 
@@ -212,7 +190,7 @@ def missing_labels(
     scores: ArrayLike,
     c: ArrayLike,
     top: int | None = None,
-    **verified: Unpack[Verified],
+    **verified: Any,
 ) -> Cells:
     """List labels that are probably missing, the most probable first, by the scores of any model: `mpu suggest`.
 
@@ -297,7 +275,7 @@ def questions(
     *,
     scores: ArrayLike | None = None,
     random_state: Any = RunOptions.seed,
-    **verified: Unpack[Drawn],
+    **verified: Any,
 ) -> Questions:
     """Draw cells whose label is not annotated, so that a yes or no to each tells most of c: `mpu suggest --questions`.
 
@@ -343,7 +321,7 @@ def questions(
     >>> model.record_["c_by_people"]["answers"], bool(abs(model.c_ - 0.5).max() < 0.1)
     (40, True)
     """
-    annotations = _annotations(y, verified, Drawn)
+    annotations = _annotations(y, verified, _DRAWN)
     matrix, P = _evidence(X, y, scores, annotations)
     chosen = parameters.checked({"folds": "auto", "sample": Validation.sample, "seed": random_state})
     return learning.questions(chosen, matrix, annotations, n, P)
@@ -374,7 +352,7 @@ def out_of_fold(
     X: Any,
     y: Any,
     estimator: MPUClassifier | None = None,
-    **verified: Unpack[Drawn],
+    **verified: Any,
 ) -> OutOfFold:
     """Predict training instances by models that have not seen them, and which of their labels are missing.
 
@@ -416,7 +394,7 @@ def out_of_fold(
             "sklearn.model_selection.cross_val_predict(..., method='predict_proba'), and give them to estimate_c, "
             "calibrate, missing_labels and choose_thresholds"
         )
-    annotations = _annotations(y, verified, Drawn)
+    annotations = _annotations(y, verified, _DRAWN)
     matrix = arrays.features(X, annotations.labels)
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
     options, run = learning.options(chosen, annotations), learning.run_of(chosen)
@@ -455,7 +433,7 @@ def choose_thresholds(
     y: Any,
     c: ArrayLike,
     criterion: str = "pu-f1",
-    **verified: Unpack[Verified],
+    **verified: Any,
 ) -> Thresholds:
     """Choose the decision thresholds that maximise F1 as estimated for complete labels.
 
