@@ -91,8 +91,8 @@ def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, r
     Raises InputError (a file cannot be read, or no instance has a label), DataError (there are too many labels),
     ClusterError (the cluster failed).
     """
+    states = {path: state_of(path) for path in files}
     parts = plan_parts(files, PART_BYTES)
-    states = {path: state_of(path) for path in {part.path for part in parts}}
     with run.step(Step.READ, len(parts)) as tick:
         data = [executor.submit(read_unchanged, part, states[part.path], reading, run.on_a_worker()) for part in parts]
         facts = [executor.submit(facts_of, one) for one in data]

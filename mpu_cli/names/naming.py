@@ -5,7 +5,7 @@
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ def find_names(source: Source) -> Path | None:
     Raises InputError (the names beside two of several files contradict each other).
     """
     if isinstance(source, Files):
-        return _common(source)
+        return _common(source, find_names, "names by --labels")
     if (kept := _there(source, FOLDER, LABELS)) is not None or _has_no_place(source):
         return kept
     own = stem(source)
@@ -53,19 +53,12 @@ def find_names(source: Source) -> Path | None:
 def find_broader(source: Source) -> Path | None:
     """Return the file of the broader labels of a data file: ``news.text/broader`` or ``news.implied``; None without.
 
-    Several data files may have the same ones, or none. InputError where two files have different ones.
+    Several data files may have the same ones, fewer of them (from the start), or none.
+
+    Raises InputError (those beside two of several files contradict each other).
     """
     if isinstance(source, Files):
-        there = [path for file in source if (path := find_broader(file)) is not None]
-        for one, other in (pair for path in there[1:] for pair in ((there[0], path), (path, there[0]))):
-            lines = set(text_lines(other))
-            for line, text in enumerate(text_lines(one), 1):
-                if text not in lines:
-                    problem = (
-                        f"{other} has no such line, but {source} are read as one; give the right rules by --implied"
-                    )
-                    raise InputError(str(one), line, problem)
-        return there[0] if there else None
+        return _common(source, find_broader, "rules by --implied")
     return _there(source, FOLDER, BROADER) or _there(source, IMPLIED)
 
 
@@ -90,23 +83,18 @@ def _there(source: str | Path, suffix: str, *inside: str) -> Path | None:
     return path if not _has_no_place(source) and path.is_file() else None
 
 
-def _common(files: Files) -> Path | None:
+def _common(files: Files, find: Callable[[str], Path | None], otherwise: str) -> Path | None:
+    """Return the longest of the files that are found beside several data files; all others are a beginning of it."""
     longest: Path | None = None
-    names: list[str] = []
-    for file in files:
-        if (path := find_names(file)) is None:
-            continue
+    lines: list[str] = []
+    for path in filter(None, map(find, files)):
         others = list(text_lines(path))
-        for line, (name, other) in enumerate(zip(names, others, strict=False), 1):
-            if name != other:
-                raise InputError(
-                    str(path),
-                    line,
-                    f"this line of {longest} is another one, but {files} are read as one; give the right names by "
-                    "--labels",
-                )
-        if longest is None or len(others) > len(names):
-            longest, names = path, others
+        for line, (one, other) in enumerate(zip(lines, others, strict=False), 1):
+            if one != other:
+                problem = f"this line of {longest} is another one, but {files} are read as one"
+                raise InputError(str(path), line, f"{problem}; give the right {otherwise}")
+        if longest is None or len(others) > len(lines):
+            longest, lines = path, others
     return longest
 
 

@@ -180,18 +180,6 @@ def test_a_file_may_be_empty_but_not_all(tmp_path):
         read_in_parts([tmp_path / "a", tmp_path / "b"], 10)
 
 
-@pytest.mark.parametrize("content", [b"1 1:1\n", b"1 1:1\n1 1:17\n1 1:10\n", b""], ids=["shorter", "other", "empty"])
-def test_a_file_that_has_changed_since_is_refused(tmp_path, content):
-    path = tmp_path / "x"
-    path.write_bytes(b"1 1:1\n" * 4)
-    planned = plan_parts([path], 12)
-    path.write_bytes(content)
-    with refused(InputError, "x: "):
-        read_part(planned[0])
-    with refused(InputError, "x: "):
-        read_part(planned[1])
-
-
 def test_a_file_that_is_gone_is_an_error(tmp_path):
     with refused(InputError, "x: "):
         read_part(Part(str(tmp_path / "x"), 6, 12))
