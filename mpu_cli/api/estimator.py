@@ -25,6 +25,7 @@ from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.runtime.options import FREQUENCY, checked
+from mpu_cli.runtime.parameters import with_parameters
 
 
 class LabelSetsMixin(ClassifierMixin):
@@ -152,7 +153,7 @@ def _finite_log_odds(p: np.ndarray) -> np.ndarray:
 _EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}
 
 
-@parameters.declared
+@with_parameters(parameters.DECLARED.values())
 class MPUClassifier(LabelSetsMixin, BaseEstimator):
     """A multi-label classifier for training data in which part of the true labels is missing.
 
@@ -228,13 +229,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     def __init__(
         self, *, classes: ArrayLike | None = None, pos_label: Any = None, verbose: int = 0, **chosen: Any
     ) -> None:
-        defaults = {option.name: option.written_default for option in parameters.DECLARED.values()}
-        if unknown := chosen.keys() - defaults.keys():
-            raise TypeError(
-                f"{min(unknown)} is not a parameter; there are {', '.join(defaults)}, classes, pos_label and verbose"
-            )
-        for name, default in defaults.items():
-            setattr(self, name, chosen.get(name, default))
         self.classes = classes
         self.pos_label = pos_label
         self.verbose = verbose

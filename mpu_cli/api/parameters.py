@@ -1,13 +1,11 @@
 """The parameters of a training from Python: the options of ``mpu train``, three by the names of scikit-learn."""
 
-import inspect
-import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -18,8 +16,6 @@ from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import Integer, Kind, Option, RunOptions, Threads, options_of
 from mpu_cli.runtime.options import checked as checked_as
 from mpu_cli.runtime.run import Run, no_observer
-
-Estimator = TypeVar("Estimator", bound=type)
 
 # What scikit-learn calls an option.
 _IN_SCIKIT_LEARN = {"cost": "C", "seed": "random_state", "jobs": "n_jobs"}
@@ -103,23 +99,3 @@ def _saying(step: str, ticks: int | None) -> Iterator[Callable[[], None]]:
     start = time.perf_counter()
     yield lambda: None
     print(f"[mpu] {step}: {time.perf_counter() - start:.1f} s", flush=True)
-
-
-def declared(estimator: Estimator) -> Estimator:
-    """Add to the constructor of an estimator and its docstring the parameters that are declared.
-
-    ``{parameters}`` in its docstring is replaced by their description. The constructor takes them as keywords.
-    """
-    constructor = vars(estimator)["__init__"]
-    self, *others, _ = inspect.signature(constructor).parameters.values()  # the last one stands for those declared
-    taken, entries = [], []
-    for option in DECLARED.values():
-        default = option.written_default
-        taken.append(inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default))
-        kind = option.kind.documented + " or None" * (option.default is None and not option.has_auto)
-        text = textwrap.fill(option.help, 112, initial_indent=" " * 4, subsequent_indent=" " * 4)
-        entries.append(f"{option.name} : {kind}\n{text}")
-    constructor.__signature__ = inspect.Signature([self, *taken, *others])
-    if estimator.__doc__:  # python -OO has none
-        estimator.__doc__ = inspect.cleandoc(estimator.__doc__).replace("{parameters}", "\n".join(entries))
-    return estimator

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -16,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from mpu_cli.core.features import Columns
 from mpu_cli.errors import DataError, counted
 from mpu_cli.names.label_names import is_uri
-from mpu_cli.runtime.options import AUTO
+from mpu_cli.runtime.options import options_of
+from mpu_cli.runtime.parameters import with_parameters
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import (
     MOST_TEXTS,
@@ -39,6 +41,7 @@ _LEAST_MERGED = 1 << 20
 _LEAD_WEIGHT = np.float32(0.5)  # relative to the whole text
 
 
+@with_parameters(options_of(TextOptions).values())
 class Vectorizer(TransformerMixin, BaseEstimator):
     """A scikit-learn transformer from texts to the vectors that `mpu vectorize` writes.
 
@@ -46,25 +49,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    analyzer : {"word", "char"}
-        Words and n-grams of words, or n-grams of characters within words.
-    ngrams : (int, int) or "auto"
-        Shortest and longest n-gram.
-    stem : str
-        A language of Snowball's stemmers, or ``"none"``. Of several, such as ``"english,german"``, each text has its
-        own. ``"auto"``: those that a twentieth of the texts are in, of the first ones where X is no sequence.
-    weighting : {"log-tfidf", "tfidf", "tf", "binary"}
-        Weighting of the entries, before each row gets unit length; ``"log-tfidf"``: tf-idf with 1 + log(tf).
-    lead : {"auto", "line", "dash"} or int
-        The beginning of a text: the first line, what stands before a dash, or a number of first words. Its vector, of
-        unit length, is added to that of the text with half the weight. ``"auto"``: the end that nine in ten of the
-        first 1,000 texts have within 25 words, or else 10; 0 where half of them have fewer than 50 words.
-    min_df : int or "auto"
-        Smallest number of texts with a feature that is in no name of a label.
-    max_features : int, optional
-        Largest number of such features.
-    hashing : int, optional
-        Number features by a hash of this many bits, without a vocabulary.
+    {parameters}
 
     Attributes
     ----------
@@ -89,25 +74,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     (1, 5)
     """
 
-    def __init__(
-        self,
-        analyzer: str = "word",
-        ngrams: tuple[int, int] | str = AUTO,
-        stem: str = AUTO,
-        weighting: str = "log-tfidf",
-        lead: int | str = AUTO,
-        min_df: int | str = AUTO,
-        max_features: int | None = None,
-        hashing: int | None = None,
-    ) -> None:
-        self.analyzer = analyzer
-        self.ngrams = ngrams
-        self.stem = stem
-        self.weighting = weighting
-        self.lead = lead
-        self.min_df = min_df
-        self.max_features = max_features
-        self.hashing = hashing
+    def __init__(self, **chosen: Any) -> None: ...  # `with_parameters` sets them
 
     def fit(self, X: Iterable[str], y: object = None, *, names: Iterable[str] = ()) -> "Vectorizer":
         """Choose the features. The texts are read one by one, so they may come from a generator.
