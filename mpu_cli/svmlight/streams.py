@@ -417,23 +417,21 @@ OpenSource = Callable[[str | Path], AbstractContextManager[ReadableLines]]
 
 
 @contextmanager
-def read_twice(source: str | Path, opened: OpenSource = open_input) -> Iterator[tuple[Open, Open]]:
-    """Yield two functions that open a file: for the first and for the second time; errors as of `opened`.
+def read_twice(source: str | Path, opened: OpenSource = open_input) -> Iterator[Open]:
+    """Yield a function that opens a file, as often as it is called; errors as of `opened`.
 
-    What cannot be read twice (standard input, a pipe) is stored in a temporary file in between.
+    What cannot be read twice (standard input, a pipe) is copied to a temporary file at first.
     """
     if str(source) != STANDARD_STREAM and Path(source).is_file():
-        yield lambda: opened(source), lambda: opened(source)
+        yield lambda: opened(source)
         return
     with TemporaryFile() as spool:
-
-        @contextmanager
-        def copied() -> Iterator[Watched]:
-            with opened(source) as stream:
-                yield Watched(stream, spool.write)
+        with opened(source) as stream:
+            while data := stream.read(BLOCK_BYTES):
+                spool.write(data)
 
         def rewound() -> AbstractContextManager[ReadableLines]:
             spool.seek(0)
             return nullcontext(spool)
 
-        yield copied, rewound
+        yield rewound

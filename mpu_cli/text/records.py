@@ -20,7 +20,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.names.lines import NOT_UTF8, as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8
 from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.untrusted import json_value
-from mpu_cli.svmlight.formats import OLD_LINE_ENDS, problem_of_line
+from mpu_cli.svmlight.formats import OLD_LINE_ENDS
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import ReadableLines, compression_named, open_input
 from mpu_cli.text.fields import holder, listed, value_of
@@ -184,10 +184,6 @@ def _table(
             yield Bad(first, again) if values == names else _named(first, values, names, empty)
         else:
             header, names = first, [name.strip() for name in values]
-            if names[0].startswith(("{", "[")):
-                raise InputError(source, first, "its first line names no columns, but is JSON: give --format jsonl")
-            if any("<" in name and "://" in name for name in names):
-                raise InputError(source, first, "its first line names no columns, but has URIs: give --format annif")
             if twice := first_repeated(names):
                 raise InputError(source, first, f"two columns are called {twice[:40]!r}")
             absent = [name for name in needed if name not in names]
@@ -461,7 +457,7 @@ def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tu
     """Return the format of the rows of a file, one of `FORMATS`, and the fields that it has by default.
 
     Without `form`, its name tells it. A directory is a corpus of Annif. `default` has the fields of other files.
-    Raises InputError (there is no `form`, and the name means no format, or the content is that of another one).
+    Raises InputError (there is no `form`, and the name means no format).
     """
     if Path(source).is_dir():
         return "jsonl", _OTHERS
@@ -470,11 +466,6 @@ def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tu
         return (named, _TABLE if named == "csv" else _OTHERS) if named in ("csv", "jsonl") else (ANNIF, _OTHERS)
     if form or named:
         return form or named or "", default
-    if Path(source).is_file():
-        with open_records(source) as stream:
-            first = next(decoded_lines(stream, str(source), MAX_LINE_BYTES), None)  # which may know what it is
-        if first and first.startswith("__label__"):
-            raise InputError(str(source), 1, problem_of_line(first.encode(errors="replace")) or "")
     problem = f"its name does not show which of {', '.join(FORMATS)} it is; give --format"
     raise InputError(str(source), None, problem)
 

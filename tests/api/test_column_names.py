@@ -102,18 +102,3 @@ def test_other_columns_are_refused(made, problem, columns):
         made().fit(X, Frame(S), reviewed=Frame(2 * Y - 1, columns))
     with pytest.raises(ValueError, match="y and the classes differ in their columns"):
         made().fit(X, Frame(S)).score(X, Frame(Y, columns))
-
-
-TEXTS = ["arts, news", "arts", "news", "sport; news", "sport"] * 20
-
-
-@pytest.mark.parametrize("made", MODELS)
-def test_texts_that_list_labels_are_refused(made, problem):
-    X = problem[0][:100]
-    for texts in (TEXTS, np.array(TEXTS)):
-        with pytest.raises(ValueError, match=r"'arts, news' .*list of names for each instance"):
-            made().fit(X, texts)
-    sets = [text.replace(";", ",").split(", ") for text in TEXTS]
-    assert made().fit(X, sets).classes_.tolist() == ["arts", "news", "sport"]
-    places = ["Washington, DC", "Portland", "Bread, butter", "Salem; by the sea", "Bonn"] * 20
-    assert made().fit(X, places).classes_.tolist() == sorted(set(places))

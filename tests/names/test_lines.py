@@ -40,7 +40,6 @@ def test_utf_16_is_read(file, reader):
     assert outcome("utf-16") == outcome("utf-8")
 
 
-@pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
     "content",
     [
@@ -52,9 +51,9 @@ def test_utf_16_is_read(file, reader):
     ],
     ids=["lz4", "zip", "xls", "feather", "404"],
 )
-def test_compressed_data_are_named(file, reader, content):
+def test_compressed_data_are_named(file, content):
     with refused(InputError, "small.txt:1: "):
-        READERS[reader](file(content))
+        read_names(file(content))
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -77,18 +76,16 @@ def test_what_is_not_utf_8_may_stand_in_comments(file):
         list(text_lines(file(b"B\xfccher\n")))
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("unit", [b"# a\n", b"\n"], ids=["comments", "empty lines"])
-def test_little_compressed_data_do_not_fill_the_memory(tmp_path, reader, unit):
+def test_little_compressed_data_do_not_fill_the_memory(tmp_path):
     path = tmp_path / "small.bz2"
     compressor = bz2.BZ2Compressor()
     with path.open("wb") as out:
         for _ in range(20):
-            out.write(compressor.compress(unit * ((1 << 20) // len(unit))))
+            out.write(compressor.compress(b"\n" * (1 << 20)))
         out.write(compressor.flush())
     assert path.stat().st_size < 2000
     with refused(InputError, "small.bz2: "):
-        READERS[reader](path)
+        read_names(path)
 
 
 def test_comments_are_not_kept(file):

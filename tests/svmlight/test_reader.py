@@ -113,9 +113,8 @@ def test_errors_give_the_line_whatever_the_block(tmp_path, header, block_bytes, 
     good = b"# c\n1 1:1\n\n"
     path = tmp_path / "x"
     path.write_bytes(header + good * 100 + b"1 1:x\n" + good * 100 + b"y 1:1\n" + good * 100)
-    with refused(InputError) as caught:
+    with pytest.raises(InputError, match=f"x:{301 + bool(header)}: value 'x' of index 1 is not a finite number"):
         list(iter_chunks(path, block_bytes=block_bytes, run=Run(jobs=jobs)))
-    assert (caught.value.source, caught.value.line) == (str(path), 301 + bool(header))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

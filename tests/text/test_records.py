@@ -93,11 +93,8 @@ def test_several_fields_have_tags():
     assert [record.tags for record in found] == [("x", "y", "z"), ("x",)]
 
 
-def test_the_format_is_told_or_given(tmp_path):
+def test_the_format_is_told_or_given():
     assert form_and_fields("a.csv.gz", None, Fields()) == ("csv", Fields())
     assert form_and_fields("a.csv", "tsv", Fields()) == ("tsv", Fields())
     with refused(InputError):
         form_and_fields("-", None, Fields())
-    (tmp_path / "news.txt").write_text("__label__a goal\n")  # of fastText
-    with refused(InputError, "news.txt:1: "):
-        form_and_fields(tmp_path / "news.txt", None, Fields())

@@ -122,7 +122,7 @@ def corrupt(
     """Copy a file without a share of its labels. Every other byte stays the same; labels become `plain_labels`.
 
     The file is read twice, once to check every line and to count, once to copy, in constant memory. Input that cannot
-    be read twice (standard input, a pipe) is stored in a temporary file in between. The result depends only on the
+    be read twice (standard input, a pipe) is copied to a temporary file at first. The result depends only on the
     content and the seed.
 
     `source`, `target`: files, compressed by suffix; ``-`` is standard input or output.
@@ -133,11 +133,11 @@ def corrupt(
     before: Counter[int] = Counter()
     after: Counter[int] = Counter()
     changed = InputError(str(source), None, "changed while it was being read; try again")
-    with read_twice(source) as (open_first, open_again):
-        with open_first() as stream:
+    with read_twice(source) as opened:
+        with opened() as stream:
             first = Counted(stream)
             draw = _draw(first, str(source), missing_rate, scheme, reading, run)
-        with open_again() as stream, ExitStack() as beside, open_output(target, beside) as out:
+        with opened() as stream, ExitStack() as beside, open_output(target, beside) as out:
             again = Counted(stream)
             removed_out = None if removed is None else beside.enter_context(open_output(removed))
             for header, lines, spans in labelled_lines(again, str(source), reading):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import accumulate, chain, filterfalse, repeat
+from itertools import accumulate, chain, filterfalse
 from operator import itemgetter
 from pathlib import Path
 from shlex import quote
@@ -155,9 +155,7 @@ def vectorize(
     fields = source.fields(default if vectorization is None else vectorization.fields, vectorization is None)
     reader, size = _Reader(source, form, fields), bytes_of(source.file)
     with ExitStack() as stack:
-        opened_records = partial(open_records, most=source.max_line_bytes)
-        open_first, open_again = stack.enter_context(read_twice(source.file, opened_records))
-        opened = chain([open_first], repeat(open_again))
+        opened = stack.enter_context(read_twice(source.file, partial(open_records, most=source.max_line_bytes)))
         with open_output(target) as out:
             work, put = None, None
             if directory is not None:
@@ -165,13 +163,13 @@ def vectorize(
             if vectorization is None:
                 options = options or TextOptions()
                 if options.stem is None and options.analyzer == "word":
-                    with run.step(Step.FIND_LANGUAGES, size), next(opened)() as stream:
+                    with run.step(Step.FIND_LANGUAGES, size), opened() as stream:
                         several = of_collection(languages_of(record.text for record in reader.records(stream)))
                     options = replace(options, stem=",".join(several)) if len(several) > 1 else options
-                with run.step(Step.READ_TEXTS, size), next(opened)() as stream:
+                with run.step(Step.READ_TEXTS, size), opened() as stream:
                     vectorization = _fit(reader, stream, options, names)
             writer = VectorWriter(out, work, vectorization, n_numbered)
-            with run.step(Step.WRITE_VECTORS, size), next(opened)() as stream:
+            with run.step(Step.WRITE_VECTORS, size), opened() as stream:
                 writer.write(reader.records(stream))
             if work is not None:
                 assert reader.content is not None  # all has been read
