@@ -440,6 +440,7 @@ def info() -> None:
 @option("--fill-implied", bool, "Also write broader labels that the predicted ones imply.")
 @suggestible_options
 @numbers_option
+@cluster_option
 @reading_options
 @run_options("jobs", "kernel")
 @runs_command

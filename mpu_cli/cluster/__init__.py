@@ -1,4 +1,4 @@
-"""Training on the workers of a Dask cluster: the extra `cluster`.
+"""Training and prediction on the workers of a Dask cluster: the extra `cluster`.
 
 Here is the address of a cluster, ``--cluster``, which is read without Dask.
 """

@@ -20,6 +20,7 @@ from contextlib import suppress
 from distributed.cli.dask_scheduler import main as scheduler
 from distributed.cli.dask_worker import main as worker
 
+import mpu_cli.cli.actions.predict
 import mpu_cli.cluster.training
 import mpu_cli.inputs.training_data
 from mpu_cli.runtime.run import DEFAULT_RUN

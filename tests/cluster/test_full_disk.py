@@ -1,23 +1,85 @@
-"""No room on the disks of workers: an error that names their directory, or the same bytes as always."""
+"""No room on the disks of workers: an error that names the file, or the same bytes as always; never half a file."""
 
 import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from mpu_cli.cli.actions.train import train
 from mpu_cli.errors import ClusterError
 from mpu_cli.runtime.run import Run
+from tests.cli.training import QUICK
 from tests.cluster.conftest import LARGE, OPTIONS, at
-from tests.cluster.processes import worker_with_room
+from tests.cluster.processes import wait, worker_with_room
 from tests.endurance.commands import model_files
+from tests.full_disk import fill
 
-# The largest file that a worker may write: more than what units tell of parts.
+# The largest file that a worker may write: less than its predictions of a part, more than what units tell of parts.
 ROOM = 2048
 # Everything that is computed is put aside at once.
 SPILLING = {"MEMORY__TARGET": "1e-9", "MEMORY__SPILL": "False", "MEMORY__PAUSE": "False"}
+NUMPY = ("--kernel", "numpy")
+ENVIRONMENT = {**os.environ, "DASK_MPU__TIMEOUT": "30"}
+
+
+@pytest.fixture
+def model(run, files, tmp_path) -> Path:
+    assert run("train", *files, "-o", tmp_path / "news.mpu", "--kernel", "numpy", "-q", *QUICK).exit_code == 0
+    return tmp_path / "news.mpu"
+
+
+def failed(processes, reason, *arguments) -> None:
+    command = [sys.executable, "-m", "mpu_cli", *map(str, arguments), "--cluster", processes.address, *NUMPY, "-q"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    for what in reason:
+        assert what in done.stderr
+
+
+def in_scores(model, files, out) -> list:
+    return ["predict", model, *files, "-o", out, "--format", "scores"]
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("*")}
+
+
+@pytest.mark.slow  # it starts workers of its own
+def test_predictions_that_find_no_room_are_named_and_not_there(model, files, processes, tmp_path):
+    for _ in range(2):
+        processes.replace(worker_with_room(ROOM))
+    out, new = tmp_path / "out", tmp_path / "new"
+    out.mkdir()
+    (out / "part-1.svm").write_text("old\n")
+    failed(processes, ["/out/part-", "File too large"], *in_scores(model, files, out))
+    wait(lambda: names(out) == {"part-1.svm"})  # the other worker may be at work
+    assert (out / "part-1.svm").read_text() == "old\n"
+    failed(processes, ["/new/part-", "File too large"], *in_scores(model, files, new))
+    wait(lambda: not names(new))
+
+
+@pytest.mark.slow  # it starts workers of its own
+def test_a_full_disk_on_one_worker_leaves_whole_files_of_the_other(run, model, files, processes, tmp_path):
+    processes.replace(worker_with_room(ROOM))
+    out, here = tmp_path / "out", tmp_path / "here"
+    failed(processes, ["/out/part-", "File too large"], *in_scores(model, files, out))
+    assert run(*in_scores(model, files, here), "--kernel", "numpy").exit_code == 0
+    wait(lambda: names(out) <= names(here))
+    for path in out.glob("*"):
+        assert path.read_bytes() == (here / path.name).read_bytes()
+
+
+def test_predictions_on_a_full_disk(model, files, processes, mounted):
+    out = mounted / "out"
+    out.mkdir()
+    fill(mounted, 4096)
+    failed(processes, ["/out/part-", "No space left on device"], *in_scores(model, files, out))
+    wait(lambda: all(name.startswith("part-") for name in names(out)))
 
 
 @pytest.mark.slow  # it starts workers of its own
@@ -38,18 +100,8 @@ def test_a_training_whose_workers_have_put_aside_as_much_as_they_can_fails(files
     for _ in range(2):
         processes.replace(worker_with_room(ROOM), settings=SPILLING)
     model = tmp_path / "a.mpu"
-    command = ["train", *files, "-o", model, *LARGE, "--kernel", "numpy", "--cluster", processes.address, "-q"]
-    done = subprocess.run(
-        [sys.executable, "-m", "mpu_cli", *map(str, command)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "DASK_MPU__TIMEOUT": "30"},
-    )
-    assert (done.returncode, done.stdout, model.exists()) == (1, "", False)
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("error: ")
-    assert "File too large; is its local directory full" in line
+    failed(processes, ["File too large; is its local directory full"], "train", *files, "-o", model, *LARGE)
+    assert not model.exists()
 
 
 @pytest.mark.slow  # it starts workers of its own

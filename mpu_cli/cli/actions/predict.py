@@ -1,4 +1,4 @@
-"""Predict files in constant memory, and say whether the model fits them: ``mpu predict``.
+"""Predict files, one in constant memory or several by a cluster, and say whether the model fits them: ``mpu predict``.
 
 Files have vectors, with the ids beside them, or texts; predictions are lines of labels and scores, or records.
 """
@@ -7,10 +7,10 @@ import json
 import logging
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count, islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,18 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle import TrainedModel
+from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.cli.messages import counting, detail, info, warn
+from mpu_cli.cluster import Address, connected
+from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.errors import (
     STANDARD_STREAM,
     FilesError,
     InputError,
+    ModelError,
     MpuError,
     OverflowingError,
     counted,
@@ -41,7 +44,7 @@ from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import IDS, folder_of
 from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import refuse_overlaps, refuse_repeated
+from mpu_cli.runtime.files import checksum, refuse_overlaps, refuse_repeated
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.urls import file_name
@@ -398,6 +401,44 @@ def _why(model: TrainedModel) -> Callable[[csr_array, Cells], list[list[str]]]:
     return lambda features, cells: named_reasons(predictor, features, cells.rows, cells.columns, names)
 
 
+def predict_files(
+    model: Path,
+    targets: Mapping[str, Path],
+    output: Output = Output(),
+    *,
+    on: Address,
+    tick: Callable[[], None] = lambda: None,
+    reading: Reading = DEFAULT_READING,
+    run: Run = DEFAULT_RUN,
+) -> PredictionReport:
+    """Predict files to their targets; all workers can reach them and the model. `tick` is called once per file."""
+    meant = model.absolute(), checksum(model / MANIFEST)
+    files = {absolute(source): target.absolute() for source, target in targets.items()}
+    with connected(on) as executor:
+        done = [
+            executor.submit(_predict, meant, file, state_of(file), target, output, reading, run.on_a_worker())
+            for file, target in files.items()
+        ]
+        executor.wait(done, tick)
+        return sum(executor.gather(done), PredictionReport())
+
+
+def _predict(
+    model: tuple[Path, str], source: str, state: State | None, target: Path, output: Output, reading: Reading, run: Run
+) -> PredictionReport:
+    refuse_other(source, state)
+    return predict(loaded(*model), source, target, output, reading=reading, run=run)
+
+
+@lru_cache(maxsize=1)
+def loaded(model: Path, sha256: str) -> TrainedModel:
+    """Load a model whose manifest has a checksum, once for all files that a worker predicts."""
+    trained = bundle.load(model)
+    if checksum(model / MANIFEST) != sha256:
+        raise ModelError(f"{model}: was replaced after the work began; start again")
+    return trained
+
+
 def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: int) -> None:
     """Write out-of-fold predictions of the first n instances, in the form of ``mpu predict --format both``.
 
@@ -421,6 +462,7 @@ def command(
     texts: tuple[str, ...],
     text_form: str | None,
     output: str,
+    on: Address | None,
     reading: Reading,
     run: Run,
     **of_output: Any,
@@ -429,8 +471,8 @@ def command(
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
     what = Output(**of_output)
-    if what.why and what.form != "jsonl":
-        raise click.UsageError("--why needs --format jsonl.")
+    if what.why and (what.form != "jsonl" or on is not None):
+        raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")
     if what.fill_implied and what.form not in ("labels", "jsonl", "tsv"):
         raise click.UsageError("--fill-implied is for --format labels, jsonl and tsv.")
     names = sources or ("--text",)
@@ -455,14 +497,21 @@ def command(
     def has_texts(name: str) -> bool:
         return bool(texts) or text_form is not None or format_of(name) is not None or bool(name and Path(name).is_dir())
 
+    if on is not None and (not into_folder or any(map(has_texts, names))):
+        raise click.UsageError(
+            "With --cluster, FILEs contain vectors, and predictions go to a directory: give -o OUT/."
+        )
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
-    counts, size = PredictionReport(), bytes_of(as_one(names))
+    counts = PredictionReport()
+    progress = (bytes_of(as_one(names)), "instance") if on is None else (len(names), "file")
     with (
         making(Path(output), in_out.values()) if into_folder else nullcontext(),
-        nullcontext(lambda _: None) if to_terminal else counting("predicting", size, "instance") as count,
+        nullcontext(lambda _: None) if to_terminal else counting("predicting", *progress) as count,
     ):
-        for name, target in targets.items():
+        if on is not None:
+            counts = predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)
+        for name, target in targets.items() if on is None else ():
             data = (
                 Texts(trained.packed_vectorizer, name, texts, text_form, reading.max_line_bytes)
                 if has_texts(name)

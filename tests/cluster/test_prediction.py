@@ -1,0 +1,79 @@
+"""Predicting files on a cluster."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpu_cli.cli.actions.predict import PredictionReport, predict_files
+from mpu_cli.cli.actions.train import train as train_here
+from mpu_cli.core.options import Options
+from mpu_cli.errors import InputError
+from mpu_cli.inputs.training_data import Sources
+from mpu_cli.svmlight.streams import Files
+from tests.cluster.conftest import write_parts
+from tests.slow import slow
+
+
+def make(_run, folder: Path) -> None:
+    train_here(Sources(Files(write_parts(folder))), folder / "news.mpu", Options())
+
+
+@pytest.fixture
+def model(made) -> Path:
+    return made(make) / "news.mpu"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("given", [[], *slow(["--format", "scores"])], ids=len)
+def test_predictions_are_those_of_one_machine(run, model, files, cluster, tmp_path, given):
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert run("predict", model, *files, "-o", here, *given).exit_code == 0
+    command = ["predict", model, *files, "-o", there, *given, "--cluster", cluster, "--quiet"]
+    if given:
+        done = run(*command)
+        assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+    else:  # in a process of its own, nor does anything else there say a word
+        done = subprocess.run([sys.executable, "-m", "mpu_cli", *map(str, command)], capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert contents(there) == contents(here)
+    assert len(contents(there)) == len(files)
+
+
+def test_a_worker_that_dies_changes_nothing(run, model, files, on, processes, tmp_path):
+    (tmp_path / "out").mkdir()
+    targets = {path: tmp_path / "out" / Path(path).name for path in files}
+    killed = []
+
+    def kill_once():
+        if not killed:
+            killed.append(processes.kill_worker())
+
+    report = predict_files(model, targets, on=on, tick=kill_once)
+    assert report.instances == 400
+    assert run("predict", model, *files, "-o", tmp_path / "here").exit_code == 0
+    assert contents(tmp_path / "out") == contents(tmp_path / "here")
+
+
+def test_a_bad_line_is_told_by_file_and_line(model, files, on, tmp_path):
+    with Path(files[1]).open("a") as file:
+        file.write("1 1:x\n")
+    (tmp_path / "out").mkdir()
+    targets = {path: tmp_path / "out" / Path(path).name for path in files}
+    with pytest.raises(InputError, match=r"part-1\.svm:101: "):
+        predict_files(model, targets, on=on)
+    assert not targets[files[1]].exists()
+
+
+def test_no_files_is_nothing(model, on):
+    assert predict_files(model, {}, on=on) == PredictionReport()
+
+
+def test_wrong_usage(run, model, files):
+    done = run("predict", model, files[0], "--cluster", "local")
+    assert done.exit_code == 2
+    assert "predictions go to a directory" in done.stderr
