@@ -8,12 +8,12 @@ Features are those of the data, scaled ones, or those of an RBF kernel, by the s
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core import sgd
 from mpu_cli.core.calibration import BinnedCells, calibrate_strata
 from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures, Scaling
 from mpu_cli.core.frequency.estimators import (
@@ -50,7 +50,7 @@ STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
 # Of many labels a sample is drawn, among which even a small prior finds the right ones: docs/choices/texts.md.
 _PRIOR_OF_MANY = 15.0
-# What of `sgd.Settings` is chosen, in this order.
+# What of `Settings` is chosen, in this order.
 _GRIDS = {"cost": COSTS, "step": STEPS, "prior": PRIORS}
 # More held-out instances than this hardly change which of two settings is better.
 SELECTION_SIZE = 8_000
@@ -65,14 +65,7 @@ _COST_OF_PRUNING = 1e-3
 CUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
-class Scored(Protocol):
-    """What has an F1."""
-
-    @property
-    def f1(self) -> float: ...  # noqa: D102
-
-
-Candidate = TypeVar("Candidate", bound=Scored)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -101,24 +94,14 @@ class Trial:
         return best_threshold(binned, calibrate_strata(binned, count_positives(positives)))[1]
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Chosen settings with what they were chosen by."""
-
-    settings: sgd.Settings
-    f1: float  # estimated of the out-of-fold predictions at their best thresholds, by the criterion of the choice
-    # float32, shape (n, q): out-of-fold predictions under the chosen settings, in the rows that the folds hold out
-    probabilities: np.ndarray
-
-
 def choose_settings(
     trial: Trial,
-    start: sgd.Settings,
+    start: Settings,
     free: Collection[str] = ("cost", "step"),
     criterion: str | float = PU_F1,
     run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
-) -> Choice:
+) -> tuple[float, tuple[Settings, np.ndarray]]:
     """Climb from a start along C, then along eta0, then along the prior, as long as the estimate rises.
 
     The estimate is smooth and has one broad top along each, so that a climb of some seven settings finds what a
@@ -129,34 +112,34 @@ def choose_settings(
     `criterion`: of the thresholds, as in `core.options.Options`: of macro-F1, or else of micro-F1 at one
     threshold.
     `tick`: called once per setting.
+    Returns: the F1 estimated of the out-of-fold predictions at their best thresholds, by the criterion; the chosen
+    settings; and these predictions, float32, shape (n, q), in the rows that the folds hold out.
     """
 
-    def evaluate(settings: sgd.Settings) -> Choice:
+    def evaluate(settings: Settings) -> tuple[float, tuple[Settings, np.ndarray]]:
         probabilities = out_of_fold(trial.folds, trial.labels.shape, trial.frequency, settings, run)
         tick()
-        return Choice(settings, trial.estimated_f1(probabilities, criterion, bool(settings.prior)), probabilities)
+        return trial.estimated_f1(probabilities, criterion, bool(settings.prior)), (settings, probabilities)
 
-    def along(name: str, best: Choice) -> Choice:
-        def candidate(value: float) -> Choice:
-            changed: dict[str, Any] = {name: value}
-            return evaluate(replace(best.settings, **changed))
+    def with_one(settings: Settings, name: str, value: float) -> tuple[float, tuple[Settings, np.ndarray]]:
+        changed: dict[str, Any] = {name: value}
+        return evaluate(replace(settings, **changed))
 
-        grid = _GRIDS[name]
+    best = evaluate(start)
+    for name, grid in _GRIDS.items():
+        if name not in free or (name == "step" and not loss_named(start.loss).has_step):
+            continue
+        f1, (settings, probabilities) = best
         if name == "step" and start.thin and (start.prior or "prior" in free):
             # Drawn labels compete with few others: a larger step, surer of names, looks better than it is.
             grid = tuple(step for step in grid if step <= start.step)
-        return climb(candidate, grid, getattr(best.settings, name), best)
-
-    best = evaluate(start)
-    for name in _GRIDS:
-        if name in free and (name != "step" or loss_named(start.loss).has_step):
-            if name == "prior":  # what it is compared by knows what models have seen
-                best = replace(best, f1=trial.estimated_f1(best.probabilities, criterion, guided=True))
-            best = along(name, best)
+        if name == "prior":  # what it is compared by knows what models have seen
+            f1 = trial.estimated_f1(probabilities, criterion, guided=True)
+        best = climb(partial(with_one, settings, name), grid, getattr(settings, name), (f1, best[1]))
     return best
 
 
-def choose_pruning(trial: Trial, settings: sgd.Settings, run: Run = DEFAULT_RUN) -> float:
+def choose_pruning(trial: Trial, settings: Settings, run: Run = DEFAULT_RUN) -> float:
     """Choose the largest weight to drop: as large as costs the estimate of micro-F1 next to nothing.
 
     The result is an absolute value, one of `CUTS` by the length of an instance.
@@ -175,18 +158,20 @@ def choose_pruning(trial: Trial, settings: sgd.Settings, run: Run = DEFAULT_RUN)
     return float(cuts[np.flatnonzero(np.array(f1) > f1[0] - _COST_OF_PRUNING)[-1]])
 
 
-def climb(evaluate: Callable[[float], Candidate], grid: tuple[float, ...], start: float, first: Candidate) -> Candidate:
+def climb(
+    evaluate: Callable[[float], tuple[float, T]], grid: tuple[float, ...], start: float, first: tuple[float, T]
+) -> tuple[float, T]:
     """Search along a grid, up from a start or else down, as long as that gains something.
 
-    `evaluate`: gives the candidate at a value of the grid, with its `f1`.
+    `evaluate`: gives the F1 at a value of the grid, and what has it.
     `start`: one of the grid.
-    `first`: at the start.
-    Returns: the best candidate.
+    `first`: the same at the start.
+    Returns: the same of the best.
     """
     best = first
     for direction in (1, -1):
         i = grid.index(start) + direction
-        while 0 <= i < len(grid) and (candidate := evaluate(grid[i])).f1 >= best.f1 + WORTHWHILE:
+        while 0 <= i < len(grid) and (candidate := evaluate(grid[i]))[0] >= best[0] + WORTHWHILE:
             best = candidate
             i += direction
         if best is not first:
@@ -288,7 +273,7 @@ class HyperParameters:
     estimates: Estimates = Estimates()
     # Out-of-fold predictions of level 0, if choosing the settings has predicted all instances
     held_out: HeldOut | None = None
-    f1: float | None = None  # the F1 that the settings were chosen by, where they were
+    f1: float = 0.0  # that the settings were chosen by, expected on complete labels; 0 where they were not chosen
 
 
 def choose_hyper_parameters(
@@ -325,7 +310,7 @@ def choose_hyper_parameters(
     rates = LabelFrequency.of(estimates.rates(q, options.c), (n, q)).rates
 
     settings = _starting(population, options, loss)
-    held_out, f1, prune = None, None, None
+    held_out, f1, prune = None, 0.0, None
     if sample is not None and free:
         starts = [settings]
         if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
@@ -333,10 +318,10 @@ def choose_hyper_parameters(
         with run.step("choose C" if "cost" in free else "choose prior", _USUAL_SETTINGS * len(starts)) as tick:
             # Most of many labels have too few annotations to count the F1 of each.
             trial = _trial(sample, rates, SELECTION_SIZE)
-            choice = _choose(trial, starts, free, PU_F1 if many else options.threshold, run, tick)
-            settings, f1 = choice.settings, choice.f1
+            criterion = PU_F1 if many else options.threshold
+            f1, (settings, probabilities) = _choose(trial, starts, free, criterion, run, tick)
             if sample.is_all:  # predict the instances that the trial has not held out, too
-                others, probabilities = sample.folds[len(trial.folds) :], choice.probabilities
+                others = sample.folds[len(trial.folds) :]
                 out_of_fold(others, probabilities.shape, trial.frequency, settings, run, into=probabilities)
                 positives = trial.frequency.positives(sample.labels)
                 made_by = source_models(sample.folds, positives) if settings.prior else None
@@ -442,7 +427,7 @@ def _choose(
     criterion: str | float,
     run: Run,
     tick: Callable[[], None],
-) -> Choice:
+) -> tuple[float, tuple[Settings, np.ndarray]]:
     """Choose what is free, from starts of different losses; of equals the first is taken."""
     choices = []
     for which, start in enumerate(starts):
@@ -451,7 +436,7 @@ def _choose(
         except OverflowingError:
             if not which:
                 raise  # another loss is only left out: its C is among others, of features of the order of 1
-    return max(choices, key=lambda one: one.f1)
+    return max(choices, key=lambda one: one[0])
 
 
 def _trial(sample: Sample, rates: np.ndarray, size: int) -> Trial:
@@ -501,12 +486,6 @@ class Chosen:
     rbf: RbfFeatures | None = None  # what makes them of an instance's own; None: they are its own
     scaling: Scaling | None = None  # how they are scaled; None: they are as in the data
 
-    @property
-    def f1(self) -> float:
-        """The F1 of the chosen C, expected on complete labels; 0 where C was not chosen."""
-        chosen = self.hyper_parameters
-        return 0.0 if chosen is None or chosen.f1 is None else chosen.f1
-
     def scaled(self, name: str) -> "Chosen":
         """Return these features scaled."""
         scaling = Scaling.learned(self.instances.features, name)
@@ -542,10 +521,11 @@ def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:
     what = f"the features of an RBF kernel for {n:,} instances"
     refuse_beyond_free(12 * n * m, what, "take fewer instances, or linear features")
     problem = replace(problem, kin=own.instances.kin)  # features of a kernel are equal up to rounding
-    linear = replace(linear, hyper_parameters=choose_hyper_parameters(linear.instances, options, run))
+    chosen = choose_hyper_parameters(linear.instances, options, run)
+    linear = replace(linear, hyper_parameters=chosen)
     with run.step("choose features") as tick:
-        kernel = _best_kernel(problem, options, run, linear, tick)
-    if options.features is None and kernel.f1 < linear.f1 + _WORTH_OTHER_FEATURES:
+        f1, kernel = _best_kernel(problem, options, run, linear.instances, chosen, tick)
+    if options.features is None and f1 < chosen.f1 + _WORTH_OTHER_FEATURES:
         return linear
     return replace(kernel, hyper_parameters=None)  # c comes from the features that tell labels apart better
 
@@ -568,7 +548,7 @@ def _best_scaling(own: Chosen, options: Options, run: Run, tick: Callable[[], No
     best, most = own, 0.0
     for candidate, _ in found:
         with suppress(OverflowingError):
-            f1 = choose_hyper_parameters(candidate.instances, options, silent, estimates=same_c).f1 or 0.0
+            f1 = choose_hyper_parameters(candidate.instances, options, silent, estimates=same_c).f1
             if f1 >= most + (_WORTH_OTHER_FEATURES if best is own and candidate is not own else 0):
                 best, most = candidate, f1
         tick()
@@ -588,27 +568,28 @@ def _obstacle(instances: Instances) -> str | None:
     return None
 
 
-def _best_kernel(problem: Problem, options: Options, run: Run, linear: Chosen, tick: Callable[[], None]) -> Chosen:
+def _best_kernel(
+    problem: Problem, options: Options, run: Run, data: Instances, chosen: HyperParameters, tick: Callable[[], None]
+) -> tuple[float, Chosen]:
     """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises.
 
-    c and the loss are those chosen for linear features, so that neither makes a difference.
+    `data`, `chosen`: with linear features: c and the loss are the same, so that neither makes a difference.
+    Returns: the F1, and the features.
     """
     silent = run.quiet()
-    chosen = linear.hyper_parameters
-    assert chosen is not None
     same_loss = replace(options, loss=chosen.settings.loss)
 
-    def candidate(gamma: float, m: float) -> Chosen:
+    def candidate(gamma: float, m: float) -> tuple[float, Chosen]:
         rbf = RbfFeatures.learned(problem.features, gamma, int(m), run.seed)
         instances = Instances.of(replace(problem, features=rbf.of(problem.features, run)))
-        data = linear.instances
         instances = replace(instances, dominating=data.dominating, share_repeated=data.share_repeated)
         tick()
-        return Chosen(instances, choose_hyper_parameters(instances, same_loss, silent, estimates=chosen.estimates), rbf)
+        found = choose_hyper_parameters(instances, same_loss, silent, estimates=chosen.estimates)
+        return found.f1, Chosen(instances, found, rbf)
 
     first = candidate(FIRST_GAMMA, FIRST_LANDMARKS)
     best = climb(lambda gamma: candidate(gamma, FIRST_LANDMARKS), GAMMAS, FIRST_GAMMA, first)
-    assert best.rbf is not None
-    gamma = best.rbf.gamma * problem.features.shape[1]
+    assert best[1].rbf is not None
+    gamma = best[1].rbf.gamma * problem.features.shape[1]
     sizes = tuple(m for m in LANDMARKS if m <= FIRST_LANDMARKS or m <= len(problem))
     return climb(lambda m: candidate(gamma, m), sizes, FIRST_LANDMARKS, best)

@@ -62,8 +62,8 @@ class Method:
         sample = Sample(Instances(features, S, kin=kin), _SAMPLE, self.folds, run)
         settings = default_settings(self.epochs or default_epochs(n, features.coherence), features.coherence)
         if self.cost is None:
-            choice = choose_settings(Trial(sample.folds, sample.labels, ones), settings, run=run)
-            settings, held_out = step_for_all(choice.settings, sample.share), choice.probabilities
+            _, (settings, held_out) = choose_settings(Trial(sample.folds, sample.labels, ones), settings, run=run)
+            settings = step_for_all(settings, sample.share)
         else:
             settings = replace(settings, cost=self.cost)
             held_out = out_of_fold(sample.folds, sample.labels.shape, ones, settings, run)

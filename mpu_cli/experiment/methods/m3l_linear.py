@@ -21,7 +21,7 @@ What the papers leave open, and how it was chosen: docs/choices/baselines.md, "C
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
@@ -157,13 +157,6 @@ def correlation_prior(labels: csr_array, rho: float) -> np.ndarray:
     return prior
 
 
-class ChosenCost(NamedTuple):
-    """C of a support vector machine, the bound of the dual variables, and its micro-F1."""
-
-    cost: float
-    f1: float
-
-
 class Method:
     """M3L, linear.
 
@@ -195,7 +188,7 @@ class Method:
         if self.cost is None:
             rows = draw(n, _SAMPLE, self.run.seed)
             unit = 1 / Features.of(X[rows]).mean_squared_norm()
-            bound, _ = self.choose(self.out_of_fold_f1(LinearSpace(extended[rows]), X[rows], S[rows]), unit)
+            _, bound = self.choose(self.out_of_fold_f1(LinearSpace(extended[rows]), X[rows], S[rows]), unit)
         else:
             bound = HAMMING * self.cost
         weights = self.learned(LinearSpace(extended), S, bound)
@@ -210,14 +203,15 @@ class Method:
         dual = Dual(space, S.toarray(), np.arange(S.shape[0]), correlation_prior(S, self.rho), bound)
         return solve(dual, TOLERANCE, self.run.seed)[0]
 
-    def choose(self, evaluate: Callable[[float], float], unit: float) -> ChosenCost:
+    def choose(self, evaluate: Callable[[float], float], unit: float) -> tuple[float, float]:
         """Choose C by a hill climb from 3 units, in half decades, while the micro-F1 that `evaluate` gives rises.
 
         `unit` is 1 / mean ||phi(x)||^2, which makes the choice independent of the scale of the features.
+        Returns: the micro-F1, and C of a support vector machine, the bound of the dual variables.
         """
 
-        def at(units: float) -> ChosenCost:
-            return ChosenCost(unit * units, evaluate(unit * units))
+        def at(units: float) -> tuple[float, float]:
+            return evaluate(unit * units), unit * units
 
         return climb(at, COSTS, _FIRST_COST, at(_FIRST_COST))
 

@@ -105,7 +105,7 @@ class Method(m3l_linear.Method):
             gram += _CONSTANT
             evaluate = self.out_of_fold_f1(KernelSpace(gram), X, S)
             if not units:
-                gamma, (bound, best) = candidate, self.choose(evaluate, unit)
+                gamma, (best, bound) = candidate, self.choose(evaluate, unit)
                 units = bound / unit
             elif (f1 := evaluate(units * unit)) < best + WORTHWHILE:
                 break
