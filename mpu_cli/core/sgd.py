@@ -165,7 +165,6 @@ def learn_labels(
     use: Callable[[Fold, Block, list[LinearModel]], T],
     run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
-    start: LinearModel | None = None,
 ) -> Iterator[T]:
     """Learn all labels, block by block, from the instances of each fold. Everything is learned here.
 
@@ -174,7 +173,6 @@ def learn_labels(
 
     `use`: is given the models of a block after each set of a fold, in a thread; what it returns is yielded, in order.
     `tick`: called once per fold, in their order.
-    `start`: default: weights of zero and biases from `initial_bias`.
     """
 
     def learn_block(fold: Fold, block: Block, begin: LinearModel, is_last: bool) -> tuple[T, bool]:
@@ -182,7 +180,7 @@ def learn_labels(
 
     def units() -> Iterator[tuple[Fold, Block, LinearModel, bool]]:
         for fold in folds:
-            begin, blocks = start or cold_start(fold.training, frequency), fold.blocks()
+            begin, blocks = cold_start(fold.training, frequency), fold.blocks()
             yield from ((fold, block, begin, block is blocks[-1]) for block in blocks)
 
     with closing(parallel.run(learn_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
@@ -193,11 +191,7 @@ def learn_labels(
 
 
 def train_linear(
-    data: TrainingSet,
-    frequency: LabelFrequency,
-    settings: Settings,
-    start: LinearModel | None = None,
-    prune: float | None = None,
+    data: TrainingSet, frequency: LabelFrequency, settings: Settings, prune: float | None = None
 ) -> LinearModel:
     """Learn all labels from all instances.
 
@@ -212,7 +206,7 @@ def train_linear(
     def keep(_: Fold, block: Block, models: list[LinearModel]) -> None:
         weights[:, block], bias[block] = models[0].weights, models[0].bias
 
-    for _ in learn_labels([Fold((data,))], frequency, settings, keep, data.run, start=start):
+    for _ in learn_labels([Fold((data,))], frequency, settings, keep, data.run):
         pass
     return LinearModel(weights, bias)
 

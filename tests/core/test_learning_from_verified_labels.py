@@ -11,7 +11,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
-from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
+from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_block, train_linear
 from mpu_cli.core.stacking import train
 from tests import kernels
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
@@ -81,8 +81,9 @@ def test_a_checked_cell_is_learned_as_with_complete_labels(verdict):
         found = np.where(S[:, 1:2] | [[True, False, True]], UNKNOWN, FALSE)
         labels, expected = S, LabelFrequency(np.array([0.5, 1.0, 0.5]))
     start = LinearModel(np.zeros((5, 3), np.float32), np.zeros(3, np.float32))
-    one = train_linear(training_set(X, S), LabelFrequency.of(0.5, S.shape, verified_of(found)), Settings(), start=start)
-    other = train_linear(training_set(X, labels), expected, Settings(), start=start)
+    verified = LabelFrequency.of(0.5, S.shape, verified_of(found))
+    one = train_block(training_set(X, S), slice(None), verified, Settings(), start)
+    other = train_block(training_set(X, labels), slice(None), expected, Settings(), start)
     assert_array_equal(one.weights, other.weights)
     assert_array_equal(one.bias, other.bias)
 

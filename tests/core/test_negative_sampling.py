@@ -15,7 +15,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
-from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_linear
+from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_block, train_linear
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import Chain, LearningTask, learn, predict_out_of_fold
 from mpu_cli.runtime.run import Run
@@ -86,9 +86,9 @@ def test_instances_that_are_left_out_count_as_instances_without_gradient(drawn):
         train_linear(data, frequency, still).bias, initial_bias(frequency.count(labels), frequency.rates), atol=1e-5
     )
     start = train_linear(data, frequency, SETTINGS)
-    decayed = train_linear(data, frequency, Settings(cost=1.0, step=1e-5, epochs=1), start)
+    decayed = train_block(data, slice(None), frequency, Settings(cost=1.0, step=1e-5, epochs=1), start)
     whole = TrainingSet(features, labels, np.arange(N), Run())
-    of_all = train_linear(whole, frequency, Settings(cost=1.0, step=1e-5, epochs=1), start)
+    of_all = train_block(whole, slice(None), frequency, Settings(cost=1.0, step=1e-5, epochs=1), start)
     np.testing.assert_allclose(np.linalg.norm(decayed.weights), np.linalg.norm(of_all.weights), rtol=1e-3)
 
 
