@@ -13,7 +13,7 @@ Inference: y^(l) = f^(l)(x^(l)) and x^(l+1) = (x^(l), y^(l)), level by level. Th
 features, predictions are calibrated, and multiplied by a scale.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,16 +37,17 @@ from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, HeldOut, Predictions, SourceModels, Top, at_least
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
+from mpu_cli.core.sgd import NO_ROWS
 from mpu_cli.core.thresholds import ComparedCells, best_threshold, decide
 from mpu_cli.core.validation import (
     FEWEST_FOLDS,
     Chain,
     LearningTask,
-    Plan,
     deal,
     default_folds,
     learn,
     pairs_of,
+    plan,
     predict_nested,
     predict_out_of_fold,
 )
@@ -95,16 +96,16 @@ def train(
     features_of = None
     for number in range(n_levels):  # the paper's l = 0, ..., L
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
-        plan = Plan.of(n, enough, chosen.settings, chosen.folds, run.seed, many=top is not None, kin=instances.kin)
+        chains = plan(n, enough, chosen.settings, chosen.folds, run.seed, many=top is not None, kin=instances.kin)
         if number:
             features_of = None
-            if number == 1 and plan.folds:
-                features_of = _features_without(task, learned, plan, instances, chosen.folds)
+            if number == 1 and (outer := len(chains[1])):
+                features_of = _features_without(task, learned, outer, instances, chosen.folds)
             task = _extended(task, learned)
             if not (is_automatic and features_of):
                 learned.forget()
         # Of few instances, choosing C has predicted them all out of fold.
-        learned.add(*_learn(task, plan, f"level {number}", features_of, None if number else chosen.held_out))
+        learned.add(*_learn(task, *chains, f"level {number}", features_of, None if number else chosen.held_out))
     with run.step("thresholds"):
         model, result = learned.finish(chosen, options.threshold, calibrated)
     model = replace(model, top=top, columns=instances.columns, kernel=chosen_features.rbf)
@@ -135,26 +136,30 @@ def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -
 
 
 def _learn(
-    task: LearningTask, plan: Plan, name: str, features_of: Callable[[int], Features] | None, predicted: HeldOut | None
+    task: LearningTask,
+    whole: Sequence[Chain],
+    folds: Sequence[Chain],
+    name: str,
+    features_of: Callable[[int], Features] | None,
+    predicted: HeldOut | None,
 ) -> tuple[LinearModel, ComparedCells]:
     """Learn a level from all instances, and predict them, or some, by models that have not seen them.
 
+    `whole`, `folds`: of `plan`.
     `features_of`: gives the features of the instances where a fold is held out; None: they are the same for all folds.
     `predicted`: predictions of all instances that are there already.
     """
     if predicted is not None:
-        plan = Plan((Chain((np.arange(len(task)),)),))
-    with task.run.step(name, len(plan.whole) * len(task.blocks())) as tick:
-        model, held_out = learn(task, plan.whole, plan.larger_steps, tick)
+        whole = [((np.arange(len(task)),), NO_ROWS())]
+    with task.run.step(name, len(whole) * len(task.blocks())) as tick:
+        model, held_out = learn(task, whole, tick)
     if predicted is not None:
         return model, ComparedCells(predicted, task.labels, task.frequency)
-    chains = plan.folds or plan.whole
-    rows = [chain.predicted for chain in chains]
-    if plan.folds:
-        with task.run.step(f"{name}, out of fold", len(rows)) as tick:
-            held_out = predict_out_of_fold(task, chains, features_of or (lambda _: task.features), tick)
+    if folds:
+        with task.run.step(f"{name}, out of fold", len(folds)) as tick:
+            held_out = predict_out_of_fold(task, folds, features_of or (lambda _: task.features), tick)
     if task.settings.prior:  # what a model has seen matters where something besides annotations teaches labels
-        learned = [chain.learned[0] for chain in chains]
+        rows, learned = zip(*((rows, first) for (first, *_), rows in folds or whole), strict=True)
         made_by = SourceModels.learned(rows, learned, task.frequency.positives(task.labels))
         held_out = replace(held_out, made_by=made_by)
     return model, ComparedCells(held_out, task.labels, task.frequency)
@@ -168,15 +173,18 @@ def _extended(task: LearningTask, below: "Stack") -> LearningTask:
 
 
 def _features_without(
-    task: LearningTask, below: "Stack", plan: Plan, instances: Instances, m: int | None
+    task: LearningTask, below: "Stack", outer: int, instances: Instances, m: int | None
 ) -> Callable[[int], Features] | None:
-    """Return what gives the features of level 1 where a fold is held out, by `predict_nested`; None: what all have."""
+    """Return what gives the features of level 1 where one of some folds is held out; None: what all have.
+
+    `outer`, `m`: the number of these folds, and of all; None: by the number of instances.
+    """
     out_of_fold, n = below.held_out.probabilities, len(task)
     fold_rows = deal(n, m or default_folds(n), task.run.seed, instances.kin)
     if not (isinstance(out_of_fold, np.ndarray) and len(fold_rows) >= FEWEST_FOLDS):
         return None
-    with task.run.step("level 0, without two folds", len(pairs_of(len(fold_rows), len(plan.folds)))) as tick:
-        nested = predict_nested(task, fold_rows, len(plan.folds), out_of_fold, tick)
+    with task.run.step("level 0, without two folds", len(pairs_of(len(fold_rows), outer))) as tick:
+        nested = predict_nested(task, fold_rows, outer, out_of_fold, tick)
 
     def of_fold(i: int) -> Features:
         rest = np.setdiff1d(np.arange(n), fold_rows[i], assume_unique=True)

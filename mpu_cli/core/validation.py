@@ -1,6 +1,6 @@
 """Learning labels from rows, and out-of-fold predictions by m-fold cross-validation (Kong et al. 2014).
 
-Labels are learned block by block in the threads of one process. Plans are strategies of held-out predictions:
+Labels are learned block by block in the threads of one process. `plan` chooses how instances are held out:
 
 - Cross-validation: a model of all instances, and for each fold a model of the others, which predicts it.
 - Two halves: each half is learned in one pass and predicts the other, and the mean of both is the model of all
@@ -16,7 +16,8 @@ For a level above that is validated itself, predictions are by nested cross-vali
 """
 
 from collections.abc import Callable, Iterable, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -162,59 +163,45 @@ def predict(
 LARGER_STEPS = 2.0
 
 
-@dataclass(frozen=True)
-class Chain:
-    """A model that learns from some instances after others, each in one pass if there are several."""
-
-    learned: tuple[np.ndarray, ...]  # the rows that it learns from, ascending, in this order
-    # The rows that are predicted when it has learned from the first of them
-    predicted: np.ndarray = field(default_factory=NO_ROWS)
-
-    @classmethod
-    def without(cls, rows: np.ndarray, n: int) -> "Chain":
-        """Hold out these rows of n instances."""
-        return cls((without(rows, n),), rows)
+# What a model learns from, some instances after others, each in one pass if there are several; and the instances that
+# are predicted when it has learned from the first of them. Rows of either ascend.
+Chain: TypeAlias = tuple[tuple[np.ndarray, ...], np.ndarray]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How a level is learned."""
+def holding_out(rows: np.ndarray, n: int) -> Chain:
+    """Hold out these rows of n instances."""
+    return (without(rows, n),), rows
 
-    whole: tuple[Chain, ...]  # their mean is the model of all instances
-    folds: tuple[Chain, ...] = ()  # models that only predict
-    larger_steps: float = 1.0  # factor of the steps of the former
 
-    @classmethod
-    def of(
-        cls,
-        n: int,
-        enough: int,
-        settings: Settings,
-        folds: int | None,
-        seed: int,
-        *,
-        many: bool = False,
-        kin: np.ndarray | None = None,
-    ) -> "Plan":
-        """Return how a level is learned.
+def plan(
+    n: int,
+    enough: int,
+    settings: Settings,
+    folds: int | None,
+    seed: int,
+    *,
+    many: bool = False,
+    kin: np.ndarray | None = None,
+) -> tuple[list[Chain], list[Chain]]:
+    """Return how a level is learned.
 
-        `n`: number of instances.
-        `enough`: how many are to be predicted, at least.
-        `folds`: of cross-validation; None: by the number of instances.
-        `seed`: deals the instances into folds.
-        `many`: whether labels are many: the rarest are in one half only, and the mean of sparse weights is less sparse.
-        `kin`: as for `deal`.
-        """
-        m = folds or default_folds(n)
-        is_one_pass = settings.epochs == 1 and loss_named(settings.loss).has_step
-        if is_one_pass and n >= 2 * enough:
-            fold = deal(n, n // enough, seed, kin)[0]
-            return cls((Chain((without(fold, n), fold), fold),))
-        dealt = deal(n, m, seed, kin)
-        if is_one_pass and m == 2 and enough >= n and not many:
-            return cls(tuple(Chain.without(fold, n) for fold in dealt), larger_steps=LARGER_STEPS)
-        folds_of = tuple(Chain.without(fold, n) for fold in dealt[: leading(dealt, enough)])
-        return cls((Chain((np.arange(n),)),), folds_of)
+    `n`: number of instances.
+    `enough`: how many are to be predicted, at least.
+    `folds`: of cross-validation; None: by the number of instances.
+    `seed`: deals the instances into folds.
+    `many`: whether labels are many: the rarest are in one half only, and the mean of sparse weights is less sparse.
+    `kin`: as for `deal`.
+    Returns: models whose mean is that of all instances, and models that only predict.
+    """
+    m = folds or default_folds(n)
+    is_one_pass = settings.epochs == 1 and loss_named(settings.loss).has_step
+    if is_one_pass and n >= 2 * enough:
+        fold = deal(n, n // enough, seed, kin)[0]
+        return [((without(fold, n), fold), fold)], []
+    dealt = deal(n, m, seed, kin)
+    if is_one_pass and m == 2 and enough >= n and not many:
+        return [holding_out(fold, n) for fold in dealt], []
+    return [((np.arange(n),), NO_ROWS())], [holding_out(fold, n) for fold in dealt[: leading(dealt, enough)]]
 
 
 @dataclass(frozen=True)
@@ -233,10 +220,12 @@ class LearningTask:
     def __len__(self) -> int:
         return len(self.features)
 
-    def fold(self, chain: "Chain") -> Fold:
+    def fold(self, chain: Chain) -> Fold:
         """Return the instances of a chain, ready to learn from."""
-        sets = (TrainingSet(self.features, self.labels, rows, self.run, self.side) for rows in chain.learned)
-        return Fold(tuple(sets), chain.predicted)
+        learned, predicted = chain
+        return Fold(
+            tuple(TrainingSet(self.features, self.labels, rows, self.run, self.side) for rows in learned), predicted
+        )
 
     def blocks(self) -> Sequence[Block]:
         """Return the blocks of labels that are learned one by one."""
@@ -244,24 +233,23 @@ class LearningTask:
 
 
 def learn(
-    task: LearningTask,
-    chains: Sequence[Chain],
-    larger_steps: float = 1.0,
-    tick: Callable[[], None] = lambda: None,
+    task: LearningTask, chains: Sequence[Chain], tick: Callable[[], None] = lambda: None
 ) -> tuple[LinearModel, HeldOut]:
-    """Learn models of the instances of each chain, rows in ascending order, and take the mean of them.
+    """Learn models of the instances of each chain, and take the mean of them: of several, with larger steps.
 
     `chains`: one where labels are many.
-    `larger_steps` multiplies the step size. `tick` is called once per chain and block of labels.
+    `tick`: called once per chain and block of labels.
     Returns: the mean, and what the chains have predicted; of no instances where they predict none.
     """
-    task = replace(task, settings=replace(task.settings, step=larger_steps * task.settings.step))
+    if len(chains) > 1:
+        task = replace(task, settings=replace(task.settings, step=LARGER_STEPS * task.settings.step))
     if task.top is not None and task.prune is not None:  # weights are sparse: those of all labels predict together
         (chain,) = chains
         after = sgd.train_sparse(task.fold(chain), task.frequency, task.settings, task.prune, tick)
-        predictions = predict_top(after(0), task.features, chain.predicted, task.top, task.run)
-        return after(-1), HeldOut(chain.predicted, predictions)
-    rows, q = rows_of([chain.predicted for chain in chains], len(task)), task.labels.shape[1]
+        _, held_out = chain
+        predictions = predict_top(after(0), task.features, held_out, task.top, task.run)
+        return after(-1), HeldOut(held_out, predictions)
+    rows, q = rows_of([held_out for _, held_out in chains], len(task)), task.labels.shape[1]
     probabilities = np.empty((len(task) if isinstance(rows, slice) else len(rows), q), np.float32)
     weights, bias = np.zeros((task.features.width, q), np.float32), np.zeros(q, np.float32)
 
@@ -294,7 +282,7 @@ def predict_out_of_fold(
 
     `features_of` gives the features of all n instances for each fold, by its number. `tick` is called once per fold.
     """
-    fold_rows = [chain.predicted for chain in chains]
+    fold_rows = [rows for _, rows in chains]
     held_out = rows_of(fold_rows, len(task))
     tasks = (replace(task, features=features_of(number)) for number in range(len(chains)))
     if task.top is None:
@@ -347,7 +335,7 @@ def predict_nested(
                 predict(models[0], task.features, fold_rows[of], block, predictions[held_out], task.run)
 
     pairs = pairs_of(len(fold_rows), outer)
-    chains = (Chain.without(np.sort(np.concatenate([fold_rows[i], fold_rows[j]])), len(task)) for i, j in pairs)
+    chains = (holding_out(np.sort(np.concatenate([fold_rows[i], fold_rows[j]])), len(task)) for i, j in pairs)
     for _ in learn_labels(map(task.fold, chains), task.frequency, task.settings, predict_pair, task.run, tick):
         pass
     return predictions

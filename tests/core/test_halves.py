@@ -13,7 +13,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import LARGER_STEPS, Chain, LearningTask, deal, learn
+from mpu_cli.core.validation import LARGER_STEPS, LearningTask, deal, learn
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, hide, linear_problem
 
@@ -29,8 +29,7 @@ def problem():
 
 def run(features, labels, c, **options):
     task = LearningTask(features, labels, c, SETTINGS, Run(**options))
-    chains = [Chain((rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])]
-    model, held_out = learn(task, chains, larger_steps=LARGER_STEPS)
+    model, held_out = learn(task, [((rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])])
     return model, held_out.probabilities
 
 

@@ -17,7 +17,7 @@ from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
 from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_block, train_linear
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import Chain, LearningTask, learn, predict_out_of_fold
+from mpu_cli.core.validation import LearningTask, holding_out, learn, predict_out_of_fold
 from mpu_cli.runtime.run import Run
 from tests.core.steps import Steps
 from tests.core.test_many_labels import Q, micro_f1, problem
@@ -68,9 +68,9 @@ def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
     for negatives in (None, of_all_instances(N)):
         side, others = SideInformation(negatives=negatives), np.setdiff1d(np.arange(N), held_out)
         task = LearningTask(features, labels, frequency, SETTINGS, Run(), side, Top(), 0.1)
-        predicted = predict_out_of_fold(task, [Chain.without(held_out, N)], lambda _: features, lambda: None)
+        predicted = predict_out_of_fold(task, [holding_out(held_out, N)], lambda _: features, lambda: None)
         in_folds.append(predicted.probabilities.toarray())
-        in_passing.append(learn(task, [Chain((others, held_out), held_out)])[1].probabilities.toarray())
+        in_passing.append(learn(task, [((others, held_out), held_out)])[1].probabilities.toarray())
     np.testing.assert_allclose(*in_folds, atol=1e-6)
     np.testing.assert_allclose(*in_passing, atol=1e-6)
 

@@ -6,7 +6,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.validation import Chain, LearningTask, learn
+from mpu_cli.core.validation import LearningTask, learn
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
@@ -26,7 +26,7 @@ def run(features, labels, c, **options):
 
 def progressively(task, last):
     first = np.setdiff1d(np.arange(len(task)), last)
-    model, held_out = learn(task, [Chain((first, last), last)])
+    model, held_out = learn(task, [((first, last), last)])
     return model, held_out.probabilities
 
 

@@ -18,7 +18,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top
 from mpu_cli.core.sgd import UNLEARNED_PRIOR, Fold, Settings, TrainingSet, train_linear
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import Chain, LearningTask, learn
+from mpu_cli.core.validation import LearningTask, learn
 from mpu_cli.runtime.run import Run
 
 # Words are names; that of the last label is in no instance. Labels from USED on are never annotated.
@@ -164,7 +164,7 @@ def test_predictions_in_passing_are_of_all_labels(problem, unused):
     task = LearningTask(
         features, problem.labels, RATES, SETTINGS, side=SideInformation(prior), top=Top(WORDS, 1e-6), prune=PRUNE
     )
-    model, predicted = learn(task, [Chain((first, last), last)])
+    model, predicted = learn(task, [((first, last), last)])
     held_out = csr_array(predicted.probabilities).toarray()
     has_name = problem.features[last].toarray()[:, unused] > 0
     assert has_name.any()
