@@ -19,7 +19,6 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
-from mpu_cli.core.labels.problem import joined, kin_of
 from mpu_cli.core.limits import refuse_large_predictions, refuse_too_large
 from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
 from mpu_cli.core.sample import draw_sample
@@ -403,8 +402,7 @@ def out_of_fold(
     learning.warn_of(report.estimates.warnings(), report.estimates, annotations)
     frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.verified)
     held_out = report.held_out.probabilities
-    kin = joined(kin_of(matrix), annotations.same_fold)
-    given_others = learning.dense(given_other_labels(held_out, annotations.labels, frequency, run, kin))
+    given_others = learning.dense(given_other_labels(held_out, annotations.labels, frequency, run, report.kin))
     return OutOfFold(
         annotations.widened(learning.dense(held_out)),
         annotations.widened(report.c, np.nan),

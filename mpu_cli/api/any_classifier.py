@@ -25,7 +25,7 @@ from mpu_cli.core.labels.problem import Problem, joined, kin_of
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.options import Options
 from mpu_cli.core.sample import usual_folds
-from mpu_cli.core.thresholds import Decision
+from mpu_cli.core.thresholds import ExpectedF1
 from mpu_cli.core.validation import default_folds, together
 from mpu_cli.errors import DataError
 from mpu_cli.people.posterior import unannotated_posterior
@@ -193,7 +193,7 @@ class Learned:
     classifiers: list[Any]  # of all instances, from `classifiers.learned`
     scores: np.ndarray  # float32, shape (n, q): out of fold, from 0 to 1
     evidence: Evidence  # c, calibration and probabilities by these
-    decision: Decision  # thresholds by these
+    decision: tuple[np.ndarray, ExpectedF1]  # thresholds by these, float32, shape (q,), and what to expect at them
     is_weighted: bool  # whether cells that are not annotated have weights
 
 
@@ -248,7 +248,7 @@ def learn(
             others = held_out(estimator, X, targets, folds, soften, parallel)
         by_weights = evidence.of_other_scores(others, labels)
         expected = by_weights.decision(labels, options.threshold)
-        is_weighted = unannotated == WEIGHTED or expected.expected.f1 > decision.expected.f1
+        is_weighted = unannotated == WEIGHTED or expected[1].f1 > decision[1].f1
         if is_weighted:
             targets, scored, evidence, decision = soft, others, by_weights, expected
     with run.step(Step.TRAIN):
@@ -400,7 +400,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         parallel = Parallel(self.n_jobs, verbose=self.verbose)
         how = {"unannotated": unannotated, "parallel": parallel}
         learned = learn(self.estimator, X, problem, options, run, **how)
-        evidence, expected = learned.evidence, learned.decision.expected
+        evidence, (thresholds, expected) = learned.evidence, learned.decision
         learning.warn_of(evidence.warnings, evidence.estimates, annotations)
         self._learned, self._annotations, self._chosen = learned, annotations, chosen
         self.estimators_, self.weighted_ = learned.classifiers, learned.is_weighted
@@ -411,7 +411,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         if annotations.groups is not None and of_instances is not None:
             first = np.unique(annotations.groups.of_instances, return_index=True)[1]
             self.group_c_ = dict(zip(annotations.groups.names, of_instances[first].tolist(), strict=True))
-        self.thresholds_ = annotations.widened(learned.decision.thresholds, np.inf)
+        self.thresholds_ = annotations.widened(thresholds, np.inf)
         self.expected_f1_ = min(expected.f1, 1.0)
         self.expected_f1_interval_ = expected.interval(evidence.estimates.range_of_c)
         self.out_of_fold_scores_ = annotations.widened(learned.scores)

@@ -24,7 +24,6 @@ from scipy.sparse import csc_array, csr_array
 
 from mpu_cli.cluster.reading import PartRows
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.predictions import HeldOut
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.parallel import blas_on_one_thread, in_background, within
 from mpu_cli.svmlight.dataset import Dataset
@@ -243,5 +242,5 @@ def size_of(value: Any) -> int:
 @cache
 def register_sizes() -> None:
     """Register `size_of` with Dask in this process."""
-    for kind in (csc_array, csr_array, Dataset, HeldOut, LinearModel, PartRows):
+    for kind in (csc_array, csr_array, Dataset, LinearModel, PartRows):
         sizeof.register(kind, size_of)

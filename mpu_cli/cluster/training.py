@@ -28,7 +28,7 @@ from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT
 from mpu_cli.core.options import LINEAR, Options
-from mpu_cli.core.predictions import FEW_LABELS, HeldOut
+from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.sample import Instances, draw, step_for_all
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_hyper_parameters
 from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, initial_bias, label_blocks, train_block
@@ -40,7 +40,7 @@ from mpu_cli.core.stacking import (
     train,
     with_predictions,
 )
-from mpu_cli.core.thresholds import ComparedCells
+from mpu_cli.core.thresholds import HeldOut
 from mpu_cli.core.validation import leading, predict
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
@@ -146,29 +146,29 @@ def _joined(blocks: list[LinearModel]) -> LinearModel:
     return LinearModel(weights, np.concatenate([model.bias for model in blocks]))
 
 
-def _predict(part: PartRows, models: list[list[LinearModel]], run: Run) -> HeldOut:
-    """Predict the instances of the first shards, each by the blocks of a model that has not seen it."""
+def _predict(part: PartRows, models: list[list[LinearModel]], run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Return the instances of the first shards, and predictions by the blocks of models that have not seen them."""
     shards = [part.shard(number) for number in range(len(models))]
     rows = np.sort(np.concatenate(shards))
     predictions = np.empty((len(rows), part.labels.shape[1]), np.float32)
     for of_shard, blocks in zip(shards, models, strict=True):
         places = np.searchsorted(rows, of_shard)
         predict(_joined(blocks), part.features, of_shard, slice(None), predictions, run, places=places)
-    return HeldOut(rows, predictions)
+    return rows, predictions
 
 
-def _drawn(part: PartRows, held_out: HeldOut, share: float) -> tuple[np.ndarray, csr_array]:
+def _drawn(part: PartRows, held_out: tuple[np.ndarray, np.ndarray], share: float) -> tuple[np.ndarray, csr_array]:
     """Return the predictions and annotated labels of a share of the instances that were predicted."""
-    n = len(held_out.probabilities)
-    places = draw(n, int(np.ceil(n * share)), part.seed)
-    return held_out.probabilities[places], part.labels[np.asarray(held_out.rows)[places]]
+    rows, predictions = held_out
+    places = draw(len(rows), int(np.ceil(len(rows) * share)), part.seed)
+    return predictions[places], part.labels[rows[places]]
 
 
-def _above(part: PartRows, held_out: HeldOut, calibration: Calibration | None, scale: float) -> PartRows:
+def _above(
+    part: PartRows, held_out: tuple[np.ndarray, np.ndarray], calibration: Calibration | None, scale: float
+) -> PartRows:
     """Return a part as the next level learns from it; all of its instances were predicted."""
-    return replace(
-        part, features=with_predictions(part.features, held_out.probabilities, scale, calibration=calibration)
-    )
+    return replace(part, features=with_predictions(part.features, held_out[1], scale, calibration=calibration))
 
 
 def _seed(seed: int, number: int) -> int:
@@ -190,7 +190,7 @@ class _Level:
     def learn(self, enough: int, name: str) -> tuple[LinearModel, list[Handle]]:
         """Learn the model of all instances, and predict at least `enough` by models that have not seen them.
 
-        Returns: `held_out`: handles of a `HeldOut` of each part.
+        Returns: `held_out`: handles of what `_predict` returns of each part.
         """
         every = range(SHARDS)
         shards = [shard for shard in every if self._size(shard)]
@@ -243,7 +243,7 @@ class _Level:
     def _size(self, shard: int) -> int:
         return sum(_size_of_shard(shard, size) for size in self.sizes)
 
-    def compared(self, held_out: list[Handle], sample: int) -> ComparedCells:
+    def compared(self, held_out: list[Handle], sample: int) -> HeldOut:
         """Fetch predictions of a sample of the instances that were predicted, and what they are compared with."""
         submit, share = self.executor.submit, min(sample / sum(self.sizes), 1.0)
         fetched = self.executor.gather(
@@ -252,7 +252,7 @@ class _Level:
         predictions, labels = (list(of_parts) for of_parts in zip(*fetched, strict=True))
         together = csr_array(vstack(labels, format="csr"))
         frequency = LabelFrequency.of(self.rates, together.shape)
-        return ComparedCells(HeldOut(slice(None), np.concatenate(predictions)), together, frequency)
+        return HeldOut(slice(None), np.concatenate(predictions), together, frequency)
 
     def above(self, held_out: list[Handle], calibration: Calibration | None, scale: float) -> "_Level":
         """Return the next level, which learns from the predictions of this one too."""

@@ -13,7 +13,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.sample import Instances, draw_sample
 from mpu_cli.core.selection import Estimates, estimate_frequency, refuse_two_frequencies
-from mpu_cli.core.thresholds import Decision, chosen_thresholds, expected_f1
+from mpu_cli.core.thresholds import ExpectedF1, chosen_thresholds, expected_f1
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 
@@ -73,11 +73,10 @@ class Evidence:
             calibration=calibration,
         )
 
-    def decision(self, labels: csr_array, criterion: str | float) -> Decision:
-        """Choose the thresholds of these annotated labels, as of the same cells."""
+    def decision(self, labels: csr_array, criterion: str | float) -> tuple[np.ndarray, ExpectedF1]:
+        """Choose the thresholds of these annotated labels, as of the same cells; return the F1 to expect, too."""
         thresholds, _ = chosen_thresholds(self.probabilities, labels, self.frequency, criterion)
-        expected = expected_f1(self.probabilities, labels, self.frequency, thresholds)
-        return Decision(thresholds, expected, self.calibration)
+        return thresholds, expected_f1(self.probabilities, labels, self.frequency, thresholds)
 
 
 def calibrated_by(scores: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> Calibration:

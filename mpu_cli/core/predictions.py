@@ -9,7 +9,7 @@ is estimated in each stratum (docs/method.md, "Strata of labels").
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -195,23 +195,3 @@ def over(scores: csr_array, least: np.ndarray | np.float32) -> csr_array:
     """Return the labels with a score of at least `least`, one for all entries or one each: shape (n, Q), bool."""
     reach = csr_array((scores.data >= least, scores.indices, scores.indptr), shape=scores.shape)
     return only_entries(reach, reach.data)
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Predictions of instances by models that have not seen them."""
-
-    rows: np.ndarray | slice  # int, shape (m,), or slice: which instances
-    probabilities: Predictions  # ndarray or csr_array of float32, shape (m, q)
-    made_by: SourceModels | None = None  # by which models; None: all cells are taken for alike
-
-    def without_unseen(self) -> "HeldOut":
-        """Return the same with predictions of 0 where the model has never seen the label."""
-        if self.made_by is None or not (unseen := self.made_by.strata == UNSEEN).any():
-            return self
-        p = self.probabilities
-        if isinstance(p, np.ndarray):
-            return replace(self, probabilities=np.where(unseen[self.made_by.of_instances], np.float32(0), p))
-        rows = entry_rows(p)
-        seen = ~unseen[self.made_by.of_instances[rows], p.indices]
-        return replace(self, probabilities=csr_array((p.data * seen, p.indices, p.indptr), shape=p.shape))

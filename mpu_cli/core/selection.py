@@ -38,10 +38,10 @@ from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
-from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block, HeldOut, count_positives
+from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block, count_positives
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
 from mpu_cli.core.sgd import COSTS, Fold, Settings, default_epochs, default_settings, learn_labels
-from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
+from mpu_cli.core.thresholds import HeldOut, best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import leading, out_of_fold, predict, source_models
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -325,7 +325,7 @@ def choose_hyper_parameters(
                 out_of_fold(others, probabilities.shape, trial.frequency, settings, run, into=probabilities)
                 positives = trial.frequency.positives(sample.labels)
                 made_by = source_models(sample.folds, positives) if settings.prior else None
-                held_out = HeldOut(slice(None), probabilities, made_by)
+                held_out = HeldOut(slice(None), probabilities, sample.labels, trial.frequency, made_by)
             if "step" in free:
                 settings = step_for_all(settings, sample.share)
     if sample is not None and many:
@@ -462,6 +462,7 @@ class TrainingResult:
     # where each label gets a threshold of its own, or where all were asked for
     held_out: HeldOut
     scaling: str | None = None  # of the features that it was learned from, one of `SCALINGS`; None: as in the data
+    kin: np.ndarray | None = None  # as in `core.sample.Instances`
 
 
 # By the number of features (`RbfFeatures.learned`), and how many landmarks; where the climbs along them start.

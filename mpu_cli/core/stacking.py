@@ -34,11 +34,11 @@ from mpu_cli.core.limits import refuse_labels_of_one, refuse_too_large
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
 from mpu_cli.core.many_labels import side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
-from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, HeldOut, Predictions, SourceModels, Top, at_least
+from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Predictions, SourceModels, Top, at_least
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
 from mpu_cli.core.sgd import NO_ROWS
-from mpu_cli.core.thresholds import ComparedCells, best_threshold, decide
+from mpu_cli.core.thresholds import HeldOut, best_threshold, decide
 from mpu_cli.core.validation import (
     FEWEST_FOLDS,
     Chain,
@@ -109,6 +109,7 @@ def train(
     with run.step("thresholds"):
         model, result = learned.finish(chosen, options.threshold, calibrated)
     model = replace(model, top=top, columns=instances.columns, kernel=chosen_features.rbf)
+    result = replace(result, kin=instances.kin)
     if chosen_features.scaling is None:
         return model, result
     return model.unscaled(chosen_features.scaling), replace(result, scaling=chosen_features.scaling.name)
@@ -142,7 +143,7 @@ def _learn(
     name: str,
     features_of: Callable[[int], Features] | None,
     predicted: HeldOut | None,
-) -> tuple[LinearModel, ComparedCells]:
+) -> tuple[LinearModel, HeldOut]:
     """Learn a level from all instances, and predict them, or some, by models that have not seen them.
 
     `whole`, `folds`: of `plan`.
@@ -154,7 +155,7 @@ def _learn(
     with task.run.step(name, len(whole) * len(task.blocks())) as tick:
         model, held_out = learn(task, whole, tick)
     if predicted is not None:
-        return model, ComparedCells(predicted, task.labels, task.frequency)
+        return model, predicted
     if folds:
         with task.run.step(f"{name}, out of fold", len(folds)) as tick:
             held_out = predict_out_of_fold(task, folds, features_of or (lambda _: task.features), tick)
@@ -162,7 +163,7 @@ def _learn(
         rows, learned = zip(*((rows, first) for (first, *_), rows in folds or whole), strict=True)
         made_by = SourceModels.learned(rows, learned, task.frequency.positives(task.labels))
         held_out = replace(held_out, made_by=made_by)
-    return model, ComparedCells(held_out, task.labels, task.frequency)
+    return model, held_out
 
 
 def _extended(task: LearningTask, below: "Stack") -> LearningTask:
@@ -188,8 +189,8 @@ def _features_without(
 
     def of_fold(i: int) -> Features:
         rest = np.setdiff1d(np.arange(n), fold_rows[i], assume_unique=True)
-        seen = HeldOut(rest, nested[i][rest])
-        calibration = calibrate(*ComparedCells(seen, task.labels, task.frequency).of_labels(instances.annotated))
+        seen = HeldOut(rest, nested[i][rest], task.labels, task.frequency)
+        calibration = calibrate(*seen.of_labels(instances.annotated))
         return with_predictions(task.features, nested[i], below.scale, calibration)
 
     return of_fold
@@ -212,23 +213,23 @@ class Stack:
         self._level_f1: list[float] = []
         # Of the last level, and of the one below where it may take its place: predictions, their counts, and what makes
         # probabilities of them
-        self._learned: list[tuple[ComparedCells, BinnedCells, AnyCalibration | None]] = []
+        self._learned: list[tuple[HeldOut, BinnedCells, AnyCalibration | None]] = []
 
-    def add(self, model: LinearModel, compared: ComparedCells) -> None:
+    def add(self, model: LinearModel, held_out: HeldOut) -> None:
         """Put a level on top, by its predictions of instances that it has not seen."""
-        made_by, is_dense = compared.held_out.made_by, isinstance(compared.held_out.probabilities, np.ndarray)
+        made_by, is_dense = held_out.made_by, isinstance(held_out.probabilities, np.ndarray)
         of_labels = self._annotated if made_by is None else np.arange(len(self._positives))
-        counted = BinnedCells.of(*compared.of_labels(of_labels), made_by=made_by)
+        counted = BinnedCells.of(*held_out.of_labels(of_labels), made_by=made_by)
         calibration = calibrate_strata(counted if is_dense else counted.kept(), self._positives)
         _, f1 = best_threshold(counted, calibration)
         self._models.append(model)
         self._level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
-        self._learned.append((compared, counted, calibration))
+        self._learned.append((held_out, counted, calibration))
 
     @property
     def held_out(self) -> HeldOut:
         """Return the predictions of the last level."""
-        return self._learned[-1][0].held_out
+        return self._learned[-1][0]
 
     def calibrate_features(self) -> Calibration | None:
         """Return what calibrates the predictions of the last level as features of the next; of many labels, nothing."""
@@ -250,21 +251,21 @@ class Stack:
         if len(self._learned) > 1 and self._level_f1[-1] < self._level_f1[-2]:
             for of_levels in (self._learned, self._models, self._calibrations):
                 of_levels.pop()
-        compared, counted, calibration = self._learned.pop()
+        held_out, counted, calibration = self._learned.pop()
         self.forget()
         calibration = calibration if calibrated else None
         threshold, _ = best_threshold(counted, calibration)
-        decision = decide(compared, threshold, criterion, self._annotated, calibration)
+        thresholds, expected = decide(held_out, threshold, criterion, self._annotated, calibration)
         calibrations = (*self._calibrations, calibration)
-        model = StackedModel(tuple(self._models), self.scale, decision.thresholds, calibrations=calibrations)
+        model = StackedModel(tuple(self._models), self.scale, thresholds, calibrations=calibrations)
         return model, TrainingResult(
             c=chosen.rates,
             estimates=chosen.estimates,
             settings=chosen.settings,
             level_f1=self._level_f1,
-            expected_f1=min(decision.expected.f1, 1.0),
-            f1_interval=decision.expected.interval(chosen.estimates.range_of_c),
-            held_out=compared.held_out,
+            expected_f1=min(expected.f1, 1.0),
+            f1_interval=expected.interval(chosen.estimates.range_of_c),
+            held_out=held_out,
         )
 
 

@@ -24,9 +24,10 @@ from mpu_cli.core.calibration import (
     calibrate,
     lower_edges,
 )
+from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
-from mpu_cli.core.predictions import HeldOut, Predictions, by_label, f1_score, over, values_at
+from mpu_cli.core.predictions import UNSEEN, Predictions, SourceModels, by_label, f1_score, over, values_at
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
@@ -304,63 +305,67 @@ def _instances(labels: csc_array, k: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """When labels are predicted."""
+class HeldOut:
+    """Predictions of some of n instances by models that have not seen them, and what these are compared with."""
 
-    thresholds: np.ndarray  # float32, shape (q,)
-    expected: ExpectedF1  # the micro-F1 to expect at them
-    calibration: AnyCalibration | None  # what makes probabilities of predictions
-
-
-@dataclass(frozen=True)
-class ComparedCells:
-    """Held-out predictions, and what they are compared with."""
-
-    held_out: HeldOut  # of instances among the n
+    rows: np.ndarray | slice  # int, shape (m,), or slice: which instances
+    probabilities: Predictions  # ndarray or csr_array of float32, shape (m, q)
     labels: csr_array  # bool, shape (n, q): annotated labels
-    frequency: LabelFrequency  # of these instances and labels
+    frequency: LabelFrequency  # of the n instances and q labels
+    made_by: SourceModels | None = None  # by which models; None: all cells are taken for alike
 
     def of_labels(self, annotated: np.ndarray) -> tuple[Predictions, csr_array, LabelFrequency]:
         """Return predictions, annotated labels and frequency of the labels that are annotated somewhere.
 
         Nothing tells how often another label is true.
         """
-        rows, predictions = self.held_out.rows, self.held_out.probabilities
-        labels, frequency = self.labels[rows], self.frequency.rows(rows)
+        predictions, labels, frequency = self.probabilities, self.labels[self.rows], self.frequency.rows(self.rows)
         if len(annotated) == labels.shape[1]:
             return predictions, labels, frequency
         return predictions[:, annotated], labels[:, annotated], frequency.block(annotated)
 
+    def without_unseen(self) -> "HeldOut":
+        """Return the same with predictions of 0 where the model has never seen the label."""
+        if self.made_by is None or not (unseen := self.made_by.strata == UNSEEN).any():
+            return self
+        p = self.probabilities
+        if isinstance(p, np.ndarray):
+            return replace(self, probabilities=np.where(unseen[self.made_by.of_instances], np.float32(0), p))
+        rows = entry_rows(p)
+        seen = ~unseen[self.made_by.of_instances[rows], p.indices]
+        return replace(self, probabilities=csr_array((p.data * seen, p.indices, p.indptr), shape=p.shape))
+
 
 def decide(
-    cells: ComparedCells,
+    held_out: HeldOut,
     pooled: float,
     criterion: str | float,
     annotated: np.ndarray,
     calibration: AnyCalibration | None = None,
-) -> Decision:
+) -> tuple[np.ndarray, ExpectedF1]:
     """Turn held-out predictions into probabilities, in place, and choose the threshold of each label.
 
     `pooled`: `best_threshold` of the calibrated predictions.
     `criterion`: one of `options.CRITERIA`, or the threshold of all labels.
     `annotated`: the labels that are annotated somewhere. The others get the threshold of all.
     `calibration`: default: predictions stay as they are.
+    Returns: the thresholds, float32, shape (q,); and the micro-F1 to expect at them.
     """
     if calibration is not None:
-        calibration.apply(cells.held_out.probabilities, cells.held_out.made_by)
+        calibration.apply(held_out.probabilities, held_out.made_by)
     threshold = pooled if isinstance(criterion, str) else criterion
     counted = annotated
     if isinstance(calibration, StratifiedCalibration):
         if calibration.has_unseen:
-            counted = np.arange(cells.labels.shape[1])
+            counted = np.arange(held_out.labels.shape[1])
         else:  # labels that their model has never seen are predicted only if a model may do so
-            cells = replace(cells, held_out=cells.held_out.without_unseen())
-    labelled = cells.of_labels(annotated)
-    chosen = np.full(cells.labels.shape[1], threshold, np.float32)
+            held_out = held_out.without_unseen()
+    labelled = held_out.of_labels(annotated)
+    chosen = np.full(held_out.labels.shape[1], threshold, np.float32)
     if criterion == PER_LABEL:
         chosen[annotated] = label_thresholds(*labelled, threshold)[0]
     elif criterion == MACRO_F1:
         chosen[annotated] = macro_thresholds(labelled[0], threshold)
     if counted is not annotated:
-        labelled = cells.of_labels(counted)
-    return Decision(chosen, expected_f1(*labelled, chosen[counted]), calibration)
+        labelled = held_out.of_labels(counted)
+    return chosen, expected_f1(*labelled, chosen[counted])

@@ -28,8 +28,9 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInformation
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.predictions import Block, HeldOut, SourceModels, Top
+from mpu_cli.core.predictions import Block, SourceModels, Top
 from mpu_cli.core.sgd import NO_ROWS, Fold, Settings, TrainingSet, learn_labels
+from mpu_cli.core.thresholds import HeldOut
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -248,7 +249,7 @@ def learn(
         after = sgd.train_sparse(task.fold(chain), task.frequency, task.settings, task.prune, tick)
         _, held_out = chain
         predictions = predict_top(after(0), task.features, held_out, task.top, task.run)
-        return after(-1), HeldOut(held_out, predictions)
+        return after(-1), HeldOut(held_out, predictions, task.labels, task.frequency)
     rows, q = rows_of([held_out for _, held_out in chains], len(task)), task.labels.shape[1]
     probabilities = np.empty((len(task) if isinstance(rows, slice) else len(rows), q), np.float32)
     weights, bias = np.zeros((task.features.width, q), np.float32), np.zeros(q, np.float32)
@@ -263,7 +264,7 @@ def learn(
     for block, model in learn_labels(folds, task.frequency, task.settings, predict_first, task.run):
         weights[:, block] += model.weights / len(chains)
         bias[block] += model.bias / len(chains)
-    return LinearModel(weights, bias), HeldOut(rows, probabilities)
+    return LinearModel(weights, bias), HeldOut(rows, probabilities, task.labels, task.frequency)
 
 
 def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
@@ -288,13 +289,15 @@ def predict_out_of_fold(
     if task.top is None:
         folds = (one.fold(chain) for one, chain in zip(tasks, chains, strict=True))
         probabilities = out_of_fold(folds, task.labels.shape, task.frequency, task.settings, task.run, tick)
-        return HeldOut(held_out, probabilities if isinstance(held_out, slice) else probabilities[held_out])
+        predicted = probabilities if isinstance(held_out, slice) else probabilities[held_out]
+        return HeldOut(held_out, predicted, task.labels, task.frequency)
     predictions = []
     for one, chain in zip(tasks, chains, strict=True):
         predictions.append(learn(one, [chain])[1].probabilities)
         tick()
     in_order = np.argsort(np.concatenate(fold_rows))
-    return HeldOut(held_out, csr_array(vstack(predictions, format="csr")[in_order]))
+    predicted = csr_array(vstack(predictions, format="csr")[in_order])
+    return HeldOut(held_out, predicted, task.labels, task.frequency)
 
 
 # With fewer folds too little is left where two are held out.

@@ -19,7 +19,7 @@ from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations, refuse_refuted
 from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import InstanceGroups, LabelInformation, Problem, joined, kin_of
+from mpu_cli.core.labels.problem import InstanceGroups, LabelInformation, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels, widened
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
@@ -102,6 +102,7 @@ class Fitted:
     seconds: dict[str, float]  # wall time of each step
     out_of_fold: Predictions | None = None  # predictions of all instances, if they were asked for
     groups: InstanceGroups | None = None  # groups of instances with their label frequencies, if the data have groups
+    kin: np.ndarray | None = None  # int, shape (n,): instances with equal numbers stay in one fold; None: all differ
 
     @classmethod
     def of(
@@ -150,7 +151,7 @@ class Fitted:
             frequency,
             estimates=self.estimates,
             warnings=self.warnings,
-            kin=joined(kin_of(problem.features), problem.same_fold),
+            kin=self.kin,
         )
 
 
@@ -162,7 +163,9 @@ def fit(problem: Problem, options: Options, run: Run, hold_out_all: bool = False
     if result.estimates.groups is not None and problem.groups is not None:
         fitted.findings["c_by_group"] = result.estimates.groups.rows(problem.groups, problem.labels, problem.verified)
         fitted = replace(fitted, groups=replace(problem.groups, rates=result.estimates.groups.c))
-    return replace(fitted, out_of_fold=result.held_out.probabilities) if hold_out_all else fitted
+    if not hold_out_all:
+        return fitted
+    return replace(fitted, out_of_fold=result.held_out.probabilities, kin=result.kin)
 
 
 def _evidence_of_frequency(estimates: Estimates) -> dict[str, Any]:

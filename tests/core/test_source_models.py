@@ -4,7 +4,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import BinnedCells
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.predictions import HeldOut, SourceModels, strata_of
+from mpu_cli.core.predictions import SourceModels, strata_of
+from mpu_cli.core.thresholds import HeldOut
 
 POSITIVES = csr_array(np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 1]], bool))
 FOLDS = [np.array([1, 2]), np.array([0, 3])]
@@ -40,5 +41,6 @@ def test_labels_that_their_model_has_never_seen_are_predicted_nowhere():
     seen = np.ones((4, 3), bool)
     seen[FOLDS[0], 1] = False
     for given in (predictions, csr_array(predictions)):
-        found = HeldOut(slice(None), given, SOURCE_MODELS).without_unseen().probabilities
+        held_out = HeldOut(slice(None), given, POSITIVES, LabelFrequency.of(0.5, (4, 3)), SOURCE_MODELS)
+        found = held_out.without_unseen().probabilities
         assert_array_equal(found if given is predictions else found.toarray(), np.where(seen, predictions, 0))
