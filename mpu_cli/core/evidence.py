@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import Calibration, calibrate
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, earlier_estimate, is_estimated
+from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
@@ -46,7 +46,8 @@ class Evidence:
         n, q = problem.labels.shape
         population = replace(Instances.of(problem), label_features=None)
         refuse_two_frequencies(population, options)
-        estimates = Estimates(earlier=earlier_estimate(options.c), repeated=population.share_repeated)
+        earlier = options.c if isinstance(options.c, EarlierEstimate) else None
+        estimates = Estimates(earlier=earlier, repeated=population.share_repeated)
         if is_estimated(options.c):
             with run.step("estimate c"):
                 sample = draw_sample(population, options, run)

@@ -28,7 +28,6 @@ from mpu_cli.core.frequency.estimators import (
 from mpu_cli.core.frequency.label_frequency import (
     EarlierEstimate,
     LabelFrequency,
-    earlier_estimate,
     is_estimated,
 )
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people
@@ -303,7 +302,7 @@ def choose_hyper_parameters(
         sample = sample.with_group_rates(estimates.group_rates)
     if estimates is None:
         estimates = Estimates(
-            earlier=earlier_estimate(options.c),
+            earlier=options.c if isinstance(options.c, EarlierEstimate) else None,
             repeated=population.share_repeated,
             dominating=population.dominating,
         )
@@ -401,14 +400,14 @@ def estimate_frequency(
             probabilities = sample.naive_probabilities(tick)
         verified = sample.verified and sample.verified.block(sample.pool)
         pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
-        how = REPLICATES, run.seed, verified, sample.fold_of_instances
-        of_sample = estimate(pooled, labels, method, *how)
+        folds = sample.fold_of_instances
+        of_sample = estimate(pooled, labels, method, REPLICATES, run.seed, verified, folds)
         estimated = sample.of_all_labels(of_sample)
         automatic = of_sample.c
         if population.answers is not None:
             answered = sample.answered(probabilities, population.answers)
         if sample.groups is not None:
-            groups = estimate_groups(pooled, labels, sample.groups, of_sample, *how)
+            groups = estimate_groups(pooled, labels, sample.groups, of_sample, verified, folds)
             estimated = groups.combined(estimated, population.group_annotations())
     people_know = population.labels, population.verified, population.sampled, population.second
     return Estimates(

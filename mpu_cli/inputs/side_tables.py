@@ -6,6 +6,8 @@ line k. Scores are in the form of ``mpu predict --format scores``.
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Columns, entry_rows
-from mpu_cli.core.frequency.label_frequency import EarlierEstimate, EstimatedRates
+from mpu_cli.core.frequency.label_frequency import EarlierEstimate
 from mpu_cli.core.labels.problem import InstanceGroups
 from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.errors import InputError, counted, one_line
@@ -41,7 +43,7 @@ _LONGEST_COMMENT = 10_000  # as of a warning
 
 def read_frequencies(
     source: str | Path, label_ids: np.ndarray, names: LabelNames | None = None, may_be_absent: np.ndarray | None = None
-) -> np.ndarray | EstimatedRates:
+) -> np.ndarray | EarlierEstimate:
     """Read the label frequency of each label.
 
     `label_ids`: int, shape (q,): the labels to look up. Other labels in the file are ignored.
@@ -60,7 +62,7 @@ def read_frequencies(
             f"there is no line for label {needed[0]}; each label of the data, and of a review of them, needs one",
         )
     rates = np.where(absent, c[~absent].mean(), c)
-    return rates if earlier is None else EstimatedRates(rates, earlier)
+    return rates if earlier is None else replace(earlier, rates=rates)
 
 
 def frequencies_of_file(
@@ -86,10 +88,10 @@ def frequencies_of_file(
         frequencies[label] = c
 
     read_each(text_lines(source, lenient=True), source, read_line)
-    return frequencies, _earlier(comments)
+    return frequencies, _earlier(comments, np.array([*frequencies.values()]))
 
 
-def _earlier(comments: list[str]) -> EarlierEstimate | None:
+def _earlier(comments: list[str], rates: np.ndarray) -> EarlierEstimate | None:
     """Return the estimate that comments tell of, as `estimate_lines` writes them."""
     for line in comments:
         if match := _EARLIER.fullmatch(line):
@@ -98,14 +100,14 @@ def _earlier(comments: list[str]) -> EarlierEstimate | None:
             except ValueError:
                 continue
             warnings = tuple(other.removeprefix(_WARNING) for other in comments if other.startswith(_WARNING))
-            return EarlierEstimate(c, (interval[0], interval[1]) if interval else None, warnings)
+            return EarlierEstimate(rates, c, (interval[0], interval[1]) if interval else None, warnings)
     return None
 
 
-def estimate_lines(earlier: EarlierEstimate) -> bytes:
-    """Return the comments of a frequency file that tell what was estimated."""
-    interval = "" if earlier.interval is None else ", 90 % interval {:.6g} to {:.6g}".format(*earlier.interval)
-    lines = [f"# estimated c {earlier.c:.6g}{interval}", *(_WARNING + one_line(text) for text in earlier.warnings)]
+def estimate_lines(c: float, interval: tuple[float, float] | None, warnings: Sequence[str]) -> bytes:
+    """Return the comments of a frequency file that tell what was estimated: c of all labels, its interval, warnings."""
+    ends = "" if interval is None else ", 90 % interval {:.6g} to {:.6g}".format(*interval)
+    lines = [f"# estimated c {c:.6g}{ends}", *(_WARNING + one_line(text) for text in warnings)]
     return "".join(f"{line}\n" for line in lines).encode()
 
 

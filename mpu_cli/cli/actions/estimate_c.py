@@ -19,7 +19,6 @@ from mpu_cli.cli.printing import (
 )
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import has_evidence
-from mpu_cli.core.frequency.label_frequency import EarlierEstimate
 from mpu_cli.core.frequency.review_frequency import instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.labels.problem import Answers
@@ -142,7 +141,7 @@ def estimate(
             interval = estimates.overall.interval if estimates.is_known else None
             if not estimates.is_known:
                 out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())
-            out.write(estimate_lines(EarlierEstimate(c, interval, tuple(report.warnings))))
+            out.write(estimate_lines(c, interval, report.warnings))
             out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
     expected = c if estimates.is_known else 0.5  # where a plan asks for most
     per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
@@ -152,9 +151,7 @@ def estimate(
     report = replace(report, plan=reviews or None)
     if scored is not None and alone is not None:
         with run.step(Step.PLAN_QUESTIONS):
-            forecast = scored.forecast(expected, alone.c, population.reviewed_counts())
-            of_questions = forecast.questions(plan) if plan else {}
-            next_width = forecast.width(len(scored.answers)) if report.answers else None
+            of_questions, next_width = scored.forecast(plan, expected, alone.c, population.reviewed_counts())
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report = replace(report, plan_of_questions=questions or None, next_width=next_width)
     if not per_label:

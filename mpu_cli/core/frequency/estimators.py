@@ -295,73 +295,58 @@ def _frequency(value: float) -> float:
     return float(np.clip(value, 1e-6, 1))
 
 
-@dataclass(frozen=True)
-class _Bin:
-    """Instances that may surely have a label: those that score at least so much for it, or have another label."""
-
-    label: int
-    # `positives`, `size`: how many of the instances are annotated with the label, and how many there are
-    positives: int
-    size: int
-    threshold: float = 0.0
-    partner: int | None = None  # the other label, which is annotated; None: the threshold counts
-
-    def inside(self, cells: Cells) -> np.ndarray:
-        """Return which instances are in the bin: ndarray of bool, shape (n,)."""
-        if self.partner is not None:
-            return cells.annotated[:, self.partner] & cells.counted[:, self.label]
-        return (cells.probabilities[:, self.label] >= self.threshold) & cells.counted[:, self.label]
-
-
 def _best_bin(cells: Cells) -> _Statistic:
     """Pool the best bins of the labels, which scores tell; where those are not predictable, partners tell some too."""
-    bins = [_best_by_score(cells, k) for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist()]
-    by_score = _pooled(cells, bins)
+    q = cells.annotated.shape[1]
+    thresholds, counts = np.full(q, np.inf, cells.probabilities.dtype), np.zeros((2, q), int)
+    for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist():
+        probabilities, annotated = cells.label(k)
+        ends = _thresholds(probabilities[annotated])
+        of_bins = np.array([_reaching(ends, probabilities[annotated]), _reaching(ends, probabilities)])
+        best = _best(*of_bins)
+        thresholds[k], counts[:, k] = ends[best], of_bins[:, best]
+    partners = np.full(q, -1)
+    by_score = _pooled(cells, thresholds, partners, counts)
     if _is_predictable(by_score, cells):
         return by_score
-    partners = _best_by_partner(cells)
-    return replace(
-        _pooled(cells, [max(one, partners.get(one.label, one), key=_bound) for one in bins]), by_partners=True
-    )
+    found, of_partners = _best_partners(cells)
+    better = (found >= 0) & (counts[1] > 0)
+    better[better] = _wilson_lower(*of_partners[:, better]) > _wilson_lower(*counts[:, better])
+    partners[better], counts[:, better] = found[better], of_partners[:, better]
+    return replace(_pooled(cells, thresholds, partners, counts), by_partners=True)
 
 
-def _pooled(cells: Cells, bins: list[_Bin]) -> _Statistic:
-    """Pool bins, best first, as long as that raises the lower bound of the share of the pool."""
-    positives, size = np.transpose([(one.positives, one.size) for one in bins])
-    pool = _best_pool(positives, size)
-    lowest = float(_wilson_lower(positives[pool].sum(), size[pool].sum()))
-    best = [bins[i] for i in pool]
-    labels = np.array([one.label for one in best])
-    inside = np.stack([one.inside(cells) for one in best], axis=1)
+def _pooled(cells: Cells, thresholds: np.ndarray, partners: np.ndarray, counts: np.ndarray) -> _Statistic:
+    """Pool bins, best first, as long as that raises the lower bound of the share of the pool.
+
+    The bin of a label has the instances that score at least its threshold, or are annotated with its partner.
+
+    `thresholds`: float32, shape (q,).
+    `partners`: int, shape (q,): other labels; -1: the threshold counts.
+    `counts`: int, shape (2, q): how many instances of the bin are annotated with the label, and how many there are.
+    """
+    labels = np.sort(_best_pool(*counts))
+    lowest = float(_wilson_lower(*counts[:, labels].sum(axis=1)))
+    inside = cells.probabilities[:, labels] >= thresholds[labels]
+    by_partner = partners[labels] >= 0
+    inside[:, by_partner] = cells.annotated[:, partners[labels[by_partner]]]
+    inside &= cells.counted[:, labels]
     positive = (inside & cells.annotated[:, labels]).sum(axis=1)
-    return _share(positive, inside.sum(axis=1), np.sort(labels), lowest)
+    return _share(positive, inside.sum(axis=1), labels, lowest)
 
 
-def _best_by_score(cells: Cells, k: int) -> _Bin:
-    probabilities, annotated = cells.label(k)
-    thresholds = _thresholds(probabilities[annotated])
-    positives, size = _reaching(thresholds, probabilities[annotated]), _reaching(thresholds, probabilities)
-    best = _best(positives, size)
-    return _Bin(k, positives[best], size[best], threshold=thresholds[best])
+def _best_partners(cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """Find the partner of each label: the one with which its share has the largest lower bound; -1 without any.
 
-
-def _best_by_partner(cells: Cells) -> dict[int, _Bin]:
-    """Find the partner of each label: the one with which its share has the largest lower bound."""
+    Returns: partners, shape (q,), and counts of their bins, shape (2, q), as `_pooled` takes them.
+    """
     annotated, counted = (csr_array(part.astype(np.int32)) for part in (cells.annotated, cells.counted))
     # Of column k in the bin of row j.
     positives, size = ((annotated.T @ part).toarray() for part in (annotated, counted))
     np.fill_diagonal(positives, 0)
     bounds = np.where(positives >= _FEWEST_POSITIVES, _wilson_lower(positives, np.maximum(size, 1)), -1)
-    best = bounds.argmax(axis=0)
-    return {
-        k: _Bin(k, int(positives[j, k]), int(size[j, k]), partner=int(j))
-        for k, j in enumerate(best.tolist())
-        if bounds[j, k] >= 0
-    }
-
-
-def _bound(one: _Bin) -> float:
-    return float(_wilson_lower(np.array([one.positives]), np.array([one.size]))[0])
+    best = bounds.argmax(axis=0), np.arange(len(bounds))
+    return np.where(bounds[best] >= 0, best[0], -1), np.array([positives[best], size[best]])
 
 
 def _thresholds(scores: np.ndarray) -> np.ndarray:
@@ -465,14 +450,12 @@ def estimate_groups(
     labels: csr_array,
     groups: InstanceGroups,
     of_all: FrequencyEstimate,
-    replicates: int,
-    seed: int,
     verified: VerifiedLabels | None = None,
     folds: np.ndarray | None = None,
 ) -> GroupFrequencies:
-    """Estimate a label frequency for each group.
+    """Estimate a label frequency for each group, by the best bins.
 
-    `probabilities`, `labels`, `replicates`, `seed`, `verified`, `folds`: as for `estimate`.
+    `probabilities`, `labels`, `verified`, `folds`: as for `estimate`.
     `groups`: of these instances.
     `of_all`: of all instances.
     """
@@ -481,9 +464,10 @@ def estimate_groups(
 
     def of_some(which: np.ndarray) -> FrequencyEstimate:
         rows = np.flatnonzero(np.isin(groups.of_instances, which))
-        verified_of_them = verified and verified.rows(rows)
         folds_of_them = None if folds is None else folds[rows]
-        return estimate(probabilities[rows], labels[rows], "bbe", replicates, seed, verified_of_them, folds_of_them)
+        return estimate(
+            probabilities[rows], labels[rows], verified=verified and verified.rows(rows), folds=folds_of_them
+        )
 
     small = np.flatnonzero(~large)
     rest = of_some(small) if annotations[small].sum() >= FEWEST_OF_GROUP else of_all

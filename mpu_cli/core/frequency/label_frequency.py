@@ -199,27 +199,15 @@ _REFUTED = 1e-3
 
 @dataclass(frozen=True)
 class EarlierEstimate:
-    """What was estimated when label frequencies were written to a file."""
+    """The label frequency of each label, from a file that an estimate was written to; otherwise like an array."""
 
+    rates: np.ndarray  # float64, shape (q,)
     c: float  # of all labels
     interval: tuple[float, float] | None  # of c, 90 %; None: c was unknown
     warnings: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True)
-class EstimatedRates:
-    """The label frequency of each label, from a file that an estimate was written to; otherwise like an array."""
-
-    rates: np.ndarray  # float64, shape (q,)
-    earlier: EarlierEstimate
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.rates, dtype=dtype)
-
-
-def earlier_estimate(c: Any) -> EarlierEstimate | None:
-    """Return the estimate that a label frequency of the options comes from; None: the user says it."""
-    return c.earlier if isinstance(c, EstimatedRates) else None
 
 
 def is_estimated(c: Any) -> bool:

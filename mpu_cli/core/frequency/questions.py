@@ -7,7 +7,7 @@ c_k integrated over a grid. docs/method.md, "Frequencies from questions", has th
 docs/choices/reviews.md, "Questions and c", how the constants were chosen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,7 +46,7 @@ _MISFIT = 0.1
 # Probability that is left out of intervals.
 OUTSIDE = 0.1
 # Lists of answers that are simulated for a plan, the fewest questions of one, and the most.
-_SIMULATIONS = 3
+SIMULATIONS = 3
 _FEWEST_PLANNED, MOST_PLANNED = 10, 2_560
 # Labels share questions by this power of their annotations.
 _BY_ANNOTATIONS = 0.7
@@ -308,43 +308,21 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     return Questions(rows[cell], columns[cell], chance[drawn], r[cell])
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """How wide the 90 % interval of c overall is to be expected after more answers, by simulated ones."""
+def questions_needed(widths: Sequence[float], now: float, most: int, width: Callable[[int], float]) -> dict[float, int]:
+    """Return how many more questions make the 90 % interval of c overall as narrow as each of some widths.
 
-    cells: ScoredCells
-    answers: Answers  # so far
-    truth: Truth  # that simulated answers go by
-    # As for `fit`
-    automatic: float | None = None
-    reviewed: np.ndarray | None = None
-
-    def width(self, n: int) -> float:
-        """Return the width to expect after n more answers: the mean of some simulations."""
-        widths = []
-        for seed in range(_SIMULATIONS):
-            asked = draw(self.cells, n, seed, self.truth)
-            simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
-            more = self.answers.joined(Answers(asked.rows, asked.columns, simulated, asked.chance))
-            widths.append(fit(self.cells, more, self.automatic, self.reviewed).width)
-        return float(np.mean(widths))
-
-    def questions(self, widths: Sequence[float]) -> dict[float, int]:
-        """Return how many more questions make the interval as narrow as each of some widths.
-
-        Widths that `MOST_PLANNED` questions, or all that there can be, do not reach are left out.
-        """
-        now = fit(self.cells, self.answers, self.automatic, self.reviewed).width if len(self.answers) else np.inf
-        most = min(int(self.cells.open.sum()), MOST_PLANNED)
-        sizes = [_FEWEST_PLANNED]
-        reached = [self.width(sizes[0])]
-        while reached[-1] > min(widths) and sizes[-1] < most:
-            sizes.append(min(2 * sizes[-1], most))
-            reached.append(self.width(sizes[-1]))
-        falling = np.minimum.accumulate(reached)[::-1]
-        numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
-        needed = {w: int(np.ceil(round(float(n), 6))) for w, n in zip(widths, numbers, strict=True) if w >= falling[0]}
-        return {w: 0 if w >= now else n for w, n in needed.items()}
+    `now`: its width; `width`: gives that to expect after so many more.
+    `most`: how many can be asked. Widths that these, or `MOST_PLANNED`, do not reach are left out.
+    """
+    most, sizes = min(most, MOST_PLANNED), [_FEWEST_PLANNED]
+    reached = [width(sizes[0])]
+    while reached[-1] > min(widths) and sizes[-1] < most:
+        sizes.append(min(2 * sizes[-1], most))
+        reached.append(width(sizes[-1]))
+    falling = np.minimum.accumulate(reached)[::-1]
+    numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
+    needed = {w: int(np.ceil(round(float(n), 6))) for w, n in zip(widths, numbers, strict=True) if w >= falling[0]}
+    return {w: 0 if w >= now else n for w, n in needed.items()}
 
 
 def chances(weight: np.ndarray, n: int) -> np.ndarray:

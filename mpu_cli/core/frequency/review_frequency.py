@@ -6,6 +6,7 @@ probable of c, and `questions` answers on single cells.
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -137,17 +138,36 @@ class Answered:
         of_these = None if reviewed is None else reviewed[self.columns]
         return questions.fit(self.cells, self.answers, automatic, of_these)
 
-    def forecast(self, c: float, automatic: float | None, reviewed: np.ndarray | None) -> questions.Forecast:
-        """Return the forecast for more answers by those so far; others as for `fit`.
+    def forecast(
+        self, widths: Sequence[float], c: float, automatic: float | None, reviewed: np.ndarray | None
+    ) -> tuple[dict[float, int], float | None]:
+        """Return how many more questions make the interval of c overall as narrow as each of some widths.
+
+        By simulated answers, the mean of some simulations. The second is the width to expect after as many more as
+        there are; None without any.
 
         `c`: as it is expected where there are no answers. Then no use is made of an automatic estimate, with which
-        fewer answers may do.
+        fewer answers may do; others as for `fit`.
         """
-        if not len(self.answers):
-            return questions.Forecast(self.cells, self.answers, self.cells.at(c))
-        truth = self.fit(automatic, reviewed).truth
-        of_these = None if reviewed is None else reviewed[self.columns]
-        return questions.Forecast(self.cells, self.answers, truth, automatic, of_these)
+        truth, now = self.cells.at(c), np.inf
+        if len(self.answers):
+            fitted = self.fit(automatic, reviewed)
+            truth, now = fitted.truth, fitted.width
+        else:
+            automatic = reviewed = None
+
+        def width(n: int) -> float:
+            found = []
+            for seed in range(questions.SIMULATIONS):
+                asked = questions.draw(self.cells, n, seed, truth)
+                simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
+                more = self.answers.joined(Answers(asked.rows, asked.columns, simulated, asked.chance))
+                found.append(replace(self, answers=more).fit(automatic, reviewed).width)
+            return float(np.mean(found))
+
+        most = int(self.cells.open.sum())
+        needed = questions.questions_needed(widths, now, most, width) if widths else {}
+        return needed, width(len(self.answers)) if len(self.answers) else None
 
 
 def from_answers(

@@ -36,7 +36,7 @@ def test_c_of_each_group_is_estimated():
     good, bad = separable(2000, 4, 0.8), separable(2000, 4, 0.2, seed=1)
     P, S = np.vstack([good[0], bad[0]]), as_labels(np.vstack([good[1].toarray(), bad[1].toarray()]))
     groups = InstanceGroups(np.repeat([1, 0], 2000), ("bad", "good"))
-    found = estimate_groups(P, S, groups, estimate(P, S), replicates=20, seed=0)
+    found = estimate_groups(P, S, groups, estimate(P, S))
     assert_allclose(found.c, [0.2, 0.8], atol=0.03)
     assert ((found.intervals[:, 0] <= found.c) & (found.c <= found.intervals[:, 1])).all()
     assert not found.pooled.any()
@@ -49,7 +49,7 @@ def test_c_of_each_group_is_estimated():
 def test_small_groups_are_estimated_together():
     P, S = separable(3000, 4, 0.5)
     groups = InstanceGroups(np.where(np.arange(3000) < 2700, 0, 1 + np.arange(3000) % 20), tuple(map(str, range(21))))
-    found = estimate_groups(P, S, groups, of_all := estimate(P, S), replicates=0, seed=0)
+    found = estimate_groups(P, S, groups, of_all := estimate(P, S))
     assert (groups.sums(np.diff(S.indptr))[1:] < FEWEST_OF_GROUP).all()
     assert_array_equal(found.pooled, np.arange(21) > 0)
     assert len(set(found.c[1:].tolist())) == 1
