@@ -16,7 +16,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.questions import draw
 from mpu_cli.core.labels.problem import Answers
-from mpu_cli.core.options import Validation
+from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.runtime.run import Run
 
@@ -35,7 +35,7 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[i
     labels, Y = csr_array(S[:, columns]), Y[:, columns]
     true = Y.sum(axis=0)
     share, of_labels = labels.nnz / true.sum(), labels.sum(axis=0) / true
-    sample = Sample(Instances(Features.of(of.X), labels), Validation.sample, None, run)
+    sample = Sample(Instances(Features.of(of.X), labels), FrequencyOptions.sample, None, run)
     probabilities = sample.naive_probabilities()
     automatic = estimate(probabilities, labels).c
     for size in SIZES:

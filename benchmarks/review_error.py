@@ -18,7 +18,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency import frequency_posterior
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.review_frequency import from_review
-from mpu_cli.core.options import Validation
+from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.runtime.run import Run
 
@@ -35,7 +35,7 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[s
     true = of.Y.sum(axis=0)[columns]
     c = labels.sum(axis=0) / true
     automatic = estimate(
-        Sample(Instances(Features.of(of.X), labels), Validation.sample, None, run).naive_probabilities(), labels
+        Sample(Instances(Features.of(of.X), labels), FrequencyOptions.sample, None, run).naive_probabilities(), labels
     ).c
 
     def error(rates: np.ndarray | float) -> float:

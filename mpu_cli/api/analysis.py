@@ -20,7 +20,7 @@ from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.limits import refuse_large_predictions, refuse_too_large
-from mpu_cli.core.options import CRITERIA, LINEAR, Options, Validation
+from mpu_cli.core.options import CRITERIA, LINEAR, FrequencyOptions, Options
 from mpu_cli.core.sample import draw_sample
 from mpu_cli.core.selection import choose_features, estimate_frequency
 from mpu_cli.core.thresholds import chosen_thresholds
@@ -114,7 +114,7 @@ def estimate_c(
     run = learning.run_of(chosen)
     features = chosen["features"] if P is None else LINEAR
     options = Options(folds=chosen["folds"], sample=chosen["sample"], features=features)
-    population = choose_features(annotations.problem(matrix), options, run).instances
+    population, _ = choose_features(annotations.problem(matrix), options, run)
     refuse_too_large(population.width, len(annotations.columns), levels=1)
     sample = draw_sample(population, options, run)
     probabilities = sample.naive_probabilities() if P is None else sample.part_of(P)
@@ -322,7 +322,7 @@ def questions(
     """
     annotations = _annotations(y, verified, _DRAWN)
     matrix, P = _evidence(X, y, scores, annotations)
-    chosen = parameters.checked({"folds": "auto", "sample": Validation.sample, "seed": random_state})
+    chosen = parameters.checked({"folds": "auto", "sample": FrequencyOptions.sample, "seed": random_state})
     return learning.questions(chosen, matrix, annotations, n, P)
 
 

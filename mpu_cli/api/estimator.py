@@ -409,7 +409,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
 
     def _first_level(self) -> tuple[LinearModel, Columns | None]:
         predictor = self._predictor()
-        if predictor.kernel is not None:
+        if predictor.rbf is not None:
             raise AttributeError("the model uses kernel features, so it has no coefficients")
         return predictor.levels[0], predictor.columns
 

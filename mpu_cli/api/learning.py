@@ -16,7 +16,7 @@ from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.limits import refuse_large_predictions
-from mpu_cli.core.options import Options, Validation
+from mpu_cli.core.options import FrequencyOptions, Options
 from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top
 from mpu_cli.core.sample import draw_questions
 from mpu_cli.core.selection import Estimates
@@ -78,7 +78,7 @@ def questions(
     """Draw questions as `mpu suggest --questions` does, by the caller's columns; by scores, where there are some."""
     if n < 1:
         raise DataError(f"n is {n}: give the number of questions, 1 or more")
-    options = Validation(folds=chosen["folds"], sample=chosen["sample"])
+    options = FrequencyOptions(folds=chosen["folds"], sample=chosen["sample"])
     drawn = draw_questions(annotations.problem(matrix), n, options, run_of(chosen), scores)
     return replace(drawn, columns=annotations.columns[drawn.columns])
 

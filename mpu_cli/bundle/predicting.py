@@ -128,7 +128,7 @@ def _shift(trained: _Range, found: _Range) -> int:
 
 def _length(model: TrainedModel) -> float | None:
     """Return the root of the mean squared length of the instances in training; None where it is 0, or of a kernel."""
-    if model.predictor.kernel is not None:
+    if model.predictor.rbf is not None:
         return None
     return model.predictor.scale / STACK_SCALE or None
 

@@ -54,7 +54,7 @@ def _real(number: Any) -> float:
 
 def numbers_of(model: StackedModel) -> dict[str, Any]:
     """Return the JSON values of a model that are not in its arrays."""
-    top, kernel = model.top, model.kernel
+    top, kernel = model.top, model.rbf
     calibrations = model.calibrations or (None,) * len(model.levels)
     return {
         "levels": len(model.levels),
@@ -78,8 +78,8 @@ def parts_of(model: StackedModel) -> Parts:
     parts = {f"level{i}": _weights(level.weights) | {"bias": level.bias} for i, level in enumerate(model.levels)}
     if isinstance(model.calibration, StratifiedCalibration):
         parts["level0"]["strata"] = model.calibration.strata
-    if model.kernel is not None:
-        parts[_KERNEL] = {name: getattr(model.kernel, name) for name in _OF_KERNEL}
+    if model.rbf is not None:
+        parts[_KERNEL] = {name: getattr(model.rbf, name) for name in _OF_KERNEL}
     return parts
 
 

@@ -32,8 +32,8 @@ PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Validation:
-    """How settings are chosen by cross-validation."""
+class FrequencyOptions:
+    """How c is estimated from annotations: by out-of-fold predictions of a model of these features."""
 
     folds: int | None = option(
         WordOr((AUTO,), Integer(2, MOST_INSTANCES)),
@@ -43,12 +43,6 @@ class Validation:
     sample: int = option(
         Integer(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most N instances, drawn at random."
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class FrequencyOptions(Validation):
-    """How c is estimated from annotations: by out-of-fold predictions of a model of these features."""
-
     features: str | None = option(
         WordOr((AUTO,), Words(FEATURES)),
         None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
 from mpu_cli.core.calibration import calibrate
-from mpu_cli.core.features import Columns, Dominating, Features, unevenness, with_width
+from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Scaling, unevenness, with_width
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate, has_evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions, ScoredCells, chances
@@ -23,7 +23,7 @@ from mpu_cli.core.frequency.review_frequency import (
 from mpu_cli.core.labels.problem import Answers, LabelInformation, Problem, joined, kin_of, share_repeated
 from mpu_cli.core.labels.side_information import Prior, SideInformation
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
-from mpu_cli.core.options import Validation
+from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
 from mpu_cli.core.sgd import Fold
 from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
@@ -45,6 +45,8 @@ class Instances(LabelInformation):
     uneven: bool = False
     dominating: Dominating | None = None
     share_repeated: float = 0.0  # of the instances, that are kept together with an earlier one of the same features
+    rbf: RbfFeatures | None = None  # what makes their features of an instance's own; None: they are its own
+    scaling: Scaling | None = None  # how their features are scaled; None: they are as in the data
 
     def __len__(self) -> int:
         return len(self.features)
@@ -77,6 +79,11 @@ class Instances(LabelInformation):
             share_repeated=0.0 if kin is problem.same_fold else share_repeated(equal),
             **vars(replace(problem.label_information, label_features=of_labels)),
         )
+
+    def scaled(self, name: str) -> "Instances":
+        """Return the same with scaled features."""
+        scaling = Scaling.learned(self.features, name)
+        return replace(self, features=scaling.of(self.features), scaling=scaling)
 
     def rows(self, rows: np.ndarray) -> "Instances":
         """Return the instances of these rows, ascending, to choose settings on."""
@@ -163,23 +170,11 @@ def draw(n: int, size: int, seed: int) -> np.ndarray:
     return np.arange(n) if n <= size else np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
 
 
-@dataclass(frozen=True)
-class DrawnLabels:
-    """Some of many labels."""
-
-    columns: np.ndarray  # int, shape (m,): which they are, ascending
-    # float64, shape (m,): how many labels each stands for: the inverse of the probability that it was drawn
-    weights: np.ndarray
-    # int: those, by their places in `columns`, that c of all is estimated by
-    pool: np.ndarray | slice = field(default_factory=lambda: slice(None))
-
-    def joined(self, others: np.ndarray) -> "DrawnLabels":
-        """Return these and other labels, each of which stands for itself; c of all is estimated by these."""
-        columns = np.union1d(self.columns, others)
-        return DrawnLabels(columns, np.ones(len(columns)), np.searchsorted(columns, self.columns))
+# About how many of many labels are drawn.
+_DRAWN = 512
 
 
-def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLabels | None:
+def draw_labels(annotations: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Draw some of many labels, each with a probability proportional to the square root of its annotations.
 
     Labels that are never annotated are not drawn: nothing tells how often they are true. Of few labels, all others are.
@@ -188,18 +183,18 @@ def draw_labels(annotations: np.ndarray, seed: int, size: int = 512) -> DrawnLab
     labels in the order of their annotations: labels of every frequency are there, and the most frequent ones surely.
 
     `annotations`: int, shape (q,): how many instances are annotated with each label.
-    `size`: about how many; it may be less than `FEW_LABELS`.
-    Returns: None where all are taken.
+    Returns: `columns`: int, shape (m,): which they are, ascending; `weights`: float64, shape (m,): how many labels each
+    stands for: the inverse of the probability that it was drawn. None where all are taken.
     """
     q = len(annotations)
     annotated = np.flatnonzero(annotations)
-    if q <= FEW_LABELS or len(annotated) <= size:
-        return None if len(annotated) == q else DrawnLabels(annotated, np.ones(len(annotated)))
-    probability = chances(np.sqrt(annotations), size)
+    if q <= FEW_LABELS or len(annotated) <= _DRAWN:
+        return None if len(annotated) == q else (annotated, np.ones(len(annotated)))
+    probability = chances(np.sqrt(annotations), _DRAWN)
     order = np.argsort(-annotations, kind="stable")
     ends = np.floor(np.cumsum(probability[order]) + np.random.default_rng(seed).random())
     columns = np.sort(order[np.diff(ends, prepend=0.0) > 0])
-    return DrawnLabels(columns, 1 / probability[columns])
+    return columns, 1 / probability[columns]
 
 
 def step_for_all(settings: sgd.Settings, share: float) -> sgd.Settings:
@@ -212,12 +207,12 @@ class Sample:
 
     `size`: instances to draw at most; all are taken, in their order, where there are no more.
     `m`: number of folds; None: by their number.
-    `drawn`: some of the labels. Default: all.
+    `drawn`: some of the labels, as of `draw_labels`. Default: all.
+    `pool`: int: those of them, by their places among these, that c of all is estimated by. Default: all.
     `label_features`: csr_array, shape (q, D): what the mean of the weights may be; see `core.labels.side_information`.
     `features`, `labels`, `verified`, `groups`: of the instances, and labels, in it.
     `columns`: which labels are in it, ascending.
     `weights`: float64, shape (m,): how many labels each of them stands for; None: each for itself, since all are in it.
-    `pool`: as in `DrawnLabels`.
     `rows`: which they are, ascending.
     `share`: of all instances, those that are in it.
     """
@@ -228,21 +223,22 @@ class Sample:
         size: int,
         m: int | None,
         run: Run = DEFAULT_RUN,
-        drawn: DrawnLabels | None = None,
+        drawn: tuple[np.ndarray, np.ndarray] | None = None,
+        pool: np.ndarray | slice = slice(None),
         label_features: csr_array | None = None,
     ) -> None:
         self.share = min(size / len(population), 1.0)
         self.rows: np.ndarray | slice = slice(None)
         self.columns: np.ndarray | slice = slice(None)
         self.weights: np.ndarray | None = None
-        self.pool: np.ndarray | slice = slice(None)
+        self.pool = pool
         instances = population  # a copy of all would take as much memory
         if self.share < 1:
             self.rows = draw(len(population), size, run.seed)
             instances = population.rows(self.rows)
         if drawn is not None:
-            self.columns, self.weights, self.pool = drawn.columns, drawn.weights, drawn.pool
-            instances = instances.block(drawn.columns)
+            self.columns, self.weights = drawn
+            instances = instances.block(drawn[0])
         self.features, self.labels, self.verified = instances.features, instances.labels, instances.verified
         self.groups = instances.groups
         prior = None
@@ -338,17 +334,20 @@ class Sample:
         return np.ascontiguousarray(cells[self.rows][:, self.columns])
 
 
-def draw_sample(population: Instances, validation: Validation, run: Run, per_label: bool = False) -> Sample:
+def draw_sample(population: Instances, options: FrequencyOptions, run: Run, per_label: bool = False) -> Sample:
     """Draw instances and, of many labels, labels; TooLargeError where predictions for them would not fit in memory.
 
     `per_label`: whether all labels with enough annotations for a label frequency of their own are in it.
     """
-    n, q, labels = len(population), len(population.annotations), draw_labels(population.annotations, run.seed)
-    if per_label and labels is not None:
-        labels = labels.joined(np.flatnonzero(population.annotations >= FEWEST_ANNOTATIONS))
-    refuse_large_sample(min(n, validation.sample), q if labels is None else len(labels.columns))
-    folds = validation.folds or usual_folds(n, q)
-    return Sample(population, validation.sample, folds, run, labels, population.label_features)
+    n, q, drawn = len(population), len(population.annotations), draw_labels(population.annotations, run.seed)
+    pool: np.ndarray | slice = slice(None)
+    if per_label and drawn is not None:
+        columns = np.union1d(drawn[0], np.flatnonzero(population.annotations >= FEWEST_ANNOTATIONS))
+        pool = np.searchsorted(columns, drawn[0])
+        drawn = columns, np.ones(len(columns))
+    refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn[0]))
+    folds = options.folds or usual_folds(n, q)
+    return Sample(population, options.sample, folds, run, drawn, pool, population.label_features)
 
 
 def estimate_out_of_fold(
@@ -357,24 +356,22 @@ def estimate_out_of_fold(
     run: Run,
     *,
     method: str = "bbe",
-    size: int = Validation.sample,
-    folds: int | None = Validation.folds,
+    options: FrequencyOptions = FrequencyOptions(),  # noqa: B008
     tick: Callable[[], None] = lambda: None,
 ) -> FrequencyEstimate:
     """Estimate c of annotations S (n x q, bool) by a classifier of features X (n x D) that is fitted out of fold.
 
     `method`: as of `estimators.estimate`: Elkan and Noto's e1 averages over the annotated.
-    `size`, `folds`: of the sample of instances.
     `tick`: called once per fold.
     """
-    sample = Sample(Instances(Features.of(X), S, kin=kin_of(X)), size, folds, run)
+    sample = Sample(Instances(Features.of(X), S, kin=kin_of(X)), options.sample, options.folds, run)
     return estimate(sample.naive_probabilities(tick), sample.labels, method, folds=sample.fold_of_instances)
 
 
 def draw_questions(
     problem: Problem,
     n: int,
-    validation: Validation,
+    options: FrequencyOptions,
     run: Run,
     scores: np.ndarray | None = None,
     allowed: np.ndarray | None = None,
@@ -388,7 +385,7 @@ def draw_questions(
     """
     instances = replace(Instances.of(problem), label_features=None)
     refuse_too_large(instances.width, problem.labels.shape[1], levels=1)
-    sample = draw_sample(instances, validation, run)
+    sample = draw_sample(instances, options, run)
     if not has_evidence(sample.labels, sample.verified):
         raise DataError("only complete label sets have annotations, so there is nothing to choose questions by")
     if scores is None:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import BinnedCells, calibrate_strata
-from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures, Scaling
+from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures
 from mpu_cli.core.frequency.estimators import (
     ASSUMPTION_OF_GROUPS,
     REPLICATES,
@@ -477,60 +477,45 @@ _WORTH_OTHER_FEATURES = 2e-3
 _DIRECTIONS = "label features are defined in the original feature space"
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Features, as a training learns from them."""
-
-    instances: Instances  # with these features
-    hyper_parameters: HyperParameters | None = None  # chosen with them; None: they are still to be chosen
-    rbf: RbfFeatures | None = None  # what makes them of an instance's own; None: they are its own
-    scaling: Scaling | None = None  # how they are scaled; None: they are as in the data
-
-    def scaled(self, name: str) -> "Chosen":
-        """Return these features scaled."""
-        scaling = Scaling.learned(self.instances.features, name)
-        return Chosen(replace(self.instances, features=scaling.of(self.instances.features)), scaling=scaling)
-
-
-def choose_features(problem: Problem, options: Options, run: Run) -> Chosen:
+def choose_features(problem: Problem, options: Options, run: Run) -> tuple[Instances, HyperParameters | None]:
     """Choose features, with gamma and the number of landmarks, and with them C; parameters as for `stacking.train`.
 
+    Returns: the instances with these features; and the hyper-parameters, None where they are still to be chosen.
     DataError where the options ask for a kernel of data that it is not for, TooLargeError where its features would not
     fit in memory.
     """
-    own = Chosen(Instances.of(problem))
+    own = Instances.of(problem)
     if options.features == LINEAR:
-        return own
+        return own, None
     if options.features in SCALINGS:
-        if own.instances.label_features is not None:
+        if own.label_features is not None:
             raise DataError(f"features cannot be scaled here: {_DIRECTIONS}; choose linear features")
-        return own.scaled(options.features)
-    obstacle = _obstacle(own.instances)
+        return own.scaled(options.features), None
+    obstacle = _obstacle(own)
     if options.features == RBF and obstacle is not None:
         raise DataError(f"an RBF kernel cannot be used here: {obstacle}; choose linear features")
     can_tell = len(problem) >= FEWEST_INSTANCES and options.cost is None
     linear = own
-    may_scale = own.instances.uneven and own.instances.label_features is None
+    may_scale = own.uneven and own.label_features is None
     if options.features is None and can_tell and may_scale:
         with run.step("choose features") as tick:
             linear = _best_scaling(own, options, run, tick)
     can_tell &= len(problem) <= options.sample
     if obstacle is not None or (options.features is None and not can_tell):
-        return linear
+        return linear, None
     n, m = len(problem), max(LANDMARKS)  # sparse, then dense
     what = f"the features of an RBF kernel for {n:,} instances"
     refuse_beyond_free(12 * n * m, what, "take fewer instances, or linear features")
-    problem = replace(problem, kin=own.instances.kin)  # features of a kernel are equal up to rounding
-    chosen = choose_hyper_parameters(linear.instances, options, run)
-    linear = replace(linear, hyper_parameters=chosen)
+    problem = replace(problem, kin=own.kin)  # features of a kernel are equal up to rounding
+    chosen = choose_hyper_parameters(linear, options, run)
     with run.step("choose features") as tick:
-        f1, kernel = _best_kernel(problem, options, run, linear.instances, chosen, tick)
+        f1, kernel = _best_kernel(problem, options, run, linear, chosen, tick)
     if options.features is None and f1 < chosen.f1 + _WORTH_OTHER_FEATURES:
-        return linear
-    return replace(kernel, hyper_parameters=None)  # c comes from the features that tell labels apart better
+        return linear, chosen
+    return kernel, None  # c comes from the features that tell labels apart better
 
 
-def _best_scaling(own: Chosen, options: Options, run: Run, tick: Callable[[], None]) -> Chosen:
+def _best_scaling(own: Instances, options: Options, run: Run, tick: Callable[[], None]) -> Instances:
     """Return features as in the data, or scaled, by the expected F1.
 
     All are compared by the same c, the largest: features that tell labels badly find c too low, and expect too much.
@@ -538,9 +523,9 @@ def _best_scaling(own: Chosen, options: Options, run: Run, tick: Callable[[], No
     silent, found = run.quiet(), []
     for candidate in (own, *map(own.scaled, SCALINGS)):
         with suppress(OverflowingError):
-            instances, estimates = candidate.instances, None
+            estimates = None
             if is_estimated(options.c):
-                estimates = estimate_frequency(instances, draw_sample(instances, options, silent), silent)
+                estimates = estimate_frequency(candidate, draw_sample(candidate, options, silent), silent)
             found.append((candidate, estimates))
         tick()
     estimated = [estimates for _, estimates in found if estimates is not None]
@@ -548,7 +533,7 @@ def _best_scaling(own: Chosen, options: Options, run: Run, tick: Callable[[], No
     best, most = own, 0.0
     for candidate, _ in found:
         with suppress(OverflowingError):
-            f1 = choose_hyper_parameters(candidate.instances, options, silent, estimates=same_c).f1
+            f1 = choose_hyper_parameters(candidate, options, silent, estimates=same_c).f1
             if f1 >= most + (_WORTH_OTHER_FEATURES if best is own and candidate is not own else 0):
                 best, most = candidate, f1
         tick()
@@ -570,22 +555,22 @@ def _obstacle(instances: Instances) -> str | None:
 
 def _best_kernel(
     problem: Problem, options: Options, run: Run, data: Instances, chosen: HyperParameters, tick: Callable[[], None]
-) -> tuple[float, Chosen]:
+) -> tuple[float, Instances]:
     """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises.
 
     `data`, `chosen`: with linear features: c and the loss are the same, so that neither makes a difference.
-    Returns: the F1, and the features.
+    Returns: the F1, and the instances with these features.
     """
     silent = run.quiet()
     same_loss = replace(options, loss=chosen.settings.loss)
 
-    def candidate(gamma: float, m: float) -> tuple[float, Chosen]:
+    def candidate(gamma: float, m: float) -> tuple[float, Instances]:
         rbf = RbfFeatures.learned(problem.features, gamma, int(m), run.seed)
         instances = Instances.of(replace(problem, features=rbf.of(problem.features, run)))
-        instances = replace(instances, dominating=data.dominating, share_repeated=data.share_repeated)
+        instances = replace(instances, dominating=data.dominating, share_repeated=data.share_repeated, rbf=rbf)
         tick()
         found = choose_hyper_parameters(instances, same_loss, silent, estimates=chosen.estimates)
-        return found.f1, Chosen(instances, found, rbf)
+        return found.f1, instances
 
     first = candidate(FIRST_GAMMA, FIRST_LANDMARKS)
     best = climb(lambda gamma: candidate(gamma, FIRST_LANDMARKS), GAMMAS, FIRST_GAMMA, first)

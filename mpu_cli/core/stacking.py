@@ -79,12 +79,12 @@ def train(
     if not options.uses_label_features:
         problem = replace(problem, label_features=None)
     refuse_labels_of_one(problem.labels)
-    chosen_features = choose_features(problem, options, run)
-    instances, (n, q) = chosen_features.instances, chosen_features.instances.labels.shape
+    instances, chosen = choose_features(problem, options, run)
+    n, q = instances.labels.shape
     is_automatic, n_levels = options.levels is None, options.levels or MOST_AUTOMATIC_LEVELS
     refuse_too_large(instances.width, q, n_levels)
 
-    chosen = chosen_features.hyper_parameters or choose_hyper_parameters(instances, options, run)  # with c
+    chosen = chosen or choose_hyper_parameters(instances, options, run)  # with c
     instances = instances.with_group_rates(chosen.estimates.group_rates)
     x, s, c = instances.features, instances.labels, instances.frequency(chosen.rates)
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.rates.mean()))
@@ -108,11 +108,11 @@ def train(
         learned.add(*_learn(task, *chains, f"level {number}", features_of, None if number else chosen.held_out))
     with run.step("thresholds"):
         model, result = learned.finish(chosen, options.threshold, calibrated)
-    model = replace(model, top=top, columns=instances.columns, kernel=chosen_features.rbf)
+    model = replace(model, top=top, columns=instances.columns, rbf=instances.rbf)
     result = replace(result, kin=instances.kin)
-    if chosen_features.scaling is None:
+    if instances.scaling is None:
         return model, result
-    return model.unscaled(chosen_features.scaling), replace(result, scaling=chosen_features.scaling.name)
+    return model.unscaled(instances.scaling), replace(result, scaling=instances.scaling.name)
 
 
 def scale_of_predictions(mean_squared_norm: float) -> float:
@@ -282,7 +282,7 @@ class StackedModel:
     calibrations: tuple[AnyCalibration | None, ...] = ()
     top: Top | None = None  # which predictions of a level are kept, where labels are many; None: all
     columns: Columns | None = None  # the features that have weights; None: all
-    kernel: RbfFeatures | None = None  # what makes the features of level 0 of an instance's own; None: they are its own
+    rbf: RbfFeatures | None = None  # what makes the features of level 0 of an instance's own; None: they are its own
 
     @property
     def calibration(self) -> AnyCalibration | None:
@@ -292,8 +292,8 @@ class StackedModel:
     @property
     def n_features(self) -> int:
         """Number of features D of an instance."""
-        if self.kernel is not None:
-            return self.kernel.width
+        if self.rbf is not None:
+            return self.rbf.width
         return self.levels[0].weights.shape[0] if self.columns is None else self.columns.width
 
     def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
@@ -310,8 +310,8 @@ class StackedModel:
 
         `most`: how many of each instance, however improbable they are. Default: the number of `top`.
         """
-        if self.kernel is not None:
-            matrix = self.kernel.of(matrix, run)
+        if self.rbf is not None:
+            matrix = self.rbf.of(matrix, run)
         width = self.levels[0].weights.shape[0]
         features = Features.of(matrix if self.columns is None else self.columns.of(matrix), width)
         last = self.top

@@ -130,8 +130,8 @@ class Fitted:
         }
         if result.scaling is not None:
             findings["scaling"] = result.scaling
-        if model.kernel is not None:
-            findings |= {"rbf_gamma": model.kernel.gamma, "rbf_landmarks": len(model.kernel)}
+        if model.rbf is not None:
+            findings |= {"rbf_gamma": model.rbf.gamma, "rbf_landmarks": len(model.rbf)}
         if options.levels is None:
             findings["levels"] = len(model.levels)
         findings |= _evidence_of_frequency(result.estimates)

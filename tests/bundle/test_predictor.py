@@ -24,7 +24,7 @@ M = 6
 KERNEL = RbfFeatures(RNG.random(D), RNG.random(D) + 0.1, normal(M, D), normal(M, M), 0.3)
 PREDICTORS = {
     "one level": StackedModel((LinearModel(normal(D, Q), normal(Q)),), 0, THRESHOLDS),
-    "of a kernel": StackedModel((LinearModel(normal(M, Q), normal(Q)),), 0, THRESHOLDS, kernel=KERNEL),
+    "of a kernel": StackedModel((LinearModel(normal(M, Q), normal(Q)),), 0, THRESHOLDS, rbf=KERNEL),
 }
 
 

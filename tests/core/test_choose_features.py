@@ -61,7 +61,7 @@ def test_a_kernel_is_chosen_where_its_expected_f1_is_higher():
     X, Y = rings(800)
     S = Y & (np.random.default_rng(1).random(Y.shape) < 0.7)
     model, report = train(Problem(csr_array(X[:600]), csr_array(S[:600])), Options())
-    assert model.kernel is not None
+    assert model.rbf is not None
     predicted = model.probabilities(csr_array(X[600:])) >= model.thresholds
     f1 = 2 * (predicted & Y[600:]).sum() / (predicted.sum() + Y[600:].sum())
     assert f1 > 0.85
@@ -74,7 +74,7 @@ def test_linear_features_are_chosen_where_a_kernel_gains_nothing():
     X = rng.standard_normal((600, 5)).astype(np.float32)
     Y = X @ rng.standard_normal((5, 3)) + rng.standard_normal((600, 3)) > 0.5
     model, _ = train(Problem(csr_array(X), csr_array(Y)), Options(c=1.0))
-    assert model.kernel is None
+    assert model.rbf is None
 
 
 @slow_uncompiled
@@ -83,7 +83,7 @@ def test_nothing_changes_where_data_are_sparse():
     X, (_, Y) = np.where(rng.random((600, 30)) < 0.2, rng.random((600, 30)), 0), rings(600)
     problem = Problem(csr_array(X.astype(np.float32)), csr_array(Y))
     (model, _), (linear, _) = (train(problem, Options(features=features)) for features in (None, "linear"))
-    assert model.kernel is linear.kernel is None
+    assert model.rbf is linear.rbf is None
     for level, other in zip(model.levels, linear.levels, strict=True):
         assert np.array_equal(level.weights, other.weights)
 
@@ -105,4 +105,4 @@ def test_a_kernel_is_refused_where_it_is_not_for_the_data(change):
 def test_a_kernel_can_be_asked_for_with_a_c_of_its_own():
     X, Y = rings(100)
     model, _ = train(Problem(csr_array(X), csr_array(Y)), Options(features="rbf", cost=10.0, c=1.0))
-    assert model.kernel is not None
+    assert model.rbf is not None

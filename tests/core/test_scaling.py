@@ -47,7 +47,7 @@ def test_large_numbers_beside_small_ones_ruin_nothing(kind):
     X = with_years(X) if kind == "texts" else X
     S = csr_array(Y & (np.random.default_rng(2).random(Y.shape) < 0.7))[:600]
     model, result = train(Problem(X[:600], S), Options())
-    assert result.scaling in SCALINGS or model.kernel is not None
+    assert result.scaling in SCALINGS or model.rbf is not None
     assert result.c[0] == pytest.approx(0.7, abs=0.1)
     assert result.expected_f1 == pytest.approx(f1_of(model, X[600:], Y[600:]), abs=0.08)
     assert result.expected_f1 > 0.8

@@ -23,7 +23,7 @@ from mpu_cli.core.frequency.review_frequency import instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.limits import refuse_too_large
-from mpu_cli.core.options import LINEAR, FrequencyOptions, Options, Validation
+from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.sample import draw_questions, draw_sample
 from mpu_cli.core.selection import Estimates, choose_features, estimate_frequency
 from mpu_cli.errors import InputError, MpuError, counted
@@ -111,7 +111,7 @@ def estimate(
         raise MpuError("c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest")
     features = options.features if data.scores is None else LINEAR
     chosen = Options(folds=options.folds, sample=options.sample, features=features)
-    population = replace(choose_features(data.problem, chosen, run).instances, label_features=None)
+    population = replace(choose_features(data.problem, chosen, run)[0], label_features=None)
     refuse_too_large(population.width, q, levels=1)
     sample = draw_sample(population, chosen, run, per_label and data.answers is None)
     probabilities = None
@@ -219,7 +219,7 @@ def ask(
     target: str | Path,
     n: int,
     *,
-    validation: Validation,
+    options: FrequencyOptions,
     by_number: bool = False,
     suggestible: Suggestible = EVERY_LABEL,
     run: Run = DEFAULT_RUN,
@@ -237,7 +237,7 @@ def ask(
     refuse_unwritable(target)
     data = training_set(sources, run, is_for_model=False)
     allowed = suggestible.beside(sources.file).of(data.ids, data.names)
-    drawn = draw_questions(data.problem, n, validation, run, data.scores, allowed)
+    drawn = draw_questions(data.problem, n, options, run, data.scores, allowed)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
         raise InputError(str(sources.file), None, "there is nothing to ask: no label can be missing")

@@ -97,7 +97,7 @@ class _Described:
         """
         model, origin, weights = self.model, self.origin, explain(self.model.predictor, k)
         annotated = None if origin is None else origin.annotated[k]
-        is_linear = model.predictor.kernel is None
+        is_linear = model.predictor.rbf is None
         return {
             "label": int(model.label_ids[k]),
             "name": self._name(k),

@@ -395,7 +395,7 @@ def _writer(model: TrainedModel, output: Output) -> Callable[..., bytes]:
 def _why(model: TrainedModel) -> Callable[[csr_array, Cells], list[list[str]]]:
     """Return a function that names what speaks most for each of some labels; MpuError where the model does not tell."""
     predictor = model.predictor
-    if predictor.kernel is not None:
+    if predictor.rbf is not None:
         raise MpuError("--why needs a linear model, but this one uses kernel features")
     names = None if model.packed_vectorizer is None else unpacked(model.packed_vectorizer, "the model").features
     return lambda features, cells: named_reasons(predictor, features, cells.rows, cells.columns, names)

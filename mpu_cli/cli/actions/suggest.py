@@ -366,7 +366,7 @@ def command(
             sources,
             output or "-",
             questions,
-            validation=options,
+            options=options,
             by_number=outputs.by_number,
             suggestible=outputs.suggestible,
             run=run,

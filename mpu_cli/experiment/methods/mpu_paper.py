@@ -17,7 +17,6 @@ class Method(mpu.Method):
 
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn."""
-        how = self.options
-        c = estimate_out_of_fold(X, S, self.run, method="e1", size=how.sample, folds=how.folds).c
-        self.options = replace(how, c=c)
+        c = estimate_out_of_fold(X, S, self.run, method="e1", options=self.options).c
+        self.options = replace(self.options, c=c)
         super().fit(X, S)
