@@ -38,7 +38,6 @@ from mpu_cli.errors import (
     shown,
 )
 from mpu_cli.evaluation.compare import with_thresholds
-from mpu_cli.inputs.training_data import Fitted
 from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible, read_ids
 from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import IDS, folder_of
@@ -251,9 +250,6 @@ class Texts:
 # labels, a few of each instance are kept.
 _PROBABILITIES = 1 << 20
 
-# Out-of-fold predictions that are written at a time.
-_ROWS = 4096
-
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
@@ -437,23 +433,6 @@ def loaded(model: Path, sha256: str) -> TrainedModel:
     if checksum(model / MANIFEST) != sha256:
         raise ModelError(f"{model}: was replaced after the work began; start again")
     return trained
-
-
-def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: int) -> None:
-    """Write out-of-fold predictions of the first n instances, in the form of ``mpu predict --format both``.
-
-    The file is written completely or not at all. `ids` are the labels, as written in files: int64, shape (q,).
-    """
-    predictions, thresholds = fitted.out_of_fold, fitted.model.thresholds
-    assert predictions is not None
-    everything = np.zeros(1, np.float32)
-    with open_output(target) as out:
-        for start in range(0, n, _ROWS):
-            part = predictions[start : min(start + _ROWS, n)]
-            cells = select(part, everything, None, True)
-            ends = np.searchsorted(cells.rows, np.arange(part.shape[0] + 1))
-            reach = cells.probabilities >= thresholds[cells.columns]
-            out.write(label_and_score_lines(ends, ids[cells.columns], cells.probabilities, reach))
 
 
 def command(

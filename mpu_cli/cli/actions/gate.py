@@ -1,0 +1,201 @@
+"""The gate of ``mpu train --accept-on``: a new model takes the place of the present one if it is not worse."""
+
+import json
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mpu_cli import bundle
+from mpu_cli.bundle import TrainedModel, Writer
+from mpu_cli.bundle.manifest import manifest_of
+from mpu_cli.bundle.predicting import Fitness
+from mpu_cli.bundle.writing import check_kept
+from mpu_cli.cli.actions.evaluate import conclusion_on, predicted_pairs
+from mpu_cli.cli.commands import KS, Acceptance
+from mpu_cli.errors import BusyError, FilesError, InputError, ModelError, shown, without_secrets
+from mpu_cli.evaluation.bootstrap import Counts, Difference, compare, ranking_gains
+from mpu_cli.runtime.report import HIDDEN
+from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.steps import Step
+from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.reader import iter_chunks
+from mpu_cli.text.stored import is_same
+
+_NEW, _PRESENT = "the new model", "the present one"
+_COMPARED_FIRST = 16  # entries, before all are
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The comparison of a new model with the present one."""
+
+    accepted: bool
+    verdict: str  # Why, in one line.
+    test_file: str
+    test_metric: str
+    test_value: float  # The metric of the new model on the test data.
+    test_difference: Difference | None  # To the model that decided; None where there is no other.
+    unknown_features: float  # Share of the feature values of the test data whose feature never occurred in training.
+    labels_per_instance: float  # Mean number of labels that it predicts for an instance of the test data.
+    labels_expected: float  # The same, as estimated of the training data: annotations by the label frequency c.
+    # Where it does not fit the test data.
+    warnings: tuple[str, ...] = field(metadata=HIDDEN)  # reports of trainings have a field for all warnings
+
+
+class Gate:
+    """What a new model has to pass. Made before the training, so that what is wrong is seen before it.
+
+    It predicts the test data with the present model and the kept ones. The caller has the lock of the model.
+    """
+
+    def __init__(self, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> None:
+        self.acceptance, self.target, self.reading, self.run = acceptance, target, reading, run
+        self.packed_vectorizer: bytes | None = None  # that of the others
+        # Names of the others, and what was counted of them: the present model first, if there is one, then those before
+        self.others: list[tuple[str, Counts]] = []
+        if not sum(chunk.labels.nnz for chunk in iter_chunks(acceptance.test, reading, run=run)):
+            raise InputError(acceptance.test, None, "has no labels, so no model can be tested on it")
+        kept = check_kept(target, acceptance.keep)[: acceptance.keep]
+        self.present = manifest_of(target)
+        with run.step(Step.TEST_EARLIER_MODELS):
+            for path in ([] if self.present is None else [target]) + kept:
+                try:
+                    model = bundle.load(path)
+                except ModelError as error:
+                    if path is target:
+                        raise ModelError(
+                            f"{error}; or put a kept model in its place, or train once without --accept-on: no model "
+                            "can be compared with this one"
+                        ) from error
+                    _log.warning(f"{error}; {path.name} is not compared with")
+                    continue
+                if not self.others:
+                    self.packed_vectorizer = model.packed_vectorizer
+                if is_same(model.packed_vectorizer, self.packed_vectorizer):
+                    self.others.append((_PRESENT if path is target else path.name, self._tested(model)[0]))
+
+    def refuse_other_numbers(self, packed_vectorizer: bytes) -> None:
+        """Refuse data whose features are numbered otherwise than the present model's: no test data would fit both."""
+        if self.packed_vectorizer is not None and not is_same(self.packed_vectorizer, packed_vectorizer):
+            raise ModelError(
+                f"{self.target}: was trained on data of another vectoriser, so one TEST.svm cannot fit both "
+                "models; make the data by mpu vectorize --like, or train once without --accept-on"
+            )
+
+    def refuse_seen(self, features: csr_array) -> None:
+        """Raise FilesError where the test data are among the training data, in one piece, whatever their labels."""
+        rows, done = np.arange(features.shape[0]), 0
+        for chunk in iter_chunks(self.acceptance.test, self.reading, run=self.run):
+            rows = _where(chunk.features, features, rows + done) - done
+            done += len(chunk)
+            if not len(rows):
+                return
+        raise FilesError(
+            f"--accept-on: the instances of {shown(self.acceptance.test)} are in the training data, from number "
+            f"{rows[0] + 1} on; leave test data out of the training"
+        )
+
+    def test(self, model: TrainedModel, labels_expected: float) -> Outcome:
+        """Predict the test data with a new model, and decide; `labels_expected` as in `Outcome`."""
+        metric = self.acceptance.accept_metric
+        with self.run.step(Step.TEST):
+            counts, fitness = self._tested(model)
+            metrics, differences = compare([counts, *(one for _, one in self.others)], seed=self.run.seed)
+        value, *values = (one[metric] for one in metrics)
+        accepted, reason, gain = self._decided(value, values, [_reversed(one[metric]) for one in differences])
+        if accepted and self._is_held(model):
+            reason = f"the new model was trained on the same data as {self._held.name}; remove that to accept it"
+            accepted = False
+        predicted = counts.predicted
+        return Outcome(
+            accepted=accepted,
+            verdict=reason,
+            test_file=without_secrets(self.acceptance.test),
+            test_metric=metric,
+            test_value=value,
+            test_difference=gain,
+            unknown_features=fitness.unknown / max(fitness.entries, 1),
+            labels_per_instance=float(predicted.sum()) / predicted.shape[0],
+            labels_expected=labels_expected,
+            warnings=tuple(f"{self.acceptance.test}: {warning}" for warning in fitness.warnings(model)),
+        )
+
+    def replace_present(self, write: Writer, model: TrainedModel) -> None:
+        """Put an accepted model in the place of the present one, which is kept."""
+        with write.held():
+            if manifest_of(self.target) not in (None, self.present):
+                raise BusyError(
+                    f"{self.target}: was replaced during the training and could not be compared; train again"
+                )
+            write(model, self.acceptance.keep)
+
+    @property
+    def _held(self) -> Path:
+        """Where a user has put a model that is not to come back."""
+        return self.target.resolve().with_name(f"{self.target.resolve().name}.held")
+
+    def _is_held(self, model: TrainedModel) -> bool:
+        if not self._held.exists():
+            return False
+        new, held = (_checksums(one.origin) for one in (model, bundle.load(self._held)))
+        return bool(new) and new == held
+
+    def _decided(
+        self, value: float, values: list[float], gains: list[Difference]
+    ) -> tuple[bool, str, Difference | None]:
+        """Decide by the metrics of the new model and the others, and by its differences to them.
+
+        Return whether it is accepted, why, and the difference that decided, if there is another model.
+        """
+        if not gains:
+            return True, f"{self.acceptance.accept_metric} {value:.3f}, and no other model to compare it with", None
+        best = max(range(len(values)), key=values.__getitem__)  # the present one, if it is as good
+        worse = [other for other in (0, best) if gains[other].high < -self.acceptance.accept_margin]
+        decisive = worse[0] if worse else 0
+        said = conclusion_on(self.others[decisive][0], _NEW, self.acceptance.accept_metric, gains[decisive])
+        return not worse, said, gains[decisive]
+
+    def _tested(self, model: TrainedModel) -> tuple[Counts, Fitness]:
+        chunks, gains, fitness = [], [], Fitness()  # of label sets by the thresholds of the model itself
+        for true, predicted in predicted_pairs(model, self.acceptance.test, self.reading, self.run):
+            fitness += Fitness.of(model, true.features, true.labels)
+            chunks.append((true.labels, predicted.labels))
+            gains.append(ranking_gains(true.labels, predicted.features, KS))
+        return Counts.of(chunks, gains, KS), fitness
+
+
+def _checksums(origin: bytes | None) -> list[str]:
+    """Return the checksums of the data of a training; nothing where one is not known."""
+    record = {} if origin is None else json.loads(origin)
+    sums = [file["sha256"] for file in record.get("files", ())] or [record.get("source_sha256")]
+    return sums if all(sums) else []
+
+
+def _where(part: csr_array, features: csr_array, rows: np.ndarray) -> np.ndarray:
+    """Return those of some rows from which on features have all rows of a part."""
+    n, nnz = part.shape[0], part.nnz
+    rows = rows[rows + n <= features.shape[0]]
+    rows = rows[features.indptr[rows + n] - features.indptr[rows] == nnz]
+    for entry in np.unique(np.linspace(0, nnz - 1, min(nnz, _COMPARED_FIRST)).astype(int)):
+        places = features.indptr[rows] + entry
+        is_same = (features.indices[places] == part.indices[entry]) & (features.data[places] == part.data[entry])
+        rows = rows[is_same]
+    return rows[[_is_there(part, features, row) for row in rows.tolist()]] if len(rows) else rows
+
+
+def _is_there(part: csr_array, features: csr_array, row: int) -> bool:
+    ends = features.indptr[row : row + part.shape[0] + 1]
+    entries = slice(ends[0], ends[-1])
+    return (
+        np.array_equal(ends - ends[0], part.indptr)
+        and np.array_equal(features.indices[entries], part.indices)
+        and np.array_equal(features.data[entries], part.data)
+    )
+
+
+def _reversed(difference: Difference) -> Difference:
+    return Difference(*(0 - value for value in (difference.value, difference.high, difference.low)))
