@@ -22,6 +22,8 @@ from mpu_cli.runtime.options import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
 # What instances are learned by (`core.selection`): their own features, perhaps scaled (`core.features`), or
@@ -71,7 +73,7 @@ class Options(FrequencyOptions):
         "Number of stacked levels. 1 treats labels as independent; 2 learns their correlations. auto: the one with "
         "the higher expected F1.",
     )
-    c: "np.ndarray | float | None" = option(
+    c: "np.ndarray | float | Path | None" = option(
         WordOr((AUTO,), PerLabel(FREQUENCY, some=True)),
         None,
         "Label frequency: the share of the true labels that is annotated. auto: estimated. 1: a missing label is a "

@@ -87,8 +87,8 @@ class TrainingSet:
         self.side = side
         self.mean_squared_norm = features.mean_squared_norm(rows)
         self.features = self._features = features
-        if (learnable := side.learnable) is not None:
-            self._features = Features.of(learnable.columns.of(features.as_sparse()))
+        if side.columns is not None:
+            self._features = Features.of(side.columns.of(features.as_sparse()))
         self.width = self._features.width
         if side.negatives is None:
             self._batches = kernel(run).prepare(self._features, self.rows, self.batch_size)
@@ -129,7 +129,8 @@ def blocks_to_learn(q: int, side: SideInformation, run: Run, rows: np.ndarray | 
 
     Only labels that some of the instances of these rows have, where the others do not learn.
     """
-    learned = None if side.learnable is None else np.flatnonzero(side.learnable.counts(rows))
+    counts = None if side.prior is None else side.prior.counts(rows)
+    learned = None if counts is None else np.flatnonzero(counts)
     if side.negatives is not None:
         groups = side.negatives.groups()
         if learned is None:
@@ -239,8 +240,8 @@ def train_sparse(
 def _sparse(data: TrainingSet, model: LinearModel, prune: float) -> LinearModel:
     """Return what was learned of a block of labels as weights of all features, without those below some value."""
     weights = pruned(model.weights, prune)
-    if (learnable := data.side.learnable) is not None:
-        weights = with_rows(weights, learnable.columns)
+    if data.side.columns is not None:
+        weights = with_rows(weights, data.side.columns)
     return LinearModel(weights, model.bias)
 
 
@@ -262,12 +263,12 @@ def model_of_unlearned_labels(
     for block in learned:
         is_other[block] = False
     others = np.flatnonzero(is_other)
-    if prior is None or prior.learnable is None or not len(others):
+    if prior is None or not len(others) or (counts := prior.counts(data.rows)) is None:
         return []
     vectors = csr_array(prior.vectors[:, others])
     vectors.data *= np.float32(max(settings.prior, UNLEARNED_PRIOR) / np.sqrt(data.mean_squared_norm))
     is_named = np.diff(prior.vectors.indptr) > 0
-    once = np.count_nonzero(is_named & (prior.learnable.counts(data.rows) == 1))
+    once = np.count_nonzero(is_named & (counts == 1))
     expected = max(float(once), 0.5) / (len(data.rows) * float(frequency.rates.mean()))
     rng = np.random.default_rng(data.run.seed)
     bias = unannotated_bias(data.features.as_sparse(), data.rows, vectors, expected, rng)

@@ -149,7 +149,7 @@ class _Statistic:
 
 
 @dataclass(frozen=True)
-class Cells:
+class CountedCells:
     """Cells (instance, label) that c is estimated from."""
 
     probabilities: np.ndarray  # float32, shape (n, q)
@@ -159,7 +159,7 @@ class Cells:
     counted: np.ndarray
 
     @classmethod
-    def of(cls, probabilities: np.ndarray, labels: csr_array, verified: VerifiedLabels | None) -> "Cells":
+    def of(cls, probabilities: np.ndarray, labels: csr_array, verified: VerifiedLabels | None) -> "CountedCells":
         """Leave out the cells that tell nothing."""
         annotated = labels.toarray().astype(bool)
         if verified is None:
@@ -173,15 +173,15 @@ class Cells:
         tells = share < NEARLY_ALL
         return np.flatnonzero(tells if (tells & (share > 0)).any() else np.ones(len(share)))
 
-    def rows(self, rows: np.ndarray) -> "Cells":
+    def rows(self, rows: np.ndarray) -> "CountedCells":
         """Return the cells of some instances."""
-        return Cells(self.probabilities[rows], self.annotated[rows], self.counted[rows])
+        return CountedCells(self.probabilities[rows], self.annotated[rows], self.counted[rows])
 
-    def of_labels(self, columns: np.ndarray) -> "Cells":
+    def of_labels(self, columns: np.ndarray) -> "CountedCells":
         """Return the cells of some labels."""
         if len(columns) == self.annotated.shape[1]:
             return self
-        return Cells(self.probabilities[:, columns], self.annotated[:, columns], self.counted[:, columns])
+        return CountedCells(self.probabilities[:, columns], self.annotated[:, columns], self.counted[:, columns])
 
     def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities and annotations of one label."""
@@ -223,7 +223,7 @@ def estimate(
     n = labels.shape[0]
     if not labels.nnz:
         raise DataError(f"none of the {n} instances drawn has a label: draw more of them, or give c")
-    cells = Cells.of(probabilities, labels, verified)
+    cells = CountedCells.of(probabilities, labels, verified)
     if not cells.annotated.any():
         raise DataError(
             f"all annotations of the {n} instances drawn are in complete instances or ignored, so there is nothing to "
@@ -269,7 +269,7 @@ def estimate_per_label(
 
     Parameters as for `estimate`.
     """
-    cells, annotations = Cells.of(probabilities, labels, verified), annotated_by_chance(labels, verified)
+    cells, annotations = CountedCells.of(probabilities, labels, verified), annotated_by_chance(labels, verified)
     frequencies = np.full(labels.shape[1], np.nan)
     for k in np.flatnonzero(np.bincount(annotations.indices, minlength=len(frequencies)) >= FEWEST_ANNOTATIONS):
         frequencies[k] = _frequency(METHODS[method](cells.of_labels(np.array([k]))).c(np.ones(len(probabilities))))
@@ -283,7 +283,7 @@ def _one_label_each(labels: csr_array) -> bool:
     return bool(few and len(np.unique(labels.indices)) > 1)
 
 
-def _is_predictable(statistic: _Statistic, cells: Cells) -> bool:
+def _is_predictable(statistic: _Statistic, cells: CountedCells) -> bool:
     """Whether it is certain that the features predict the labels that an estimate rests on well."""
     c = statistic.c(np.ones(len(cells.counted)))
     base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
@@ -295,7 +295,7 @@ def _frequency(value: float) -> float:
     return float(np.clip(value, 1e-6, 1))
 
 
-def _best_bin(cells: Cells) -> _Statistic:
+def _best_bin(cells: CountedCells) -> _Statistic:
     """Pool the best bins of the labels, which scores tell; where those are not predictable, partners tell some too."""
     q = cells.annotated.shape[1]
     thresholds, counts = np.full(q, np.inf, cells.probabilities.dtype), np.zeros((2, q), int)
@@ -316,7 +316,7 @@ def _best_bin(cells: Cells) -> _Statistic:
     return replace(_pooled(cells, thresholds, partners, counts), by_partners=True)
 
 
-def _pooled(cells: Cells, thresholds: np.ndarray, partners: np.ndarray, counts: np.ndarray) -> _Statistic:
+def _pooled(cells: CountedCells, thresholds: np.ndarray, partners: np.ndarray, counts: np.ndarray) -> _Statistic:
     """Pool bins, best first, as long as that raises the lower bound of the share of the pool.
 
     The bin of a label has the instances that score at least its threshold, or are annotated with its partner.
@@ -335,7 +335,7 @@ def _pooled(cells: Cells, thresholds: np.ndarray, partners: np.ndarray, counts: 
     return _share(positive, inside.sum(axis=1), labels, lowest)
 
 
-def _best_partners(cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+def _best_partners(cells: CountedCells) -> tuple[np.ndarray, np.ndarray]:
     """Find the partner of each label: the one with which its share has the largest lower bound; -1 without any.
 
     Returns: partners, shape (q,), and counts of their bins, shape (2, q), as `_pooled` takes them.
@@ -379,7 +379,7 @@ def _wilson_lower(successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
     return wilson(successes, trials, _Z)[0]
 
 
-def _elkan_and_noto(cells: Cells, method: str) -> _Statistic:
+def _elkan_and_noto(cells: CountedCells, method: str) -> _Statistic:
     """Take the mean of g over the annotated, e1; its sum over these by its sum over all, e2; or the greatest g, e3."""
     labels, g = np.arange(cells.annotated.shape[1]), np.where(cells.counted, cells.probabilities, 0)
     if method == "e3":
@@ -395,7 +395,7 @@ def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: floa
     return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny), lowest)
 
 
-METHODS: dict[str, Callable[[Cells], _Statistic]] = {
+METHODS: dict[str, Callable[[CountedCells], _Statistic]] = {
     "bbe": _best_bin,
     **{method: partial(_elkan_and_noto, method=method) for method in ("e1", "e2", "e3")},
 }
@@ -484,7 +484,7 @@ _OUTSIDE = 0.05
 IMPURITY = 1.4
 
 
-def share_of_best_bins(cells: Cells, folds: np.ndarray) -> tuple[float, float]:
+def share_of_best_bins(cells: CountedCells, folds: np.ndarray) -> tuple[float, float]:
     """Return a 90 % interval of the share annotated in bins that other folds choose.
 
     `folds`: int, shape (n,): the fold of each instance.
@@ -509,7 +509,7 @@ def _ends(positives: np.ndarray, size: np.ndarray) -> tuple[float, float]:
     return float(low), float(high) if k < n else 1.0
 
 
-def _held_out(cells: Cells, folds: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
+def _held_out(cells: CountedCells, folds: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     """Count annotated cells and all cells of each instance in bins chosen on other folds: two arrays, shape (n,)."""
     n, q = cells.annotated.shape
     rows = [np.flatnonzero(folds == f) for f in range(m)]

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, xlog1py
 
-from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, Cells, FrequencyEstimate, estimate_per_label
+from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, CountedCells, FrequencyEstimate, estimate_per_label
 from mpu_cli.core.labels.verified import VerifiedLabels
 
 # Ceilings that are looked at.
@@ -90,7 +90,7 @@ def estimate_singly(
     `method`: {"bbe", "e1", "e2", "e3"}: how each label's own frequency is estimated (`estimators`).
     `of_all`: of all labels, with its interval.
     """
-    cells = Cells.of(probabilities, labels, verified)
+    cells = CountedCells.of(probabilities, labels, verified)
     agreeing = agreement(cells)
     alone = estimate_per_label(probabilities, labels, method, verified)
     is_pooled = np.isnan(alone)
@@ -107,7 +107,7 @@ def estimate_singly(
     return SingleFrequencies(c, intervals, is_pooled)
 
 
-def _ends_of_ceilings(cells: Cells) -> np.ndarray:
+def _ends_of_ceilings(cells: CountedCells) -> np.ndarray:
     """Return the ends of the 90 % intervals of the ceilings, all being equally probable before: shape (2, q)."""
     edges = np.append(np.sqrt(CEILINGS[:-1] * CEILINGS[1:]), 1.0)
     ends = []
@@ -124,7 +124,7 @@ def _chance(c: float, true: np.ndarray) -> np.ndarray:
     return _STANDARD_ERRORS * np.sqrt(c * (1 - c) / true)
 
 
-def agreement(cells: Cells) -> float:
+def agreement(cells: CountedCells) -> float:
     """Estimate the share of the labels whose ceilings agree on one: 0 where no label has annotations enough to tell.
 
     Ceilings are a mixture of those near one c, and of lower ones:
@@ -148,7 +148,7 @@ def agreement(cells: Cells) -> float:
     return float(_SHARES[np.argmax(by_share)])
 
 
-def _likelihood(cells: Cells, columns: Sequence[int]) -> np.ndarray:
+def _likelihood(cells: CountedCells, columns: Sequence[int]) -> np.ndarray:
     """Return the likelihood of each of `CEILINGS` for some labels at the best curve, the largest of a label 1.
 
     Returns: float64, shape (G, r).

@@ -27,25 +27,6 @@ _ROWS = 128
 
 
 @dataclass(frozen=True)
-class Learnable:
-    """What is learned where labels are many: annotated labels, and the weights that can move."""
-
-    positives: csr_array  # bool, shape (n, q): annotated labels, corrected by verified ones
-    columns: Columns  # the features that the instances or the vectors of annotated labels have
-
-    def counts(self, rows: np.ndarray | slice) -> np.ndarray:
-        """Count how many of these instances have each label: ndarray of int, shape (q,)."""
-        return count_positives(self.positives[rows])
-
-    def of_next_level(self, predictions: csr_array) -> "Learnable":
-        """Return the same where these predictions, those that are large enough, are features too."""
-        below = self.columns
-        predicted = Columns.occurring(at_least(predictions, STACKED_FROM))
-        columns = np.concatenate([below.indices, below.width + predicted.indices])
-        return replace(self, columns=Columns(columns.astype(np.int32), below.width + predicted.width))
-
-
-@dataclass(frozen=True)
 class Prior:
     """The vectors of q labels, and the n instances whose products with them are wanted."""
 
@@ -53,7 +34,11 @@ class Prior:
     # float32, shape (n, D): by column, so that a product takes no longer than there are instances with
     # the features of the label
     instances: csc_array
-    learnable: Learnable | None = None  # None: all labels learn, and all of their weights
+    # Where labels are many, those without annotations do not learn; None: all labels do, and all of their weights.
+    # `positives`: bool, shape (n, q): annotated labels, corrected by verified ones
+    # `columns`: the features that the instances or the vectors of annotated labels have: whose weights can move
+    positives: csr_array | None = None
+    columns: Columns | None = None
 
     @classmethod
     def of(cls, features: Features, label_features: csr_array) -> "Prior":
@@ -66,18 +51,30 @@ class Prior:
     def sparing(self, features: Features, positives: csr_array) -> "Prior":
         """Return a prior under which labels without a positive instance keep the weights of their names."""
         of_annotated = csr_array(self.vectors[:, np.flatnonzero(count_positives(positives))].T)
-        return replace(self, learnable=Learnable(positives, Columns.occurring(features.as_sparse(), of_annotated)))
+        return replace(self, positives=positives, columns=Columns.occurring(features.as_sparse(), of_annotated))
 
-    def widened(self, width: int) -> "Prior":
-        """Return the same for instances with more features, as a higher level has them, whose mean is 0."""
-        v = self.vectors
-        return replace(self, vectors=csc_array((v.data, v.indices, v.indptr), shape=(width, v.shape[1])))
+    def counts(self, rows: np.ndarray | slice) -> np.ndarray | None:
+        """Count how many of these instances have each label: int, shape (q,); None where all labels learn."""
+        return None if self.positives is None else count_positives(self.positives[rows])
+
+    def of_next_level(self, predictions: Predictions, width: int) -> "Prior":
+        """Return the same for a higher level, with predictions as features, whose mean is 0.
+
+        Of those of many labels, the ones that are large enough count.
+        """
+        v, columns = self.vectors, self.columns
+        if columns is not None and not isinstance(predictions, np.ndarray):
+            predicted = Columns.occurring(at_least(predictions, STACKED_FROM))
+            indices = np.concatenate([columns.indices, columns.width + predicted.indices])
+            columns = Columns(indices.astype(np.int32), columns.width + predicted.width)
+        vectors = csc_array((v.data, v.indices, v.indptr), shape=(width, v.shape[1]))
+        return replace(self, vectors=vectors, columns=columns)
 
     def mean(self, block: Block, weight: float) -> csc_array:
         """Return a v_k of a block of labels that learn: float32, shape (D, k), or of learnable columns alone."""
         v = self.vectors[:, block]
-        if self.learnable is not None:
-            v = csc_array(self.learnable.columns.of(csr_array(v.T)).T)
+        if self.columns is not None:
+            v = csc_array(self.columns.of(csr_array(v.T)).T)
         return csc_array(v * np.float32(weight))
 
     def offsets(self, block: Block, weight: float) -> csr_array:
@@ -133,9 +130,9 @@ class SideInformation:
     negatives: NegativeSample | None = None  # None: each label is learned from all instances
 
     @property
-    def learnable(self) -> Learnable | None:
-        """What is learned; None: everything."""
-        return None if self.prior is None else self.prior.learnable
+    def columns(self) -> Columns | None:
+        """The features whose weights can move; None: all."""
+        return None if self.prior is None else self.prior.columns
 
     def of_next_level(self, predictions: Predictions, width: int) -> "SideInformation":
         """Return the side information of the level above.
@@ -144,9 +141,7 @@ class SideInformation:
         have not seen the instances.
         `width`: number of features of the level above.
         """
-        prior = self.prior and self.prior.widened(width)
-        if prior is not None and prior.learnable is not None and not isinstance(predictions, np.ndarray):
-            prior = replace(prior, learnable=prior.learnable.of_next_level(predictions))
+        prior = self.prior and self.prior.of_next_level(predictions, width)
         return SideInformation(prior, self.negatives and self.negatives.widened(predictions))
 
 

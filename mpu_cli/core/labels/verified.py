@@ -43,8 +43,8 @@ TRUE_CELLS = (*_FOUND, Verdict.IMPLIED)
 # have come since, and elsewhere the share is c or less.
 _FILLED_IN = 0.95
 # Where cells are: their instances and their labels, both from 0.
-Cells = tuple[Sequence[int], Sequence[int]]
-_NOWHERE: Cells = ((), ())
+Places = tuple[Sequence[int], Sequence[int]]
+_NOWHERE: Places = ((), ())
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class VerifiedLabels:
         cls,
         shape: tuple[int, int],
         *,
-        true: Cells = _NOWHERE,
-        false: Cells = _NOWHERE,
-        ignored: Cells = _NOWHERE,
+        true: Places = _NOWHERE,
+        false: Places = _NOWHERE,
+        ignored: Places = _NOWHERE,
         complete: Sequence[int] | Sequence[bool] | np.ndarray = (),
     ) -> "VerifiedLabels":
         """Take verdicts from lists.

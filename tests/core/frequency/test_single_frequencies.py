@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from mpu_cli.core.frequency.estimators import Cells, estimate
+from mpu_cli.core.frequency.estimators import CountedCells, estimate
 from mpu_cli.core.frequency.single_frequencies import agreement, estimate_singly, missing
 from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_labels
@@ -90,7 +90,7 @@ def annotated(c, n=1500, seed=0):
 
 
 def agreeing(probabilities, labels, verified=None):
-    return agreement(Cells.of(probabilities, labels, verified))
+    return agreement(CountedCells.of(probabilities, labels, verified))
 
 
 @pytest.mark.parametrize("c", [0.3, 0.6, 1.0])
