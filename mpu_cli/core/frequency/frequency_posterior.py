@@ -45,6 +45,7 @@ class Posterior:
     # float64, shape (p, J): of each cell of the grid, for each of p different shares; rows sum to 1
     probability: np.ndarray
     place: np.ndarray  # int, shape (r,): the row of each share
+    none_missing: bool = False  # whether people found no missing label: then 1 is never excluded
 
     def mean(self) -> np.ndarray:
         """Return the mean of each share: float64, shape (r,), in (0, 1)."""
@@ -54,7 +55,10 @@ class Posterior:
         """Return intervals that leave out this probability, half of it on either side: float64, shape (r, 2)."""
         below = np.hstack([np.zeros((len(self.probability), 1)), np.cumsum(self.probability, axis=1)])
         ends = [np.interp([outside / 2, 1 - outside / 2], row, self.grid.edges) for row in below]
-        return np.reshape(ends, (-1, 2))[self.place]
+        intervals = np.reshape(ends, (-1, 2))[self.place]
+        if self.none_missing:
+            intervals[:, 1] = 1.0
+        return intervals
 
 
 def of_one(log_likelihood: np.ndarray, automatic: float | None = None) -> Posterior:

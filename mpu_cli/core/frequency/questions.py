@@ -8,7 +8,7 @@ docs/choices/reviews.md, "Questions and c", how the constants were chosen.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -198,6 +198,7 @@ def fit(
     answered = np.union1d(answers.columns, () if reviewed is None else np.flatnonzero(reviewed[:, 1])).astype(int)
     answered = answered[cells.annotations[answered] > 0]
     log_likelihood = _log_likelihood(cells, answers, answered, reviewed)
+    none_missing = not answers.true.any() and (reviewed is None or bool((reviewed[:, 0] == reviewed[:, 1]).all()))
     highest = log_likelihood.max(axis=2, keepdims=True, initial=-np.inf)
     likelihood = np.exp(log_likelihood - highest)
     constant = highest.sum(axis=1) if len(answered) else 0.0
@@ -206,7 +207,7 @@ def fit(
     shapes = density / density.sum(axis=1, keepdims=True)  # (H, J): a normal of each tau and mu
     centred = np.append(cells.sureness(share) if share.any() else np.zeros(q), 0.0)  # the last: of any other label
     fits = []
-    for slope, prior in zip(_SLOPES, _prior(automatic), strict=True):
+    for slope, prior in zip(_SLOPES, _prior(automatic, none_missing), strict=True):
         moved = _moved(likelihood, slope * centred[answered])  # along log odds of c, less b x
         marginal = np.maximum(moved @ shapes.T, np.finfo(float).tiny)  # (D, answered, H)
         fits.append((slope * centred, moved, marginal, np.log(prior) + np.log(marginal).sum(axis=1) + constant))
@@ -231,9 +232,9 @@ def fit(
             total += scaled @ mean
             variance += scaled**2 @ (square - mean**2)
         sums.append(np.stack([total, variance, weight]).reshape(3, -1))
-    overall = _of_odds(*np.hstack(sums))
+    overall = replace(_of_odds(*np.hstack(sums)), none_missing=none_missing)
     rows = _with_chance(rows, np.append(cells.annotations, np.inf))
-    by_label = Posterior(_CELLS, rows / rows.sum(axis=1, keepdims=True), np.arange(q))
+    by_label = Posterior(_CELLS, rows / rows.sum(axis=1, keepdims=True), np.arange(q), none_missing)
     return FittedFrequency(overall, by_label, cells.at(by_label.mean(), float(of_depths @ _DEPTHS)))
 
 
@@ -338,8 +339,11 @@ def chances(weight: np.ndarray, n: int) -> np.ndarray:
     return np.where(surely, 1.0, chance)
 
 
-def _prior(automatic: float | None) -> np.ndarray:
-    """Return the prior of b, of d, and of tau and mu: one c for all, or any; shape (B, D, H)."""
+def _prior(automatic: float | None, none_missing: bool) -> np.ndarray:
+    """Return the prior of b, of d, and of tau and mu: one c for all, or any; shape (B, D, H).
+
+    Answers that are all no say that c is high, and not how high: an automatic estimate near 1 is not taken for exact.
+    """
 
     def normal(values: np.ndarray, mean: float, deviation: float) -> np.ndarray:
         density = np.exp(-(((values - mean) / deviation) ** 2) / 2)
@@ -351,7 +355,8 @@ def _prior(automatic: float | None) -> np.ndarray:
 
     prior = np.tile(joint(_TAUS_OF_ANY, 0.0, _OF_ANY), (len(_SLOPES), 1, 1)) / len(_SLOPES)
     if automatic is not None:
-        one = joint(np.eye(len(_TAUS))[0], float(logit(np.clip(automatic, 0.02, 0.997))), _OF_ONE)
+        deviations = _OF_ONE | ({"mu": _OF_ANY["mu"]} if none_missing else {})
+        one = joint(np.eye(len(_TAUS))[0], float(logit(np.clip(automatic, 0.02, 0.997))), deviations)
         prior *= 1 - _SHARE_OF_ONE
         prior[0] += _SHARE_OF_ONE * one
     return np.maximum(prior, np.finfo(float).tiny)

@@ -107,7 +107,10 @@ def from_review(
     effect = _design_effect(a_of_instance, n_of_instance)
     overall = posterior.binomial(np.array([[a.sum(), n.sum()]]) / effect, posterior.FOR_ONE)
     by_label = posterior.of_labels(np.column_stack([a, n]), posterior.binomial, automatic)
-    return _summary(posterior.of_one(overall, automatic), by_label, true.shape[0], n)
+    of_all, of_each = (
+        replace(found, none_missing=bool((a == n).all())) for found in (posterior.of_one(overall, automatic), by_label)
+    )
+    return _summary(of_all, of_each, true.shape[0], n)
 
 
 def counts_of(reviewed: tuple[csr_array, csr_array]) -> np.ndarray:

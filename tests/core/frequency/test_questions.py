@@ -110,6 +110,19 @@ def test_one_frequency_is_estimated():
     assert high - low < 0.2
 
 
+@pytest.mark.parametrize("n", [5, 40])
+def test_where_no_answer_finds_a_missing_label_none_need_be_missing(n):
+    """An automatic estimate near 1 is not exact either: the answers do not tell 0.98 from 1."""
+    Y, _, cells = collection(np.ones(5))
+    answers = asked(Y, cells, n)
+    assert not answers.true.any()
+    posterior = fit(cells, answers, automatic=0.995)
+    assert_array_equal(posterior.by_label.interval(0.1)[:, 1], 1)
+    c, (low, high) = one(posterior)
+    assert low < min(c, 0.985)
+    assert c < high == 1
+
+
 def test_labels_differ():
     c = np.linspace(0.15, 0.9, 6)
     Y, S, cells = collection(c, n=3000)

@@ -67,6 +67,14 @@ def test_overall_c_of_a_review_is_a_beta_posterior():
     assert_array_equal(found.true, [50])
 
 
+def test_a_review_that_finds_no_missing_label_leaves_open_that_none_is():
+    Y = np.random.default_rng(0).random((50, 3)) < 0.4
+    found = reviewed(Y, Y)
+    assert (found.interval[1], found.limits[1]) == (1, 1)
+    assert (found.intervals[:, 1] == 1).all()
+    assert 0.9 < found.interval[0] < found.c < 1
+
+
 @pytest.mark.parametrize("automatic", [None, 0.3, 1.0, 1e-6])
 @pytest.mark.parametrize(("a", "n"), [([0], [0]), ([0, 0], [0, 5]), ([10, 3], [10, 3]), ([1], [1]), ([0], [1])])
 def test_small_reviews_give_frequencies_above_zero_up_to_one(a, n, automatic):
