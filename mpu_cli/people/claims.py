@@ -166,6 +166,7 @@ class Claims:
     weights: np.ndarray  # float64, shape (G,): how probable each case is
     decided: Decided | None = None
     at_top: Count | None = None  # how many are right of the first ones, whatever is listed; None where c was given
+    log_kappa: float | None = None  # what is added to log odds where as many as claimed cannot be missing
 
     @classmethod
     def of(
@@ -232,23 +233,39 @@ class Claims:
         counted = Decided.of(before, true[is_listed]) if len(before) else None
         return cls(right, (weights / weights.sum()).ravel(), counted)
 
+    def adding_up_to(self, total: float, every: np.ndarray) -> "Claims":
+        """Return claims with log odds lower by one number, so that those of `every` posterior add up to a total."""
+        log_odds, cells = np.unique(_odds_of_answers(self.corrected(every)), return_counts=True)
+        return replace(self, log_kappa=_of_total(total, 0.0, cells, log_odds))
+
     def corrected(self, posterior: np.ndarray) -> np.ndarray:
         """Return probabilities for posteriors, in the same order and precision; 0 stays 0."""
         with np.errstate(divide="ignore"):
             log_odds = logit(posterior.astype(float))
         below = np.minimum(log_odds + _LARGEST, 0)  # the table
         corrected: np.ndarray = expit(np.interp(log_odds, _TABULATED, logit(self.weights @ self.right)) + below)
+        if self.log_kappa is not None:
+            corrected = np.where(posterior > 0, below_ceiling(self.log_kappa + _odds_of_answers(corrected)), 0)
         return corrected.astype(posterior.dtype)
 
     def expected_right(self, posterior: np.ndarray) -> Count:
         """Estimate how many suggestions with these posteriors are right; the 90 % interval covers chance too."""
         r = self.corrected(posterior).astype(float)
-        sums = self.right @ np.bincount(_place(posterior), minlength=len(_TABULATED))
+        sums = self._sums(posterior)
         order = np.argsort(sums)
         reached = np.cumsum(self.weights[order])
         ends = sums[order][np.searchsorted(reached, [0.05, 0.95]).clip(max=len(sums) - 1)]
         fewer, more = np.hypot(ends - self.weights @ sums, Z * np.sqrt((r * (1 - r)).sum()))
-        return Count(r.sum(), max(r.sum() - fewer, 0.0), min(r.sum() + more, float(len(r))))
+        count = Count(r.sum(), max(r.sum() - fewer, 0.0), min(r.sum() + more, float(len(r))))
+        if self.log_kappa is None:
+            return count
+        before = replace(self, log_kappa=None).expected_right(posterior)  # the ends go by what is known of lists alone
+        return replace(count, low=min(before.low, count.expected), high=before.high)
+
+    def _sums(self, posterior: np.ndarray) -> np.ndarray:
+        """Return how many are right in each case."""
+        sums: np.ndarray = self.right @ np.bincount(_place(posterior), minlength=len(_TABULATED))
+        return sums
 
 
 def _of_c(estimates: Estimates) -> Claimed:

@@ -9,6 +9,7 @@ from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.people.claims import Claims, Decided
 from mpu_cli.people.other_labels import given_other_labels
@@ -38,9 +39,10 @@ class Suggestions:
     annotated: csr_array  # bool, shape (n, q): what is annotated or verified as true, without what is verified as false
     confirmed: csr_array  # bool, shape (n, q): what is true and not annotated: verified, or filled in before
     frequency: LabelFrequency
-    # `of_labels`, `of_all`: how many labels are missing: of each, and of all together
-    of_labels: Count
-    of_all: Count
+    # `of_labels`, `of_all`: how many labels are missing: of each, and of all together; None where c is unknown
+    of_labels: Count | None
+    of_all: Count | None
+    found: int  # how many of these are verified as true
     listed: Cells  # the suggestions, the most probable first
     right: Count  # how many of these are right
     filling_in: FillingIn  # how many of these to fill in; none where none raises the expected F1
@@ -69,31 +71,39 @@ def find(
     with run.step(Step.OTHER_LABELS):
         probabilities = given_other_labels(evidence.probabilities, labels, frequency, run, evidence.kin)
     reviewed = evidence.reviewed if evidence.reviewed and evidence.reviewed.answers else None
+    confirmed = csr_array(positive > labels)
+    found = confirmed if frequency.verified is None else confirmed[frequency.verified.instances == Verdict.UNKNOWN]
     with run.step(Step.LIST):
-        range_of_c = evidence.estimates.range_of_c
-        of_labels, of_all = missing_labels(labels, frequency, evidence.reviewed, range_of_c)
-        missing = float(of_all.expected)
+        estimates = evidence.estimates
+        of_labels, of_all = missing_labels(labels, frequency, evidence.reviewed, estimates.range_of_c)
+        left = Count(*(max(count - found.nnz, 0.0) for count in vars(of_all).values()))
         second = np.zeros(0, int) if problem.second is None else problem.second
         annotated = positive.nnz - positive[second].nnz
-        if choice == Choice():
-            choice = replace(choice, least=annotated / max(2 * annotated + missing, 1))  # half of the F1 before
+        if choice == Choice():  # half of the F1 before
+            choice = replace(choice, least=annotated / max(2 * annotated + left.expected, 1))
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
+        if estimates.is_known:
+            at_top = claims.at_top
+            if evidence.reviewed is None and at_top is not None:
+                left = no_fewer(left, at_top, claims.decided is not None)
+                of_all = Count(*(count + found.nnz for count in vars(left).values()))
+            if at_top is not None and at_top.expected > left.expected:
+                every = suggest(probabilities, positive, frequency, Choice(), implied)
+                claims = claims.adding_up_to(float(left.expected), every.probabilities)
         listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
-        estimates, is_decided = evidence.estimates, claims.decided is not None
         if estimates.is_known:
-            if evidence.reviewed is None and claims.at_top is not None:
-                of_all = no_fewer(of_all, claims.at_top, is_decided)
-            right = Count(*map(min, vars(right).values(), vars(of_all).values()))
-        filling_in = worth_filling_in(listed, annotated, missing)
+            right = Count(*map(min, vars(right).values(), vars(left).values()))
+        filling_in = worth_filling_in(listed, annotated, float(left.expected))
     return Suggestions(
         probabilities=probabilities,
         ids=ids,
         annotated=positive,
-        confirmed=csr_array(positive > labels),
+        confirmed=confirmed,
         frequency=frequency,
-        of_labels=of_labels,
-        of_all=of_all,
+        of_labels=of_labels if estimates.is_known else None,
+        of_all=of_all if estimates.is_known else None,
+        found=found.nnz,
         listed=listed,
         right=right,
         filling_in=filling_in,

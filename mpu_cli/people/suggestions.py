@@ -14,12 +14,11 @@ from scipy.sparse import csr_array
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
-from mpu_cli.core.labels.verified import TRUE_CELLS, Verdict
+from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.predictions import Predictions, f1_score, values_at
 from mpu_cli.people.posterior import posterior_blocks
 
-_QUANTILES = (0.05, 0.95)
-Z = 1.645  # of these, in standard errors
+Z = 1.645  # of a normal distribution, outside which 10 % lie
 
 Correction: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
@@ -131,44 +130,32 @@ def missing_labels(
     reviewed: ReviewedFrequency | None = None,
     range_of_c: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[Count, Count]:
-    """Estimate how many true labels are neither annotated nor verified.
+    """Estimate how many true labels are not annotated, those that were found since included, as `mpu estimate-c` does.
 
     Of the true labels a share c is annotated, so that a annotated ones leave a number of others that is negative
-    binomial, with mean a (1-c) / c and variance a (1-c) / c^2. What has been found already is taken off. The intervals
-    of labels cover chance and the range of c; that of all is the range of c or, where c is given, chance.
+    binomial, with mean a (1-c) / c and variance a (1-c) / c^2. The interval of all is the range of c or, where c is
+    given, chance. Labels have one where people tell their c.
 
     `annotated`: bool, shape (n, q).
-    `reviewed`: where the frequency comes from. Then as many are missing as `mpu estimate-c` says.
+    `reviewed`: where the frequency comes from.
     `range_of_c`: the ends of its interval, in multiples of c.
-    Returns: `of_labels`: of arrays of shape (q,); `of_all`: of numbers.
+    Returns: `of_labels`: of arrays of shape (q,), with NaN for ends that nobody knows; `of_all`: of numbers.
 
     >>> of_labels, of_all = missing_labels(csr_array(np.ones((30, 1), bool)), LabelFrequency.of(0.75, (30, 1)))
-    >>> of_labels.expected.tolist(), of_labels.low.tolist(), of_labels.high.tolist()
-    ([10.0], [5.0], [16.0])
+    >>> of_labels.expected.tolist(), of_all.expected, round(of_all.low, 1), round(of_all.high, 1)
+    ([10.0], 10.0, 4.0, 16.0)
     """
-    from scipy.stats import nbinom  # takes half a second to import
-
     by_chance, c = frequency.of_annotations(annotated)
-    confirmed = _confirmed(annotated, frequency)
-    if reviewed is None:
-        expected = by_chance * (1 - c) / c
-        least, most = (np.minimum(c * ratio, 1) for ratio in range_of_c)
-        low, high = (
-            nbinom.ppf(share, np.maximum(by_chance, 1), end) * (by_chance > 0)
-            for share, end in zip(_QUANTILES, (most, least), strict=True)
-        )
-        total, *ends = ((by_chance * (1 / end - 1)).sum() for end in (c, most, least))
-        spread = Z * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # c is given: chance alone is left
-        of_all = total, ends[0] - spread, ends[1] + spread
-    else:
+    if reviewed is not None:
         expected = missing(by_chance, reviewed.rates, reviewed.c)
         low, high = (by_chance * (1 / end - 1) for end in reviewed.intervals.T[::-1])
-        low, high = np.minimum(low, expected), np.maximum(high, expected)
-        of_all = tuple(by_chance.sum() * (1 / end - 1) for end in (reviewed.c, *reviewed.interval[::-1]))
-    return (
-        Count(*(np.maximum(values - confirmed, 0.0) for values in (expected, low, high))),
-        Count(*(max(float(value - confirmed.sum()), 0.0) for value in of_all)),
-    )
+        of_all = (by_chance.sum() * (1 / end - 1) for end in (reviewed.c, *reviewed.interval[::-1]))
+        return Count(expected, np.minimum(low, expected), np.maximum(high, expected)), Count(*map(float, of_all))
+    expected = by_chance * (1 - c) / c
+    least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
+    spread = Z * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # c is given: chance alone is left
+    unknown = np.full(len(expected), np.nan)
+    return Count(expected, unknown, unknown), Count(float(expected.sum()), max(least - spread, 0.0), most + spread)
 
 
 @dataclass(frozen=True)
@@ -235,14 +222,3 @@ def _largest(cells: Cells, k: int) -> Cells:
     order = np.lexsort((-cells.probabilities, cells.rows))
     first = np.searchsorted(cells.rows, cells.rows)
     return cells[np.sort(order[np.arange(len(cells)) - first < k])]
-
-
-def _confirmed(annotated: csr_array, frequency: LabelFrequency) -> np.ndarray:
-    """Count, for each label, the instances where it was verified as true and not annotated: int, shape (q,)."""
-    q = annotated.shape[1]
-    if frequency.verified is None:
-        return np.zeros(q, int)
-    cells = frequency.verified.cells
-    of_chance = np.repeat(frequency.verified.instances == Verdict.UNKNOWN, np.diff(cells.indptr))
-    true = csr_array((np.isin(cells.data, TRUE_CELLS) & of_chance, cells.indices, cells.indptr), shape=cells.shape)
-    return np.bincount(csr_array(true > annotated).nonzero()[1], minlength=q)

@@ -223,7 +223,12 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     assert "unknown: annotated instances have one label each" in told
     assert "to find out: mpu suggest FILE --questions 40" in told
     completed = run("suggest", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv")
-    assert "how many labels are missing is unknown; if each instance truly has one label only" in completed.stderr
+    assert "may be right; to narrow this" in completed.stderr
+    assert "; how many labels are missing is unknown\n" in completed.stderr
+    listed = json.loads(run("suggest", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv", "--json", "-q").stdout)
+    unknown = "missing", "missing_low", "missing_high", "expected_f1_before", "expected_f1_after"
+    assert [listed[name] for name in unknown] == [None] * 5
+    assert set(listed["per_label"]["1"].values()) == {None}
     page, table = tmp_path / "one.html", tmp_path / "one.csv"
     assert "is unknown" in run("report", one_each, "-o", page, "--csv", table).stderr
     assert "By label" not in page.read_text()

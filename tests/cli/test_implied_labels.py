@@ -82,7 +82,7 @@ def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
     assert np.divide(true, Y.sum(axis=0)) == pytest.approx(1, abs=0.2)
     result = run("suggest", after, *quick, "-o", tmp_path / "missing.tsv", "--json")
     missing = json.loads(result.stdout)["per_label"]
-    expected = (Y & ~filled(hide(Y, 0.4).toarray())).sum(axis=0)
+    expected = (Y & ~hide(Y, 0.4).toarray()).sum(axis=0)
     assert [missing[str(k)]["missing"] for k in range(1, 10)] == pytest.approx(expected, abs=0.25 * Y.sum(axis=0).max())
     (tmp_path / "more.filled").unlink()  # the rules alone tell what was filled in
     assert json.loads(run("estimate-c", after, "--json").stdout)["c"] == pytest.approx(c[before], abs=0.06)

@@ -295,16 +295,24 @@ def test_as_many_are_missing_as_estimate_c_says_by_complete_label_sets(run, prob
 
 def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path):
     _, S, data = problem
-    found = json.loads(run("estimate-c", data, "--reviewed", checked, "--json", "-q").stdout)
+    of_c = ("estimate-c", data, "--reviewed", checked, "--json", "-q")
+    found = json.loads(run(*of_c, "--per-label").stdout)
     options = ("--reviewed", checked, "--min-probability", 0.001, "-o", tmp_path / "missing.tsv", *FAST)
     listed = json.loads(run("suggest", data, *options, "--json", "-q").stdout)
     yes = int(read([checked]).verdict.sum())
     assert listed["answers"] == found["answers"] == 80
-    assert listed["missing"] == pytest.approx(found["missing"] - yes, rel=1e-6)
-    low, high = (S.sum() * (1 / end - 1) - yes for end in found["interval"][::-1])
-    assert (listed["missing_low"], listed["missing_high"]) == pytest.approx((max(low, 0), high), rel=1e-6)
+    assert listed["missing"] == pytest.approx(found["missing"], rel=1e-6)
+    low, high = (S.sum() * (1 / end - 1) for end in found["interval"][::-1])
+    assert (listed["missing_low"], listed["missing_high"]) == pytest.approx((low, high), rel=1e-6)
+    assert listed["missing_found"] == yes
     assert listed["right_low"] <= listed["right"] <= listed["right_high"]
-    assert listed["right"] <= listed["missing"] + yes
+    assert listed["right"] <= listed["missing"] - yes
+    for row in found["per_label"]:
+        of_label = listed["per_label"][str(row["label"])]
+        assert of_label["missing"] == pytest.approx(row["missing"], rel=1e-6)
+        least, most = (row["annotations"] * (1 / end - 1) for end in row["interval"][::-1])
+        ends = min(least, row["missing"]), max(most, row["missing"])
+        assert (of_label["low"], of_label["high"]) == pytest.approx(ends, rel=1e-6)
     assert "judged" not in listed
     said = run("suggest", data, *(option for option in options if option != "-q"))
-    assert "by 80 answers" in said.stderr
+    assert f"by 80 answers); {yes} of them are found; " in said.stderr

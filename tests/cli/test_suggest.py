@@ -119,6 +119,15 @@ def test_no_more_of_a_list_is_right_than_is_missing(run, digits, incomplete, tmp
     assert complete[1] == counts(digits[0], 400)[1]  # as many are missing, whatever is listed
 
 
+@pytest.mark.parametrize("top", [20, 1000])
+def test_probabilities_add_up_to_what_is_right_where_hardly_any_label_is_missing(run, digits, tmp_path, top):
+    out = tmp_path / "missing.tsv"
+    options = ("--features", "linear", "--cost", 10, "--epochs", 3, "-o", out, "--json", "-q")
+    report = json.loads(run("suggest", digits[0], *options, "--top", top).stdout)
+    assert sum(float(row["probability"]) for row in rows(out)) == pytest.approx(report["right"], rel=1e-3)
+    assert report["right"] <= report["missing"] < 100
+
+
 def test_where_all_is_known_nothing_is_missing(run, tmp_path):
     data, checked = tmp_path / "data.svm", tmp_path / "checked.tsv"
     data.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n")

@@ -65,14 +65,14 @@ class MissingLabelsReport:
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label.
 
-        Where c is unknown, what is missing is the empty string; so it is of a label that is never annotated, of which c
-        says nothing.
+        What is unknown is the empty string: what is missing where c is unknown, and of a label that is never annotated,
+        of which c says nothing; and intervals of labels, unless people tell c of each.
         """
         found, c = self.missing, self.frequency
-        annotations_of = np.diff(self.missing.found.annotated.tocsc().indptr).tolist()
+        annotations_of = (found.found.annotated > found.found.confirmed).sum(axis=0).tolist()
 
-        def numbers(*numbers: float, estimated: bool = True) -> tuple[float | str, ...]:
-            return numbers if estimated and c.c is not None else ("",) * len(numbers)
+        def numbers(*numbers: float | None) -> tuple[float | str, ...]:
+            return tuple("" if number is None or np.isnan(number) else number for number in numbers)
 
         total = numbers(found.missing, found.missing_low, found.missing_high)
         yield "all", "", "", sum(annotations_of), *total
@@ -80,9 +80,8 @@ class MissingLabelsReport:
             low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
             yield "group", "", group["group"], group["annotations"], group["missing"], low, high
         for (label, of), annotations in zip(found.per_label.items(), annotations_of, strict=True):
-            counts = of["missing"], of["low"], of["high"]
-            estimated = bool(annotations or of["missing"])
-            yield "label", label, of.get("name", ""), annotations, *numbers(*counts, estimated=estimated)
+            counts = (of["missing"], of["low"], of["high"]) if annotations or of["missing"] else (None,) * 3
+            yield "label", label, of.get("name", ""), annotations, *numbers(*counts)
 
 
 def _suggestions(missing: suggest.SuggestionReport, sources: Sources) -> Iterator[dict[str, Any]]:
@@ -123,6 +122,7 @@ def page(source: str, made: MissingLabelsReport) -> bytes:
         digest=digest(style),
         c=c,
         total=rows[0],
+        found=made.missing.missing_found,
         warnings=made.warnings,
         groups=groups,
         labels=labels,

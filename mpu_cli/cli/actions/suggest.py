@@ -31,7 +31,7 @@ from mpu_cli.people.suggestions import Cells, Choice
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import ReviewCounts
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import HIDDEN
+from mpu_cli.runtime.report import HIDDEN, NULL
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, open_input, open_output, refuse_unwritable
@@ -144,9 +144,11 @@ def _has(cells: csr_array, ids: np.ndarray, rows: np.ndarray, labels: np.ndarray
 class SuggestionReport:
     """What `suggest` did. Counts are expected ones, with 90 % intervals."""
 
-    missing: float  # How many labels are missing.
-    missing_low: float
-    missing_high: float
+    # How many labels are missing: true and not annotated, those found since included; None where c is unknown.
+    missing: float | None = field(metadata=NULL)
+    missing_low: float | None = field(metadata=NULL)
+    missing_high: float | None = field(metadata=NULL)
+    missing_found: int  # How many of them are verified as true.
     listed: int  # How many are listed, or were to be filled in.
     listed_never_annotated: int  # How many of those are of labels that are never annotated.
     right: float  # How many of those listed are right.
@@ -155,8 +157,9 @@ class SuggestionReport:
     worth_filling_in: int  # How many of them, the first ones, to fill in for the largest expected F1.
     # How many labels were written into the copy of the data; None where suggestions were listed.
     filled_in: int | None
-    expected_f1_before: float  # The expected micro-F1 of the labels of the data.
-    expected_f1_after: float  # The same with those that are worth filling in.
+    # The expected micro-F1 of the labels of the data, and with those that are worth filling in; None as of `missing`.
+    expected_f1_before: float | None = field(metadata=NULL)
+    expected_f1_after: float | None = field(metadata=NULL)
     review: ReviewCounts | None = None  # Counts of the decisions in review files.
     # What was decided of single cells; it corrects the probabilities of the cells listed.
     judged: Decided | None = None
@@ -164,7 +167,8 @@ class SuggestionReport:
     answers: int | None = None
     # What c, and so all this, rests on where it comes from annotations alone.
     c_assumption: str | None = None
-    per_label: dict[int, dict[str, Any]]  # How many labels of one kind are missing: name, missing, low, high.
+    # How many labels of one kind are missing: name, missing, and low and high where people tell c of each label.
+    per_label: dict[int, dict[str, Any]]
     found: Suggestions = field(metadata=HIDDEN)
     record_ids: RecordIds | None = field(metadata=HIDDEN)  # The ids of instances, where they have some.
     names: LabelNames | None = field(metadata=HIDDEN)  # To show labels by.
@@ -268,24 +272,26 @@ def suggest(
             write_cells(outputs.target, found.listed, found, checksum, sources.file, names, data.record_ids, why)
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each = found.of_all, found.right, found.of_labels
-    counts = np.c_[each.expected, each.low, each.high].tolist()
+    counts = np.full((len(data.ids), 3), np.nan) if each is None else np.c_[each.expected, each.low, each.high]
     per_label = {
         label: ({} if names is None else {"name": names.name(label)}) | {"missing": of, "low": low, "high": high}
-        for label, (of, low, high) in zip(data.ids.tolist(), counts, strict=True)
+        for label, (of, low, high) in zip(data.ids.tolist(), counts.tolist(), strict=True)
     }
+    is_known, filling_in = missing is not None, found.filling_in
     return SuggestionReport(
-        missing=float(missing.expected),
-        missing_low=float(missing.low),
-        missing_high=float(missing.high),
+        missing=None if missing is None else float(missing.expected),
+        missing_low=None if missing is None else float(missing.low),
+        missing_high=None if missing is None else float(missing.high),
+        missing_found=found.found,
         listed=len(found.listed),
         listed_never_annotated=int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
         right=float(right.expected),
         right_low=float(right.low),
         right_high=float(right.high),
-        worth_filling_in=found.filling_in.size,
+        worth_filling_in=filling_in.size,
         filled_in=filled,
-        expected_f1_before=found.filling_in.f1_before,
-        expected_f1_after=found.filling_in.f1_after,
+        expected_f1_before=filling_in.f1_before if is_known else None,
+        expected_f1_after=filling_in.f1_after if is_known else None,
         review=data.review,
         judged=found.decided,
         answers=found.answers or None,
@@ -400,27 +406,30 @@ def _print_summary(report: SuggestionReport) -> None:
             f"({decided.yes / decided.answered:.0%}, {100 * low:.0f} to {100 * high:.0f}); probabilities are corrected "
             "accordingly, assuming that nobody chose what to answer by whether it is right"
         )
-    frequency, unknown = report.frequency, ""
+    frequency = report.frequency
     sets = None if frequency is None else frequency.complete_instances
     by_people = [counted(report.answers, "answer")] if report.answers else []
     by_people += [f"{counted(sets, 'instance')} with complete label sets"] if sets else []
     by_c = "if c is right" if frequency is None else "if c is in its interval"
     by = f"by {' and '.join(by_people)}" if by_people else by_c
-    if frequency is not None and frequency.c_if_one_label_each is not None:
-        unknown = "how many labels are missing is unknown; if each instance truly has one label only, "
-    missing = (
-        f"{unknown}about {report.missing:,.0f} labels are missing ({report.missing_low:,.0f} to "
-        f"{report.missing_high:,.0f}, {by})"
-    )
+    missing = "how many labels are missing is unknown"
+    if report.missing is not None:
+        found = f"; {report.missing_found:,} of them are found" * bool(report.missing_found)
+        missing = (
+            f"about {report.missing:,.0f} labels are missing ({report.missing_low:,.0f} to {report.missing_high:,.0f}, "
+            f"{by}){found}"
+        )
     info("; ".join([report.claim, missing] if report.is_unchecked else [missing, report.claim]))
     if report.listed_never_annotated:
         info(f"{report.listed_never_annotated:,} of those listed are of labels that are never annotated")
     if report.filled_in is not None:
-        info(
-            f"{counted(report.filled_in, 'label')} filled in; expected micro-F1 of the labels "
-            f"{report.expected_f1_before:.3f} before, and {report.expected_f1_after:.3f} with the first "
-            f"{counted(report.worth_filling_in, 'suggestion')}"
-        )
-    for label, of in report.per_label.items():
+        f1 = ""
+        if report.expected_f1_before is not None:
+            f1 = (
+                f"; expected micro-F1 of the labels {report.expected_f1_before:.3f} before, and "
+                f"{report.expected_f1_after:.3f} with the first {counted(report.worth_filling_in, 'suggestion')}"
+            )
+        info(f"{counted(report.filled_in, 'label')} filled in{f1}")
+    for label, of in report.per_label.items() if report.missing is not None else ():
         name = f" ({of['name']})" if "name" in of else ""
-        detail(f"label {label}{name}: {of['missing']:.1f} missing ({of['low']:.0f} to {of['high']:.0f})")
+        detail(f"label {label}{name}: {of['missing']:.1f} missing")
