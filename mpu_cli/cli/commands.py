@@ -68,7 +68,7 @@ from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
     "--suggestions MISSING.tsv", FILE, "Also add undecided suggestions of this file with at least --min-probability."
 )
 @option("--min-probability", PROBABILITY, "Lowest probability of added suggestions.", name="least")
-@option("--yes", bool, "Add suggestions even if nobody has decided any.", name="is_sure")
+@option("--yes", bool, "Add suggestions even if fewer than 20 were decided.", name="is_sure")
 @option("--remove-rejected", bool, "Remove the tags that were rejected.", name="remove")
 @option("--fill-implied", bool, "Also add the broader tags that the tags of a record imply.")
 @option("--data FILE", FILE, "Data file that `mpu vectorize` made of RECORDS. Default: the one beside it.")

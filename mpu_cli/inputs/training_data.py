@@ -488,7 +488,7 @@ def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | No
     path = None if isinstance(source, Files) else find_filled(source)
     if path is None:
         return None
-    cells = decisions.read_cells(path, ())
+    cells = decisions.read_cells(path)
     rows, labels = cells.instance, cells.label
     inside = (rows < len(file)) & (labels < file.labels.shape[1]) & (labels >= 0)
     inside[inside] = values_at(file.labels, rows[inside], labels[inside])

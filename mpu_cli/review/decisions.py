@@ -70,6 +70,7 @@ INSTANCE, ID, LABEL, NUMBER, VERDICT = "instance", "id", "label", "number", "ver
 SOURCE = "source"
 DRAWN, REVIEWER = "drawn", "reviewer"
 PROBABILITY, WHY = "probability", "why"
+_OPTIONAL = ID, NUMBER, SOURCE, DRAWN, PROBABILITY, WHY, REVIEWER
 _ROWS = 1 << 16
 _log = logging.getLogger(__name__)
 _MOST_DISPUTED = 10  # that a warning lists
@@ -158,7 +159,7 @@ class Decisions:
 
 
 def read(
-    sources: Iterable[str | Path],
+    sources: "Iterable[str | Path | WrittenCells]",
     names: LabelNames | None = None,
     ids: RecordIds | None = None,
 ) -> Decisions:
@@ -169,8 +170,8 @@ def read(
 
     Parameters
     ----------
-    sources : iterable of str or Path
-        Plain, or ``.gz``, ``.bz2``, ``.xz``; ``-`` is standard input.
+    sources : iterable of str, Path or WrittenCells
+        Plain, or ``.gz``, ``.bz2``, ``.xz``; ``-`` is standard input; or what `read_cells` has read.
     names : LabelNames, optional
         Names that labels may have in the files.
     ids : RecordIds, optional
@@ -192,7 +193,7 @@ def read(
     >>> decisions.instance, decisions.label, decisions.verdict, decisions.undecided
     (array([0, 0]), array([-1,  7]), array([False,  True]), 1)
     """
-    files = [read_cells(source, (SOURCE, DRAWN, PROBABILITY, REVIEWER), names, ids) for source in sources]
+    files = [one if isinstance(one, WrittenCells) else read_cells(one, names, ids) for one in sources]
     nothing = WrittenCells("", {VERDICT: []}, [], [], None, *[np.zeros(0, np.int64)] * 2)  # where there is no file
     parts = [_decided(cells, number) for number, cells in enumerate([*files, nothing])]
     every = Decisions(
@@ -264,11 +265,9 @@ class WrittenCells(Table):
     label: np.ndarray  # int64, shape (m,)
 
 
-def read_cells(
-    source: str | Path, optional: Sequence[str], names: LabelNames | None = None, ids: RecordIds | None = None
-) -> WrittenCells:
-    """Read a review file, or one of suggestions, with some optional columns; arguments and errors as of `read`."""
-    table = read_table(source, (INSTANCE, LABEL, VERDICT), (ID, NUMBER, *optional), {INSTANCE: ID})
+def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordIds | None = None) -> WrittenCells:
+    """Read a review file, or one of suggestions; arguments and errors as of `read`."""
+    table = read_table(source, (INSTANCE, LABEL, VERDICT), _OPTIONAL, {INSTANCE: ID})
     both = list(zip(table.column(INSTANCE), table.column(ID), strict=True))
     instance = _translate(table, both, lambda pair: _instance(*pair, ids))
     column = NUMBER if names is None and NUMBER in table.columns else LABEL
@@ -401,28 +400,18 @@ class Suggested:
 Suggestions = dict[int, list[Suggested]]  # by instance
 
 
-def read_suggestions(
-    path: str | Path,
-    data: Dataset,
-    source: str | Path,
-    checksum: str,
-    names: LabelNames | None = None,
-    ids: RecordIds | None = None,
-) -> Suggestions:
-    """Read suggestions, in the format of a review file with a column ``probability``, if there is one.
+def suggestions_of(cells: WrittenCells, data: Dataset, source: str | Path, checksum: str) -> Suggestions:
+    """Return the suggestions of a review file with a column ``probability``, if there is one.
 
     Lines that are decided, or suggest an annotated label, are skipped. So are all after the first of a cell.
 
     `source`: the file of the data, as the user named it.
     `checksum`: the checksum of the data.
-    `names`, `ids`: as for `read`.
     Returns: suggested labels by instance; instances in the order of the file, labels with the most probable first.
     Raises InputError (the file is not one of suggestions, or does not belong to the data).
     """
-    optional = (PROBABILITY, DRAWN, WHY, SOURCE)
-    cells = read_cells(path, optional, names, ids)
     refuse_other_data(cells.source, cells.checksum, checksum, source)
-    texts = map(cells.column, (VERDICT, *optional))
+    texts = map(cells.column, (VERDICT, PROBABILITY, DRAWN, WHY, SOURCE))
     suggested: dict[int, dict[int, Suggested]] = {}
     rows = zip(cells.lines, cells.instance.tolist(), cells.label.tolist(), *texts, strict=True)
     for line, instance, label, verdict, probability_text, drawn_text, why, kind in rows:

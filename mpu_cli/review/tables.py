@@ -1,8 +1,8 @@
 """Review files as text: tables as spreadsheets and people write them, tab-separated or as CSV, and their values.
 
-The first line names the columns. Tolerated: a byte order mark, CRLF, empty lines, lines of comment that start with
-``#``, capital letters and spaces around the names of columns and around values, empty fields at the end of a line that
-are missing or too many, and columns that are not requested.
+The first line names the columns. Tolerated: a byte order mark, CRLF or CR alone, empty lines, lines of comment that
+start with ``#``, capital letters and spaces around the names of columns and around values, empty fields at the end of a
+line that are missing or too many, and columns that are not requested.
 
 Values are numbers of instances, labels, verdicts and sources. Only this module knows how a label is written; a wrong
 value is a ValueError with the reason.
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -133,7 +134,7 @@ def read_table(
     """
     comments: list[tuple[int, str]] = []
     with closing(text_lines(source)) as text:
-        lines = _lines(text, comments)
+        lines = _lines(chain(next(text, "").split("\r"), text), comments)  # with CR alone, there is one line
         number, first = next(lines, (None, ""))
         if number is None:
             names_of = f"its first line should name the columns: {', '.join(required)}"

@@ -128,18 +128,32 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
         "1\tcar\t0.9\t\n2\tcar\t0.8\t\n3\tfood\t0.7\t\n4\tfood\t0.95\t\n4\tcar\t0.95\tno\n"
     )
     options = "--suggestions", suggestions, "--min-probability", 0.8
-    result = run("apply", books, *options, "--reviewed", decided("4 food no", "1 food yes", "1 car yes"), "-o", new)
+    checked = decided("4 food no", "1 food yes", "1 car yes", *(f"{i} fruit no" for i in range(1, 5)))
+    result = run("apply", books, *options, "--reviewed", checked, "-o", new, "--yes")
     assert result.stderr.endswith("changed: 2 tags added (1 decided, 1 suggested), 0 removed\n")
     assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, None]
 
     new.unlink()
     refused = run("apply", books, *options, "-o", new)
     assert (refused.exit_code, new.exists()) == (1, False)
-    assert "no decisions are given" in refused.stderr
+    assert "1 decision cannot show how many of the list are right" in refused.stderr
     assert run("apply", books, *options, "--yes", "-o", new).exit_code == 0
     assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, ["food"]]
     nothing = run("apply", books, "--suggestions", suggestions, "--min-probability", 0.99, "--yes", "-o", new)
     assert "no suggestion was added" in nothing.stderr
+
+
+def test_what_is_decided_in_the_list_itself_counts(run, collection, decided, tmp_path):
+    books, new, listed = collection(), tmp_path / "new.jsonl", tmp_path / "missing.tsv"
+    rows = ["1 car 0.9 yes", "2 car 0.9", *(f"{i} {label} 0.9 no" for i in (3, 4) for label in ("car", "fruit"))]
+    listed.write_text("instance\tlabel\tprobability\tverdict\n" + "".join("\t".join(r.split()) + "\n" for r in rows))
+    options = "--suggestions", listed, "--min-probability", 0.8, "-o", new
+    assert "5 decisions cannot show" in run("apply", books, *options).stderr
+    for more in (), ("--reviewed", listed):
+        result = run("apply", books, *options, "--yes", *more)
+        assert "2 tags added (1 decided, 1 suggested), 0 removed" in result.stderr
+        assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, None]
+        new.unlink()
 
 
 def test_records_are_matched_by_their_ids(run, collection, decided, tmp_path):

@@ -36,7 +36,7 @@ def cells(file):
 
 
 def listed(file):
-    found = read_cells(file, ())
+    found = read_cells(file)
     return {(i + 1, k) for i, k in zip(found.instance.tolist(), found.label.tolist(), strict=True)}
 
 

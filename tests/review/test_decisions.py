@@ -105,6 +105,7 @@ def test_added_labels_and_closed_instances_are_no_gaps(file):
 
 TOLERATED = {
     "CRLF": "instance\tlabel\tverdict\tsource\r\n1\t5\tyes\tsample\r\n",
+    "CR alone": "# a comment\rinstance\tlabel\tverdict\tsource\r1\t5\tyes\tsample\r",
     "a byte order mark": "\ufeff" + HEADER + "1\t5\tyes\tsample\n",
     "a byte order mark before a comment": "\ufeff# mine\n" + HEADER + "1\t5\tyes\tsample\n",
     "capitals": "Instance\tLABEL\tVerdict\tSource\n1\t5\tYES\tSample\n",

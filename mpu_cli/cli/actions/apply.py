@@ -29,7 +29,8 @@ from mpu_cli.text.rewriting import Origin, Retagged, Rewriter
 from mpu_cli.text.sidecars import Sidecars, read_vectorization
 
 _DATA_SUFFIXES = tuple(f".svm{suffix}" for suffix in ("", *COMPRESSED))
-ADDED = "added"
+# Decisions that tell how many of a list are right; with fewer, the user has to be sure.
+_ENOUGH = 20
 
 
 @dataclass(kw_only=True)
@@ -97,7 +98,10 @@ def _changes(
     ids = sidecars.ids(len(dataset))
     names = sidecars.names_of(BESIDE, np.arange(1, n_labels + 1))
     assert names is not None  # the directory has them
-    decided = decisions.read(reviewed, names, ids)
+    files: dict[str, Any] = {file: file for file in reviewed}
+    if suggestions is not None:
+        files[suggestions] = decisions.read_cells(suggestions, names, ids)
+    decided = decisions.read(files.values(), names, ids)
     match(decided, dataset, data)
     changes: defaultdict[Any, _Changes] = defaultdict(_Changes)
     cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
@@ -111,15 +115,15 @@ def _changes(
         elif label != NOTHING_ELSE and (remove or fill_implied):
             changes[instance].refused.add(label)
     if suggestions is not None:
-        if not len(decided) and not is_sure:
+        if len(decided) < _ENOUGH and not is_sure:
             raise InputError(
                 suggestions,
                 None,
-                "no decisions are given, and annotations alone cannot show how many of the list are right: decide 20 "
-                "of them and give the file to --reviewed, here and in mpu suggest; or add --yes",
+                f"{counted(len(decided), 'decision')} cannot show how many of the list are right: decide {_ENOUGH} of "
+                "it and give the file to --reviewed, here and in mpu suggest; or add --yes",
             )
         digits = checksum(dataset.features)
-        suggested = decisions.read_suggestions(suggestions, dataset, data, digits, names, ids)
+        suggested = decisions.suggestions_of(files[suggestions], dataset, data, digits)
         for instance, labels in suggested.items():
             for one in labels:
                 is_probable = one.shown is not None and one.shown >= (least or 0.0)

@@ -169,7 +169,8 @@ def command(
         raise InputError(str(source), None, "its records have no ids for --link")
     suggested = None
     if suggestions is not None:
-        suggested = decisions.read_suggestions(suggestions, data, source, of_features, names, ids)
+        listed = decisions.read_cells(suggestions, names, ids)
+        suggested = decisions.suggestions_of(listed, data, source, of_features)
         suggested = _allowed(suggested, suggestible.beside(source), names, data.occurring_labels()[1])
     wanted = choose(len(data), drawn, suggested)
     if not wanted:
