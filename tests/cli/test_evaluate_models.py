@@ -148,9 +148,11 @@ def test_a_model_that_predicts_nothing_is_not_cut_elsewhere(run, tmp_path, repor
 def test_features_that_the_model_does_not_know_are_warned_of(run, tmp_path, tiny):
     run("train", tiny, "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
     (tmp_path / "new.svm").write_text("1 1:1 9:1\n")
-    result = run("evaluate", tmp_path / "new.svm", tiny.with_suffix(".mpu"))
-    assert result.exit_code == 0
-    assert "1 of 2 feature values ignored: their features never occurred in training" in result.stderr
+    (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\n1\t*\tno\n")
+    for options in (), ("--reviewed", tmp_path / "checked.tsv"):
+        result = run("evaluate", tmp_path / "new.svm", tiny.with_suffix(".mpu"), *options)
+        assert result.exit_code == 0
+        assert "1 of 2 feature values ignored: their features never occurred in training" in result.stderr
 
 
 def test_predictions_with_both(run, tmp_path, tiny):

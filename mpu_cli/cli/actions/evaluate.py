@@ -92,23 +92,31 @@ class Candidate:
         """Yield instances of data and their predictions, in the form of `evaluation.compare`; `called`: in messages."""
         if self.model is None:
             yield from pairs_of_files(truth, self.name, reading, run, called)
-            return
+        else:
+            yield from self._fitting(self.model, predicted_pairs(self.model, truth, reading, run), truth)
+
+    def _fitting(
+        self, model: bundle.TrainedModel, pairs: Iterator[tuple[Dataset, Dataset]], truth: Source
+    ) -> Iterator[tuple[Dataset, Dataset]]:
+        """Yield the same pairs, and then say whether the model fits the data."""
         fitness = Fitness()
-        for true, predicted in predicted_pairs(self.model, truth, reading, run):
-            fitness += Fitness.of(self.model, true.features, true.labels)
+        for true, predicted in pairs:
+            fitness += Fitness.of(model, true.features, true.labels)
             yield true, predicted
         if not fitness.entries:
             _log.warning(f"{truth}: no instance has a feature, such as 1:0.5")
         for note in fitness.notes():
             _log.info(f"{self.name}: {note}")
-        for warning in fitness.warnings(self.model):
+        for warning in fitness.warnings(model):
             _log.warning(f"{self.name}: {warning}")
 
     def of_data(self, data: Dataset, truth: Source, reading: Reading, run: Run) -> Dataset:
         """Return the predictions of data that have been read."""
         if self.model is None:
             return gathered(iter_predictions(self.name, reading, run))
-        return gathered(predicted for _, predicted in _predicted(self.model, data, truth, run))
+        refuse_other_vectorizer(truth, self.model.packed_vectorizer)
+        pairs = self._fitting(self.model, _predicted(self.model, data, truth, run), truth)
+        return gathered(predicted for _, predicted in pairs)
 
 
 def predicted_pairs(
