@@ -125,11 +125,13 @@ def _list_of(
 
     def parse(text: str) -> tuple[float, ...]:
         try:
-            numbers = tuple(dict.fromkeys(map(kind, text.split(","))))
+            numbers = tuple(map(kind, text.split(",")))
         except ValueError:
             raise ValueError(f"{text!r} is not a list such as {example}") from None
         if not all(map(holds, numbers)):
             raise ValueError(otherwise)
+        if len(set(numbers)) < len(numbers):
+            raise ValueError(f"{text!r} has a number twice")
         return numbers
 
     return parse

@@ -60,6 +60,7 @@ class Cell:
 
 _CELL = tuple(field.name for field in fields(Cell))
 _NUMBERS = ("fit_seconds", "predict_seconds", "c")
+_UNLIMITED = ("coverage_error", "log_loss", "fit_seconds", "predict_seconds")  # others are from 0 to 1
 _TEXTS = ("dataset", "method", "version", "error")
 _COUNTS = ("fold", "instances", "seed")
 HEADER = ("dataset", "method", *_CELL[1:], *METRICS, *_NUMBERS, "seed", "version", "error")
@@ -171,18 +172,18 @@ def cell_of(row: Row) -> Cell:
 def finished(path: Path, cells: Collection[Cell]) -> list[Row]:
     """Read the rows of finished cells; none where there is no file.
 
-    InputError where a line, other than an unfinished last one, is not a row of these cells.
+    InputError where a line, other than an unfinished last one, is not a row of these cells, or of one before.
     """
     text = _content(path) or b""
     reader = csv.reader(io.StringIO(text[: text.rfind(b"\n") + 1].decode(errors="replace"), newline=""), strict=True)
     rows: list[Row] = []
     try:
         if next(reader, list(HEADER)) != list(HEADER):
-            raise ValueError
+            raise InputError(str(path), 1, "names other columns than this experiment writes; give another --out")
+        left = set(cells)
         for values in reader:
             rows.append(row := _parsed(values))
-            if cell_of(row) not in cells:
-                raise ValueError
+            left.remove(cell_of(row))
     except (ValueError, KeyError, csv.Error) as error:
         raise InputError(
             str(path),
@@ -200,6 +201,11 @@ def _parsed(values: Sequence[str]) -> Row:
         elif text:
             row[name] = int(text) if name in _COUNTS else float(text)
     if not row["error"] and not row.keys() >= {*_NUMBERS}:
+        raise ValueError
+    if any(
+        not 0 <= row[name] <= (np.inf if name in _UNLIMITED else 1 + 1e-9)
+        for name in row.keys() & {*METRICS, *_NUMBERS}
+    ):
         raise ValueError
     return row
 

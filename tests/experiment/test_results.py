@@ -71,13 +71,15 @@ def test_a_half_written_header_is_dropped(path):
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("a,b\n", 1),
         (f"{HEADER}\nsmall,br\n", 2),
         (f"{HEADER}\n{LINE}{BLANK}\nsmall,br,zero,0,60{BLANK}\n", 3),
         (f"{HEADER}\nsmall,br,0.0,0.5,60{BLANK}\n", 2),
         (f"{HEADER}\n\xff\n", 2),
         (f"{HEADER}\nsmall,br,0.0,7,60{BLANK}\n", 2),
         (f"{HEADER}\n{LINE}{BLANK.removesuffix('no')}\n", 2),  # without its times
+        (f"{HEADER}\n{LINE}{BLANK}\n{LINE}{BLANK}\n", 3),
+        (f"{HEADER}\n{LINE}{BLANK}\nsmall,br,0.0,1,60,1.7{BLANK.removeprefix(',')}\n", 3),
+        (f"{HEADER}\n{LINE},nan{BLANK.removeprefix(',')}\n", 2),
     ],
 )
 def test_other_lines_are_errors_with_their_number(path, text, line):
@@ -85,6 +87,12 @@ def test_other_lines_are_errors_with_their_number(path, text, line):
     with pytest.raises(InputError, match=f"results.csv:{line}: .*remove it"):
         cells.finished(path, CELLS)
     assert path.read_text(encoding="latin-1") == text
+
+
+def test_a_table_that_has_lost_its_header_is_refused(path):
+    path.write_text(f"{LINE}{BLANK}\n")
+    with pytest.raises(InputError, match=r"results.csv:1: names other columns than this experiment writes"):
+        cells.finished(path, CELLS)
 
 
 def test_no_cell_begins_as_a_formula(path):
