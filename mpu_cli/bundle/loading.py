@@ -19,8 +19,8 @@ from mpu_cli.bundle.manifest import (
     origin_name,
     parse,
 )
+from mpu_cli.bundle.model_arrays import Parts, layouts, predictor
 from mpu_cli.bundle.model_files import Layout, ascending, read_arrays, read_kept
-from mpu_cli.bundle.predictor import Parts, layouts, predictor
 from mpu_cli.core.features import Columns
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError

@@ -15,7 +15,7 @@ from typing import Any, TypedDict, get_origin, get_type_hints
 
 import numpy as np
 
-from mpu_cli.bundle.predictor import number_list, whole
+from mpu_cli.bundle.model_arrays import number_list, whole
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.report import HIDDEN, NULL

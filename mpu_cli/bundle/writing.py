@@ -47,7 +47,7 @@ from mpu_cli.bundle.manifest import (
     manifest_of,
     origin_name,
 )
-from mpu_cli.bundle.predictor import numbers_of, parts_of
+from mpu_cli.bundle.model_arrays import numbers_of, parts_of
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import (

@@ -39,7 +39,6 @@ from mpu_cli.evaluation.bootstrap import (
 from mpu_cli.evaluation.compare import (
     Comparison,
     Form,
-    iter_predictions,
     labels_from_scores,
     lockstep,
     metric_names,
@@ -47,6 +46,7 @@ from mpu_cli.evaluation.compare import (
 )
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
+from mpu_cli.evaluation.prediction_files import iter_predictions
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names import BESIDE, LabelNames, Naming
@@ -89,7 +89,7 @@ class Candidate:
     def pairs(
         self, truth: Source, reading: Reading, run: Run, called: str = "PREDICTIONS"
     ) -> Iterator[tuple[Dataset, Dataset]]:
-        """Yield instances of data and their predictions, in the form of `evaluation.compare`; `called`: in messages."""
+        """Yield instances of data and their predictions (`evaluation.prediction_files`); `called`: in messages."""
         if self.model is None:
             yield from pairs_of_files(truth, self.name, reading, run, called)
         else:
@@ -174,7 +174,7 @@ class Metrics:
     c: float | Path | None = None
     naming: Naming = BESIDE
     ks: tuple[int, ...] = (1, 3, 5)  # cut-offs of the metrics at k
-    threshold: float | None = None  # as for `evaluation.compare.compare`
+    threshold: float | None = None  # as for `evaluation.compare.Comparison`
     # Of one file of predictions alone:
     training: str | None = None  # propensities of labels come from this file, by a model with these constants,
     propensity_a: float = PROPENSITY_A
