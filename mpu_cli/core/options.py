@@ -37,6 +37,12 @@ PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 class FrequencyOptions:
     """How c is estimated from annotations: by out-of-fold predictions of a model of these features."""
 
+    features: str | None = option(
+        WordOr((AUTO,), Words(FEATURES)),
+        None,
+        "linear: the features of the data. standardised, largest: divided by their standard deviation or largest "
+        "absolute value. rbf: an approximate RBF kernel. auto: the one with the highest expected F1.",
+    )
     folds: int | None = option(
         WordOr((AUTO,), Integer(2, MOST_INSTANCES)),
         None,
@@ -44,12 +50,6 @@ class FrequencyOptions:
     )
     sample: int = option(
         Integer(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most N instances, drawn at random."
-    )
-    features: str | None = option(
-        WordOr((AUTO,), Words(FEATURES)),
-        None,
-        "linear: the features of the data. standardised, largest: divided by their standard deviation or largest "
-        "absolute value. rbf: an approximate RBF kernel. auto: the one with the highest expected F1.",
     )
 
 
