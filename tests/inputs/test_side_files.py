@@ -2,11 +2,10 @@
 
 import pytest
 
-from mpu_cli.errors import InputError
 from mpu_cli.inputs.training_data import Sources, training_set
 from mpu_cli.names import Naming
 from mpu_cli.runtime.run import DEFAULT_RUN
-from tests.golden import assert_worded, refused
+from tests.golden import assert_worded
 
 
 @pytest.fixture
@@ -44,8 +43,3 @@ def test_a_label_0_that_does_not_occur(told):
     assert told("a\nb\nc\nd\ne\n", naming=Naming("side")) == ""
     assert_worded(told("zero\na\nb\nc\nd\ne\n", naming=Naming("side")))
     assert told("zero\na\nb\nc\nd\ne\n", naming=Naming("side", zero_based=True)) == ""
-
-
-def test_labels_of_instances_are_no_names(told):
-    with refused(InputError, "side: "):
-        told("sport\narts\n" * 70, naming=Naming("side"))
