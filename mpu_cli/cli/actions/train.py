@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -19,7 +19,6 @@ import numpy as np
 from mpu_cli import bundle
 from mpu_cli.bundle import provenance
 from mpu_cli.bundle.predicting import select
-from mpu_cli.cli.actions.gate import Gate, Outcome
 from mpu_cli.cli.commands import Acceptance
 from mpu_cli.cli.messages import detail, is_quiet, name_of, planned
 from mpu_cli.cli.options import refuse_set
@@ -67,6 +66,9 @@ from mpu_cli.svmlight.streams import Files, compression_named, files_of, open_ou
 from mpu_cli.svmlight.writer import label_and_score_lines
 from mpu_cli.text.stored import packed
 
+if TYPE_CHECKING:
+    from mpu_cli.cli.actions.gate import Outcome
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingReport:
@@ -85,7 +87,7 @@ class TrainingReport:
     seconds: dict[str, float]  # Wall time of each step.
     peak_bytes: int  # Of memory.
     cluster: dict[str, int] | None = None  # How a cluster carried it out.
-    acceptance: Outcome | None = None  # With --accept-on.
+    acceptance: "Outcome | None" = None  # With --accept-on.
     annotations: int = field(metadata=HIDDEN)  # How many labels of instances are annotated.
     warnings: tuple[str, ...]  # What the user should know before trusting the model.
 
@@ -138,6 +140,8 @@ def train(
         save = stack.enter_context(bundle.writer(target))
         gate = None
         if acceptance is not None:
+            from mpu_cli.cli.actions.gate import Gate  # with all that evaluates models, which few need
+
             gate = Gate(acceptance, target, sources.reading, run.timed(seconds))
         data: AnnotatedData
         if on is None:
