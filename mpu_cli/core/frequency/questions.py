@@ -10,6 +10,7 @@ docs/choices/reviews.md, "Questions and c", how the constants were chosen.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -52,6 +53,9 @@ _FEWEST_PLANNED, MOST_PLANNED = 10, 2_560
 _BY_ANNOTATIONS = 0.7
 # Cells are drawn in proportion to r^a (1 - r)^b, above the least r.
 OF_TRUE, OF_FALSE, LEAST = 0.6, 0.5, 0.005
+
+# Gives Pr(y=1 | s=0) of cells by their scores and their labels.
+Truth: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -116,24 +120,13 @@ class ScoredCells:
             of_depth[:] = [np.interp(_ETAS, of_label[::-1], _KAPPAS[::-1]) for of_label in etas]
         return kappas
 
-    def at(self, c: np.ndarray | float, depth: float = 0.0) -> "Truth":
-        """Return what is true if labels have these frequencies: a number, or one for each."""
+    def at(self, c: np.ndarray | float, depth: float = 0.0) -> Truth:
+        """Return what is true if labels have these frequencies, a number or one for each, at about some d."""
         eta = np.broadcast_to(logit(np.clip(c, _CELLS.c[0], _CELLS.c[-1])), self.annotations.shape)
         nearest = int(np.abs(_DEPTHS - depth).argmin())
-        pairs = zip(eta, self.kappas[nearest], strict=True)
-        return Truth(np.array([np.interp(one, _ETAS, of_label) for one, of_label in pairs]), float(_DEPTHS[nearest]))
-
-
-@dataclass(frozen=True)
-class Truth:
-    """How probably cells that are not annotated are true."""
-
-    kappas: np.ndarray  # float64, shape (q,): log kappa of each label
-    depth: float  # d
-
-    def probabilities(self, scores: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return Pr(y=1 | s=0) of cells of these labels by their scores."""
-        return below_ceiling(self.kappas[columns] + (1 - self.depth) * scores)
+        d, pairs = float(_DEPTHS[nearest]), zip(eta, self.kappas[nearest], strict=True)
+        kappas = np.array([np.interp(one, _ETAS, of_label) for one, of_label in pairs])
+        return lambda scores, columns: below_ceiling(kappas[columns] + (1 - d) * scores)
 
 
 @dataclass(frozen=True)
@@ -293,7 +286,7 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     q = len(cells.annotations)
     rows, columns = np.nonzero(cells.open & (cells.annotations > 0))
     scores = cells.scores[rows, columns].astype(float)
-    r = below_ceiling(scores) if truth is None else truth.probabilities(scores, columns)
+    r = below_ceiling(scores) if truth is None else truth(scores, columns)
     few = r < LEAST
     rows, columns, r = rows[~few], columns[~few], r[~few]
     weight = r**OF_TRUE * (1 - r) ** OF_FALSE

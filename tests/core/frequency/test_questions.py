@@ -96,7 +96,7 @@ def test_next_questions_are_others_and_by_the_answers():
     assert not cells.open[first.rows, first.columns].any()
     assert cells.open[second.rows, second.columns].all()
     scores = cells.scores[second.rows, second.columns]
-    assert_allclose(fitted.truth.probabilities(scores, second.columns), second.probabilities)
+    assert_allclose(fitted.truth(scores, second.columns), second.probabilities)
     assert second.probabilities.mean() == pytest.approx(Y[second.rows, second.columns].mean(), abs=0.1)
 
 
