@@ -210,20 +210,17 @@ def batches(texts: Iterable[T], size: Callable[[Any], int] = len, most: int = MO
 class TermCounts:
     """Document frequencies of terms.
 
+    If there are more than `MOST_TERMS`, or longer ones, the rarest are dropped. They are counted from 0 if they occur
+    again.
+
     `analyzer`: returns the terms of a text.
-    `most_terms`, `most_characters`: if there are more different terms, or longer ones, the rarest are dropped. They are
-    counted from 0 if they occur again.
     `texts`: Texts counted.
     `of`: in how many texts each term occurs.
     `forgotten`: number of dropped terms.
     """
 
-    def __init__(
-        self, analyzer: Analyzer, most_terms: int = MOST_TERMS, most_characters: int = MOST_TERM_CHARACTERS
-    ) -> None:
+    def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
-        self._most_terms = most_terms
-        self._most_characters = most_characters
         self._characters = 0  # at most, of all terms
         self.texts = 0
         self.of: Counter[str] = Counter()
@@ -239,7 +236,7 @@ class TermCounts:
                 counted |= piece
                 self.of.update(piece)
                 self._characters += sum(map(len, piece))
-                if len(self.of) > self._most_terms or self._characters > self._most_characters:
+                if len(self.of) > MOST_TERMS or self._characters > MOST_TERM_CHARACTERS:
                     self._forget()
                     counted &= self.of.keys()
             self.texts += 1
@@ -247,9 +244,9 @@ class TermCounts:
     def _forget(self) -> None:
         """Drop the rarest terms, so that half of the room is free; nothing if the room suffices."""
         before = len(self.of)
-        most = self._most_terms // 2 if before > self._most_terms else before
+        most = MOST_TERMS // 2 if before > MOST_TERMS else before
         rarest = 0
-        while self._size() > self._most_characters // 2 or len(self.of) > most:
+        while self._size() > MOST_TERM_CHARACTERS // 2 or len(self.of) > most:
             rarest += 1
             self.of = Counter({term: count for term, count in self.of.items() if count > rarest})
         self.forgotten += before - len(self.of)

@@ -124,8 +124,9 @@ def test_a_term_counts_once_in_each_text_however_long(texts, piece):
     np.testing.assert_array_equal(found.toarray(), expected.transform(texts).toarray())
 
 
-def test_long_terms_are_forgotten_sooner():
-    counts = TermCounts(str.split, most_characters=10_000)
+def test_long_terms_are_forgotten_sooner(monkeypatch):
+    monkeypatch.setattr(analyzer, "MOST_TERM_CHARACTERS", 10_000)
+    counts = TermCounts(str.split)
     counts.add(f"often {i:06d}{'x' * 994}" for i in range(100))
     assert counts.of["often"] == 100
     assert sum(map(len, counts.of)) <= 10_000

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import normalize
 
 from mpu_cli.errors import DataError
+from mpu_cli.text import analyzer
 from mpu_cli.text import vectorizer as module
 from mpu_cli.text.analyzer import TermCounts
 from mpu_cli.text.vectorizer import Vectorizer
@@ -215,8 +216,9 @@ def test_nothing_left_is_an_error():
         Vectorizer().fit("one text")
 
 
-def test_rare_terms_are_forgotten_where_there_are_too_many():
-    counts = TermCounts(str.split, most_terms=100)
+def test_rare_terms_are_forgotten_where_there_are_too_many(monkeypatch):
+    monkeypatch.setattr(analyzer, "MOST_TERMS", 100)
+    counts = TermCounts(str.split)
     counts.add([f"often w{i}" for i in range(1000)])
     assert counts.of["often"] == 1000
     assert len(counts.of) <= 101
