@@ -20,7 +20,7 @@ from scipy.special import expit
 from benchmarks.losing import Collection, annotated, on_sets
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.verified import Origin, VerifiedLabels
+from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.inputs.training_data import fit
@@ -58,7 +58,7 @@ class Listed:
         verified = VerifiedLabels.of(
             self.problem.labels.shape, true=(rows[true], columns[true]), false=(rows[~true], columns[~true])
         )
-        in_order = csr_array((np.full(decided, Origin.IN_ORDER), (rows, columns)), shape=self.problem.labels.shape)
+        in_order = csr_array((np.full(decided, HowDecided.IN_ORDER), (rows, columns)), shape=self.problem.labels.shape)
         problem, choice = replace(self.problem, verified=verified, origins=in_order), Choice(top=_TOP)
         with patch.object(claims, "_DEVIATION", np.inf):  # what all priors are multiplied with
             flat = claims.Claims.of(self.probabilities, problem, self.evidence, choice, in_order.astype(bool))

@@ -25,15 +25,15 @@ _TIME_VARIABLE = "SOURCE_DATE_EPOCH"
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A data file before it is read."""
 
     path: str | Path | Files
     state: tuple[int, ...] | None  # by which a change of the file is seen; None where it is a stream, or several files
-    parts: tuple["Source", ...] = ()  # of several files that are read as one, each
+    parts: tuple["SourceFile", ...] = ()  # of several files that are read as one, each
 
     @classmethod
-    def of(cls, path: str | Path | Files) -> "Source":
+    def of(cls, path: str | Path | Files) -> "SourceFile":
         """Return a file with its state; a file that cannot be read is an error only for those who read it."""
         if isinstance(path, Files):
             return cls(path, None, tuple(map(cls.of, path)))
@@ -44,7 +44,7 @@ class Source:
         return cls(path, None)
 
     @classmethod
-    def by_name(cls, path: str | Path | Files) -> "Source":
+    def by_name(cls, path: str | Path | Files) -> "SourceFile":
         """Return a file without its state, since workers read it: it has neither size nor checksum."""
         return cls(path, None, tuple(map(cls.by_name, path)) if isinstance(path, Files) else ())
 
@@ -64,11 +64,11 @@ class Source:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             return None, None
-        return (self.state[2], sha256) if Source.of(self.path).state == self.state else (None, None)
+        return (self.state[2], sha256) if SourceFile.of(self.path).state == self.state else (None, None)
 
 
 def of_files(described: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the files of a training, for `record`: the data, from `Source.described`; and others by their options."""
+    """Return the files of a training, for `record`: the data, from `SourceFile.described`; others by their options."""
     named = [(option, path) for option, path in others.items() if path is not None]
     texts = [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named]
     return {**described, "others": texts}

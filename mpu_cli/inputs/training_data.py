@@ -197,7 +197,7 @@ class AnnotatedData(LabelInformation, ABC):
     sidecars: Sidecars | None = None  # of the data file, which have the ids of its records
     stored_vectorizer: Stored | None = None  # the vectoriser that made the data of texts
     feature_names: Sequence[str] | None = None  # of each column, from 0; None: features have numbers
-    source: provenance.Source | None = None  # the data file; None: they come from arrays
+    source: provenance.SourceFile | None = None  # the data file; None: they come from arrays
     review: matching.ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
 
@@ -286,7 +286,7 @@ class AnnotatedData(LabelInformation, ABC):
         )
 
     def described(self) -> dict[str, Any]:
-        """Return names, sizes and checksums of the data, as `provenance.Source.described` has them."""
+        """Return names, sizes and checksums of the data, as `provenance.SourceFile.described` has them."""
         return {} if self.source is None else self.source.described()
 
     def work(self) -> dict[str, int] | None:
@@ -407,7 +407,7 @@ def training_set(sources: Sources, run: Run, is_for_model: bool = True, is_read_
 
 
 def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
-    source, reading = provenance.Source.of(sources.file), sources.reading
+    source, reading = provenance.SourceFile.of(sources.file), sources.reading
     if isinstance(sources.file, Files):
         refuse_filled(sources.file, "several FILEs have their instances renumbered; learn from this file only")
     file = read(sources.file, reading, run, contents=sidecars.contents)
@@ -590,7 +590,7 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
             names=sidecars.names_of(sources.naming, collection.ids),
             sidecars=sidecars,
             stored_vectorizer=sidecars.stored_vectorizer(len(collection)),
-            source=provenance.Source.by_name(sources.file),
+            source=provenance.SourceFile.by_name(sources.file),
         )
 
 

@@ -27,7 +27,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import below_ceiling
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.problem import Answers, Problem
-from mpu_cli.core.labels.verified import Origin, Verdict
+from mpu_cli.core.labels.verified import HowDecided, Verdict
 from mpu_cli.core.predictions import Predictions, values_at
 from mpu_cli.core.selection import Estimates
 from mpu_cli.people.posterior import log_odds, posterior_at, posterior_blocks
@@ -304,9 +304,9 @@ def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.
         q = problem.labels.shape[1]
         is_listed &= ~np.isin(rows * q + columns, learned.rows * q + learned.columns)
     origin = np.zeros(len(rows)) if origins is None else values_at(origins, rows, columns)
-    kept = ~is_listed | (origin != Origin.ADDED)
+    kept = ~is_listed | (origin != HowDecided.ADDED)
     if true[is_listed & kept].all():
-        kept &= ~is_listed | (origin == Origin.IN_ORDER)
+        kept &= ~is_listed | (origin == HowDecided.IN_ORDER)
     return rows[kept], columns[kept], true[kept], is_listed[kept]
 
 

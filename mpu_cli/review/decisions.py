@@ -34,7 +34,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from mpu_cli.core.labels.verified import Origin
+from mpu_cli.core.labels.verified import HowDecided
 from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.label_names import quoted
@@ -98,7 +98,7 @@ class Decisions:
     chance : ndarray of float64, shape (m,)
         The probability with which each cell was drawn as a question; NaN: it was not.
     origin : ndarray of int8, shape (m,)
-        The `Origin` of each; the largest of several.
+        The `HowDecided` of each; the largest of several.
     probability : ndarray of float64, shape (m,)
         What was claimed of each cell when it was decided; NaN where the files do not say.
     reviewer : ndarray of object, shape (m,)
@@ -133,7 +133,7 @@ class Decisions:
 
     def lines(self) -> "Lines":
         """Return what is written of these decisions, as they were read."""
-        is_added = (self.origin == Origin.ADDED) & self.verdict
+        is_added = (self.origin == HowDecided.ADDED) & self.verdict
         kinds = np.select([self.is_sample, ~np.isnan(self.chance), is_added], [SAMPLE, QUESTION, ADDED], SUGGESTION)
         return Lines(
             self.instance,
@@ -306,15 +306,15 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
             cells.source, cells.lines[wrong[0]], "label * stands for all other labels, so its only verdict is no"
         )
     words = np.array([word.lower() for word in sources], object)
-    origin = np.where(words == ADDED, Origin.ADDED, Origin.UNKNOWN).astype(np.int8)
+    origin = np.where(words == ADDED, HowDecided.ADDED, HowDecided.UNKNOWN).astype(np.int8)
     claims = _translate(cells, cells.column(PROBABILITY), probability, float)
     if PROBABILITY in cells.columns:
-        origin[np.isnan(claims) & (label != NOTHING_ELSE)] = Origin.ADDED
-    listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin != Origin.ADDED)
+        origin[np.isnan(claims) & (label != NOTHING_ELSE)] = HowDecided.ADDED
+    listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin != HowDecided.ADDED)
     of_open = listed & ~np.isin(instance, instance[label == NOTHING_ELSE])
     undecided, size = verdict[of_open] == UNDECIDED, find_size(cells.comments)
     if size is not None and np.count_nonzero(listed) >= size and (undecided[:-1] <= undecided[1:]).all():
-        origin[of_open] = Origin.IN_ORDER
+        origin[of_open] = HowDecided.IN_ORDER
     drawn = list(zip(cells.column(DRAWN), sources, strict=True))
     reviewers = cells.column(REVIEWER)
     own = {text: meanings(text)[0] for text in {*reviewers}}

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.labels.problem import Answers
-from mpu_cli.core.labels.verified import Origin, VerifiedLabels, widened
+from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels, widened
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import counted
 from mpu_cli.names import LabelNames
@@ -65,7 +65,7 @@ class Reviewed:
     answers : Answers
         Those to questions, on cells that are not annotated.
     origins : csr_array of int8, shape (n, q)
-        The `Origin` of the cells that are decided.
+        The `HowDecided` of the cells that are decided.
     """
 
     labels: csr_array
@@ -151,6 +151,6 @@ def match(
     )
     asked = has_column & ~is_annotated & ~np.isnan(decisions.chance)
     answers = Answers(decisions.instance[asked], column[asked], decisions.verdict[asked], decisions.chance[asked])
-    known = has_column & (decisions.origin != Origin.UNKNOWN)
+    known = has_column & (decisions.origin != HowDecided.UNKNOWN)
     origins = csr_array((decisions.origin[known], (decisions.instance[known], column[known])), shape=labels.shape)
     return Reviewed(labels, ids, verified, complete, counts, answers, origins)

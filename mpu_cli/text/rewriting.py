@@ -27,14 +27,14 @@ from mpu_cli.text.records import (
 
 _LINE_END = "\r\n"
 _WITH = {"0": "1", "0.0": "1.0", "false": "true", "no": "yes"}  # values of a field that is a tag
-Origin = Literal["decided", "suggested", "implied"]
+Reason = Literal["decided", "suggested", "implied"]
 
 
 @dataclass(frozen=True)
 class Retagged:
     """What changes in the tags of a record."""
 
-    added: Mapping[str, Origin] = field(default_factory=dict)  # tags that it does not have, and why it gets them
+    added: Mapping[str, Reason] = field(default_factory=dict)  # tags that it does not have, and why it gets them
     removed: frozenset[str] = frozenset()  # tags that it has
 
 

@@ -10,7 +10,7 @@ from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.verified import Origin, VerifiedLabels
+from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels
 from mpu_cli.core.selection import Estimates
 from mpu_cli.people.claims import Claims, Decided
 from mpu_cli.people.suggestions import Choice
@@ -106,7 +106,7 @@ def test_what_was_accepted_says_nothing_and_a_list_answered_in_order_much():
     decided = range(40), [0] * 40
     verified = VerifiedLabels.of((80, 1), true=decided)
     assert of_a_column(verified=verified).decided is None
-    for origin, answered in ((Origin.UNKNOWN, None), (Origin.ADDED, None), (Origin.IN_ORDER, 40)):
+    for origin, answered in ((HowDecided.UNKNOWN, None), (HowDecided.ADDED, None), (HowDecided.IN_ORDER, 40)):
         origins = csr_array((np.full(40, origin, np.int8), decided), shape=(80, 1))
         learned = of_a_column(verified=verified, origins=origins)
         assert (learned.decided and learned.decided.answered) == answered

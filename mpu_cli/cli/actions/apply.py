@@ -25,7 +25,7 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_input, open_output, stem
 from mpu_cli.text.labels import Labels
 from mpu_cli.text.records import DEFAULT_FIELDS, Record, form_and_fields, is_corpus, open_records
-from mpu_cli.text.rewriting import Origin, Retagged, Rewriter
+from mpu_cli.text.rewriting import Reason, Retagged, Rewriter
 from mpu_cli.text.sidecars import Sidecars, read_vectorization
 
 _DATA_SUFFIXES = tuple(f".svm{suffix}" for suffix in ("", *COMPRESSED))
@@ -52,7 +52,7 @@ class TaggingReport:
 class _Changes:
     """Labels to add to an instance, those decided ``no``, and whether nothing else is true."""
 
-    add: dict[int, Origin] = field(default_factory=dict)
+    add: dict[int, Reason] = field(default_factory=dict)
     refused: set[int] = field(default_factory=set)
     closed: bool = False
 
@@ -153,7 +153,7 @@ def _retagged(
     if nameless := [label for label in new if label not in names.by_number]:
         raise ValueError(f"label {nameless[0]} has no name, so it cannot be added here; remove it from the decisions")
     by_uri |= bool(record.tags) and all(map(is_uri, record.tags))
-    added: dict[str, Origin] = {}
+    added: dict[str, Reason] = {}
     for label, origin in new.items():
         name = names.name(label)
         tag = (names.uri(label) if by_uri or labels.number(name) != label else None) or name
@@ -193,7 +193,7 @@ def command(
     )
     used: set[str | int] = set()
     report = TaggingReport()
-    origins: Counter[Origin] = Counter()
+    origins: Counter[Reason] = Counter()
     broader = vectorization.labels.broader if fill_implied else {}
     if fill_implied and not broader:
         raise InputError(
@@ -226,7 +226,7 @@ def command(
                 f"has {counted(report.records, 'record')} without ids, and {shown(data)} has {n:,} instances",
             )
     report.added = origins.total()
-    report.decided, report.suggested, report.implied = (origins[each] for each in get_args(Origin))
+    report.decided, report.suggested, report.implied = (origins[each] for each in get_args(Reason))
     if suggestions is not None and not report.suggested:
         report.warnings.append(f"no suggestion was added: all are below {least}, decided, or tags already")
     report.absent = len(by_key.keys() - used)

@@ -74,7 +74,7 @@ _LINES_KEPT = 3  # of tags without a number
 
 
 @dataclass(frozen=True)
-class Source:
+class TextSource:
     """Records to be read, by the options of `mpu vectorize`."""
 
     file: str | Path
@@ -123,7 +123,7 @@ class VectorizationReport:
 
 
 def vectorize(
-    source: Source,
+    source: TextSource,
     target: str | Path,
     *,
     options: TextOptions | None = None,
@@ -298,7 +298,7 @@ class VectorWriter:
 class _Reader:
     """Reads good records, and counts the bad ones."""
 
-    def __init__(self, source: Source, form: str, fields: Fields) -> None:
+    def __init__(self, source: TextSource, form: str, fields: Fields) -> None:
         self._source = source
         self._form = form
         self.name = str(source.file)
@@ -493,7 +493,7 @@ def command(
     **of_source: Any,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    source, directory = Source(**of_source), directory_of(output)
+    source, directory = TextSource(**of_source), directory_of(output)
     if source.group is not None and directory is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:

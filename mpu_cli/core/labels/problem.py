@@ -159,7 +159,7 @@ class LabelInformation:
     second: np.ndarray | None = None
     # Answers to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
     answers: Answers | None = None
-    origins: csr_array | None = None  # int8, shape (n, q): the `Origin` of cells in `verified`
+    origins: csr_array | None = None  # int8, shape (n, q): the `HowDecided` of cells in `verified`
     groups: InstanceGroups | None = None  # groups of instances that have a label frequency of their own
     # int, shape (n,): Instances with equal numbers stay in one fold, as equal instances do
     same_fold: np.ndarray | None = None

@@ -29,7 +29,7 @@ class Verdict(IntEnum):
     FILLED_IN = 5  # taken to be true since a model had found it missing; not annotated, and nobody has decided
 
 
-class Origin(IntEnum):
+class HowDecided(IntEnum):
     """How somebody came to decide on a cell. Where a cell was decided twice, the larger one counts."""
 
     ADDED = -1  # nobody had suggested it
