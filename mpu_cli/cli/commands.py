@@ -54,7 +54,6 @@ from mpu_cli.runtime.options import (
     options_of,
 )
 from mpu_cli.runtime.options import option as declared
-from mpu_cli.serve import Limits
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
@@ -537,7 +536,7 @@ def review() -> None:
     multiple=True,
 )
 @option("--fill-implied", bool, "Also return broader labels that the predicted ones imply.")
-@options_as_one(Limits)
+@option("--max-bytes N", Integer(1, 1 << 30), "Largest request body, in bytes.", default=1 << 20)
 @run_options("jobs", "kernel")
 @runs_command
 def serve() -> None:

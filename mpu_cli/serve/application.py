@@ -26,7 +26,6 @@ from mpu_cli.names.lines import is_utf8, whole
 from mpu_cli.runtime.options import Integer
 from mpu_cli.runtime.parallel import threads
 from mpu_cli.runtime.untrusted import json_value
-from mpu_cli.serve import Limits
 from mpu_cli.serve.model import Answer, Asked, Current
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 
@@ -88,14 +87,15 @@ def _host(scope: Scope) -> str | None:
         return None
 
 
-_USUAL_TOP = 20
+_USUAL_TOP, _MOST_TOP = 20, 100  # scores of each instance
+_MOST_INSTANCES = 1000  # of a request
 _FIELDS = ("texts", "instances", "top", "fill_implied")
 # Of Annif's http backend, with all fields that begin with `metadata_`.
 _ANNIF_FIELDS = ("text", "limit", "project")
 _ANNIF_LIMIT = "10"
 
 
-def from_json(body: bytes, limits: Limits) -> Asked:
+def from_json(body: bytes) -> Asked:
     """Read ``{"texts": [...]}`` or ``{"instances": [{"index": value, ...}, ...]}``, perhaps with more fields.
 
     Raises HTTPException (it makes no sense (400), or has more instances than are allowed (413)).
@@ -110,24 +110,24 @@ def from_json(body: bytes, limits: Limits) -> Asked:
     items, kind = values[name], str if name == "texts" else dict
     if not isinstance(items, list) or not all(isinstance(one, kind) for one in items):
         raise HTTPException(400, f"{name}: give a list of {'texts' if kind is str else 'objects'}")
-    if len(items) > limits.max_instances:
-        raise HTTPException(413, f"{len(items):,} {name}: give at most {limits.max_instances:,} at a time")
-    wanted = values.get("top", min(_USUAL_TOP, limits.max_top))
-    top = _read(lambda: Integer(1, limits.max_top).check(wanted), "top")
+    if len(items) > _MOST_INSTANCES:
+        raise HTTPException(413, f"{len(items):,} {name}: give at most {_MOST_INSTANCES:,} at a time")
+    wanted = values.get("top", _USUAL_TOP)
+    top = _read(lambda: Integer(1, _MOST_TOP).check(wanted), "top")
     fill = values.get("fill_implied")
     if not isinstance(fill, bool | None):
         raise HTTPException(400, "fill_implied: give true or false")
     return Asked(_texts(items) if kind is str else _features(items), top, fill)
 
 
-def from_form(body: bytes, limits: Limits) -> Asked:
+def from_form(body: bytes) -> Asked:
     """Read the form that Annif's http backend sends: ``text=...&limit=10``; HTTPException as for `from_json`."""
     pairs = _read(lambda: parse_qsl(body.decode(), keep_blank_values=True, errors="strict"), "the form")
     values = dict(pairs)
     _refuse_unknown([name for name in values if not name.startswith("metadata_")], _ANNIF_FIELDS)
     if len(values) < len(pairs) or "text" not in values:
         raise HTTPException(400, "give a form with one field text, and perhaps one field limit")
-    top = _read(lambda: Integer(1, limits.max_top).parse(values.get("limit", _ANNIF_LIMIT)), "limit")
+    top = _read(lambda: Integer(1, _MOST_TOP).parse(values.get("limit", _ANNIF_LIMIT)), "limit")
     return Asked(_texts([values["text"]]), top)
 
 
@@ -178,11 +178,12 @@ _MOST_BYTES_AT_A_TIME = 1 << 26  # of the bodies of all requests that are being 
 class Service:
     """Answers requests.
 
+    `max_bytes`: of the largest body.
     `hosts`: names of this machine that requests may give; None: any.
     """
 
-    def __init__(self, current: Current, limits: Limits, hosts: Collection[str] | None = None) -> None:
-        self._current, self._limits, self._hosts = current, limits, hosts
+    def __init__(self, current: Current, max_bytes: int, hosts: Collection[str] | None = None) -> None:
+        self._current, self._max_bytes, self._hosts = current, max_bytes, hosts
         self._receiving = 0  # bytes
         # As many predictions at a time as there are threads; the other requests wait.
         self._pool = ThreadPoolExecutor(threads(current.run.jobs))
@@ -262,13 +263,13 @@ class Service:
             raise HTTPException(404, f"there is no project {quoted(name)}; this is {quoted(ours)}")
 
     async def _answer(
-        self, request: Request, read: Callable[[bytes, Limits], Asked], write: Callable[[Answer], dict[str, Any]]
+        self, request: Request, read: Callable[[bytes], Asked], write: Callable[[Answer], dict[str, Any]]
     ) -> JSONResponse:
         try:
             received = await self._body(request)
 
             def work() -> Response:
-                return JSONResponse(write(self._current.answer(read(received, self._limits))))
+                return JSONResponse(write(self._current.answer(read(received))))
 
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except asyncio.CancelledError:  # by the server, at its end
@@ -281,9 +282,9 @@ class Service:
                 async for part in request.stream():
                     received += part
                     self._receiving += len(part)
-                    if len(received) > self._limits.max_bytes:
-                        raise HTTPException(413, f"the body is too long: give at most {self._limits.max_bytes:,} bytes")
-                    if self._receiving > max(_MOST_BYTES_AT_A_TIME, self._limits.max_bytes):
+                    if len(received) > self._max_bytes:
+                        raise HTTPException(413, f"the body is too long: give at most {self._max_bytes:,} bytes")
+                    if self._receiving > max(_MOST_BYTES_AT_A_TIME, self._max_bytes):
                         raise HTTPException(503, "too many requests at a time; try again", _CLOSE)
         except TimeoutError:
             message = f"the body was not received in {_SECONDS_OF_BODY:g} seconds"

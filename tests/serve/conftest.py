@@ -47,15 +47,16 @@ class Asking:
 
 
 @contextmanager
-def serving(model: Path, fill_implied: bool = False, hosts: list[str] | None = None, **limits: int) -> Iterator[Asking]:
+def serving(
+    model: Path, fill_implied: bool = False, hosts: list[str] | None = None, max_bytes: int = 1 << 20
+) -> Iterator[Asking]:
     """Serve a model from a thread."""
     from mpu_cli.runtime.run import Run
-    from mpu_cli.serve import Limits
     from mpu_cli.serve.application import Service
     from mpu_cli.serve.listening import at_port, server_of
     from mpu_cli.serve.model import Current
 
-    service = Service(Current(model, Run(jobs=2), fill_implied), Limits(**limits), hosts)
+    service = Service(Current(model, Run(jobs=2), fill_implied), max_bytes, hosts)
     with at_port("127.0.0.1", 0) as listening:
         server = server_of(service.application())
         thread = threading.Thread(target=server.run, args=([listening],))

@@ -6,7 +6,6 @@ from pathlib import Path
 from mpu_cli.cli.messages import info, show_times
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import Run
-from mpu_cli.serve import Limits
 
 
 def command(
@@ -15,7 +14,7 @@ def command(
     port: int,
     allowed_host: tuple[str, ...],
     fill_implied: bool,
-    options: Limits,
+    max_bytes: int,
     run: Run,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
@@ -36,5 +35,5 @@ def command(
         hosts = {"localhost", "127.0.0.1", "::1", *map(str.lower, (host, *allowed_host))} if is_local else None
         show_times()
         info(f"{model}: version {current.loaded.version} answers at {where}")
-        serve(Service(current, options, hosts).application(), listening)
+        serve(Service(current, max_bytes, hosts).application(), listening)
     info(f"{model}: ended")
