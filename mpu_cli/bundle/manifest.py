@@ -11,7 +11,7 @@ import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypedDict, get_origin, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 import numpy as np
 
@@ -132,14 +132,8 @@ def _file(entry: dict[str, Any], pattern: re.Pattern[str]) -> tuple[str, str]:
 ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
 _ORIGIN_FORMAT, _ORIGIN_FORMAT_VERSION = "mpu training", 1
 _MOST_ORIGIN_MARKS = 1 << 21  # 14 for each of many files
-
-
-class OriginFile(TypedDict):
-    """A file of data, as it was named; without size and checksum if it was a stream, or changed meanwhile."""
-
-    name: str
-    bytes: int | None
-    sha256: str | None
+# Of a file of data, as it was named; without size and checksum if it was a stream, or changed meanwhile.
+_OF_FILE = {"name": str, "bytes": int | None, "sha256": str | None}
 
 
 @dataclass(frozen=True)
@@ -159,7 +153,8 @@ class Origin:
     # `source_bytes`, `source_sha256`: Size and checksum of that file; None if it was a stream, or changed meanwhile.
     source_bytes: int | None = field(default=None, metadata=NULL)
     source_sha256: str | None = field(default=None, metadata=NULL)
-    files: list[OriginFile] = field(default_factory=list)  # If the data were several files; `source` has their number.
+    # By `_OF_FILE`, if the data were several files; `source` has their number.
+    files: list[dict[str, Any]] = field(default_factory=list)
     others: list[str] = field(default_factory=list)  # Other training files, each with its option.
 
     def written(self) -> bytes:
@@ -189,10 +184,9 @@ def parse_origin(content: bytes, n_labels: int) -> Origin:
             expect(isinstance(values[name], kind) and not isinstance(values[name], bool), f"{name} is of another type")
         for name, dtype in (("annotated", int), ("true", float)):
             expect(len(number_list(values[name], name, dtype)) == n_labels, f"{name} is of another length")
-        of_file = get_type_hints(OriginFile)
         for file in values["files"]:
-            expect(file.keys() == of_file.keys(), "a file has other values")
-            expect(all(isinstance(file[name], kind) for name, kind in of_file.items()), "a file has other types")
+            expect(file.keys() == _OF_FILE.keys(), "a file has other values")
+            expect(all(isinstance(file[name], kind) for name, kind in _OF_FILE.items()), "a file has other types")
         expect(all(isinstance(text, str) for text in (*values["others"], *values["versions"].values())), "no texts")
         return Origin(**values)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
