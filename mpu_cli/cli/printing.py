@@ -72,11 +72,11 @@ def print_groups(rows: "list[dict[str, Any]] | None") -> None:
     print_table([header, *table])
 
 
-def prior_line(rest: dict[str, Any]) -> dict[str, str]:
-    """Remove the weight of label features from the values left to print, and describe it, if there is one."""
-    if not isinstance(rest.get("prior"), float | int):
+def prior_line(found: dict[str, Any]) -> dict[str, str]:
+    """Describe the weight of label features, if one was used."""
+    prior = found.get("prior")
+    if not isinstance(prior, float | int):
         return {}
-    prior = rest.pop("prior")
     return {"prior": f"weight {prior:g} of the features of labels" if prior else "none: label features do not help"}
 
 
@@ -145,13 +145,11 @@ def frequency(
     return f"{c:.3f}{ends}, set by the user: {missing}"
 
 
-def expected(f1: float, interval: list[float] | None, estimated: bool) -> str:
-    """Describe the micro-F1 to expect on complete labels, with its interval; models of earlier versions have none.
+def expected(f1: float, interval: list[float], estimated: bool) -> str:
+    """Describe the micro-F1 to expect on complete labels, with its interval.
 
     `estimated`: whether c was estimated, and not set by the user, so that its interval is known.
     """
-    if interval is None:
-        return f"micro-F1 {f1:.3f} on complete labels (out of fold, corrected for c)"
     ends = "{:.3f} to {:.3f}".format(*interval)
     included = ", whose interval is included" * estimated
     return f"micro-F1 {f1:.3f} ({ends}) on complete labels (out of fold, corrected for c{included})"
