@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,24 +10,12 @@ from mpu_cli.core.predictions import over
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.incomplete import CorrectedRanking
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, entries_in
-from mpu_cli.evaluation.prediction_files import iter_predictions
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.reliability import Reliability
-from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import iter_chunks
-from mpu_cli.svmlight.streams import Source
 
 # The threshold of scores that come without label lists and thresholds.
 THRESHOLD = 0.5
-
-
-def pairs_of_files(
-    truth: Source, predictions: str | Path, reading: Reading, run: Run, called: str = "PREDICTIONS"
-) -> Iterator[tuple[Dataset, Dataset]]:
-    """Read two files in step: see `lockstep`."""
-    return lockstep(iter_chunks(truth, reading, run=run), iter_predictions(predictions, reading, run), called)
 
 
 class Comparison:

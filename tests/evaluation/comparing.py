@@ -3,17 +3,20 @@
 from collections.abc import Iterable
 from typing import Any
 
-from mpu_cli.evaluation.compare import Comparison, Form, pairs_of_files
+from mpu_cli.evaluation.compare import Comparison, Form, lockstep
+from mpu_cli.evaluation.prediction_files import iter_predictions
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.reader import iter_chunks
 
 
 def compare(
     truth: str, predictions: str, *, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN, **options: Any
 ) -> Comparison:
     """Compare two files; options as of `Comparison`."""
-    return compare_pairs(pairs_of_files(truth, predictions, reading, run), predictions, **options)
+    pairs = lockstep(iter_chunks(truth, reading, run=run), iter_predictions(predictions, reading, run))
+    return compare_pairs(pairs, predictions, **options)
 
 
 def compare_pairs(pairs: Iterable[tuple[Dataset, Dataset]], predictions: str, **options: Any) -> Comparison:

@@ -42,7 +42,6 @@ from mpu_cli.evaluation.compare import (
     labels_from_scores,
     lockstep,
     metric_names,
-    pairs_of_files,
 )
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
@@ -59,7 +58,7 @@ from mpu_cli.runtime.run import Bytes, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import gathered, iter_chunks, read
-from mpu_cli.svmlight.streams import Files, Source, bytes_of, refuse_unreadable
+from mpu_cli.svmlight.streams import Files, bytes_of, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars, refuse_other_vectorizer
 
 _log = logging.getLogger(__name__)
@@ -87,16 +86,17 @@ class Candidate:
         return Form(self.name, labels=is_model, scores=is_model)
 
     def pairs(
-        self, truth: Source, reading: Reading, run: Run, called: str = "PREDICTIONS"
+        self, truth: str, reading: Reading, run: Run, called: str = "PREDICTIONS"
     ) -> Iterator[tuple[Dataset, Dataset]]:
         """Yield instances of data and their predictions (`evaluation.prediction_files`); `called`: in messages."""
         if self.model is None:
-            yield from pairs_of_files(truth, self.name, reading, run, called)
+            predictions = iter_predictions(self.name, reading, run)
+            yield from lockstep(iter_chunks(truth, reading, run=run), predictions, called)
         else:
             yield from self._fitting(self.model, predicted_pairs(self.model, truth, reading, run), truth)
 
     def _fitting(
-        self, model: bundle.TrainedModel, pairs: Iterator[tuple[Dataset, Dataset]], truth: Source
+        self, model: bundle.TrainedModel, pairs: Iterator[tuple[Dataset, Dataset]], truth: str
     ) -> Iterator[tuple[Dataset, Dataset]]:
         """Yield the same pairs, and then say whether the model fits the data."""
         fitness = Fitness()
@@ -110,7 +110,7 @@ class Candidate:
         for warning in fitness.warnings(model):
             _log.warning(f"{self.name}: {warning}")
 
-    def of_data(self, data: Dataset, truth: Source, reading: Reading, run: Run) -> Dataset:
+    def of_data(self, data: Dataset, truth: str, reading: Reading, run: Run) -> Dataset:
         """Return the predictions of data that have been read."""
         if self.model is None:
             return gathered(iter_predictions(self.name, reading, run))
@@ -120,7 +120,7 @@ class Candidate:
 
 
 def predicted_pairs(
-    model: bundle.TrainedModel, truth: Source, reading: Reading, run: Run
+    model: bundle.TrainedModel, truth: str, reading: Reading, run: Run
 ) -> Iterator[tuple[Dataset, Dataset]]:
     """Yield instances of data, and what a model predicts of them."""
     refuse_other_vectorizer(truth, model.packed_vectorizer)
@@ -128,7 +128,7 @@ def predicted_pairs(
         yield from _predicted(model, chunk, truth, run)
 
 
-def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
+def _predicted(model: bundle.TrainedModel, data: Dataset, truth: str, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
     """Predict some instances, a few at a time: label sets by the thresholds of the model, and all scores."""
     ids, width = model.label_ids, int(model.label_ids[-1]) + 1
     rows = max(1, _PROBABILITIES // min(len(ids), FEW_LABELS))
@@ -137,7 +137,7 @@ def _predicted(model: bundle.TrainedModel, data: Dataset, truth: Source, run: Ru
         try:
             predicted = reaching(model.predictor, part.features, model.predictor.thresholds, run)
         except OverflowingError:
-            raise InputError(str(truth), None, "feature values are too large; scale them as in training") from None
+            raise InputError(truth, None, "feature values are too large; scale them as in training") from None
         n, q = predicted.shape
         chosen = reached(predicted, model.predictor.thresholds)
         if isinstance(predicted, np.ndarray):
@@ -185,7 +185,7 @@ class Metrics:
     calibration: bool = False
     reviewed: Sequence[str] = ()
 
-    def frequencies(self, truth: Source) -> Propensities | None:
+    def frequencies(self, truth: str) -> Propensities | None:
         """Return the label frequencies of the truth; None where it is complete. InputError for a malformed file."""
         if not isinstance(self.c, Path):
             return None if self.c is None else Propensities.of_all(self.c)
@@ -199,7 +199,7 @@ def compared_metric_names(ks: Sequence[int], c: float | Path | None = None) -> l
 
 
 def evaluate_several(
-    truth: Source,
+    truth: str,
     predictions: Sequence[str],
     metrics: Metrics,
     *,
@@ -254,7 +254,7 @@ def evaluate_several(
 
 def _counted(
     name: str,
-    truth: Source,
+    truth: str,
     metrics: Metrics,
     c: Propensities | None,
     count: Callable[[int], None],
@@ -330,7 +330,7 @@ class EvaluationReport:
 
 
 def evaluate(
-    truth: Source, predictions: str, metrics: Metrics, *, count: Callable[[int], None], reading: Reading, run: Run
+    truth: str, predictions: str, metrics: Metrics, *, count: Callable[[int], None], reading: Reading, run: Run
 ) -> EvaluationReport:
     """Compare predictions with true labels.
 
@@ -388,7 +388,7 @@ def evaluate(
 
 
 def _reviewed_pair(
-    truth: Source, candidate: Candidate, metrics: Metrics, reading: Reading, run: Run
+    truth: str, candidate: Candidate, metrics: Metrics, reading: Reading, run: Run
 ) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
     """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
     sidecars = Sidecars(truth)
