@@ -17,13 +17,13 @@ from mpu_cli.cli.options import (
     PATH,
     GroupedCommand,
     Parsed,
-    as_one,
     click_option,
     cluster_option,
     label_features_option,
     max_line_bytes_option,
     names_options,
     numbers_option,
+    one_parameter,
     option,
     options_as_one,
     reading_options,
@@ -679,10 +679,10 @@ model replaces an existing one only when it is complete.
     epilog=_EPILOG,
 )
 @option("-o, --output MODEL", PATH, "Model directory. Default: FILE with the suffix .mpu.")
-@as_one("learning", Options, *map(click_option, options_of(Options).values()))
+@one_parameter("learning", Options, *map(click_option, options_of(Options).values()))
 @option("--oof FILE", PATH, "Also write out-of-fold predictions of all instances to FILE.")
 @option("--history FILE", PATH, "Append a JSON line about this training to FILE.")
-@as_one(
+@one_parameter(
     "acceptance",
     _acceptance,
     option(

@@ -18,7 +18,7 @@ from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import Integer, Kind, Option, Real, RunOptions, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
-from mpu_cli.svmlight.streams import as_one as read_as_one
+from mpu_cli.svmlight.streams import as_one
 
 # The name of a file, as a text, which may be - for a standard stream, and as a Path. Who opens it says what it must be.
 FILE = click.Path(allow_dash=True)
@@ -141,7 +141,7 @@ def refuse_set(names: Iterable[str], problem: str) -> None:
         raise click.UsageError(problem.format(unused[0]))
 
 
-def as_one(
+def one_parameter(
     name: str, make: Callable[..., Any], *options: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> Callable[..., Any]:
     """Add options that are one argument of the command: what `make` returns for their values, by their names."""
@@ -168,7 +168,7 @@ def as_one(
 
 def options_as_one(declaration: type) -> Callable[..., Any]:
     """Add the options that a dataclass declares; the command gets them as `options`, an instance of it."""
-    return as_one("options", declaration, *map(click_option, options_of(declaration).values()))
+    return one_parameter("options", declaration, *map(click_option, options_of(declaration).values()))
 
 
 def run_options(*names: str, **helps: str) -> Callable[..., Any]:
@@ -178,7 +178,7 @@ def run_options(*names: str, **helps: str) -> Callable[..., Any]:
     """
     declared = options_of(RunOptions)
     options = {name: replace(of, help=helps.get(name, of.help)) for name, of in declared.items()}
-    return as_one("run", partial(Run, observe=progress), *(click_option(options[name]) for name in names))
+    return one_parameter("run", partial(Run, observe=progress), *(click_option(options[name]) for name in names))
 
 
 cluster_option = option(
@@ -213,9 +213,9 @@ _NAMES = (
     ),
     option("--zero-based", bool, "Line 1 of --labels names label 0. Default: if the data have a label 0."),
 )
-reading_options = as_one("reading", Reading, *_READING)
-names_options = as_one("naming", lambda labels, zero_based: Naming(labels, zero_based), *_NAMES)
-suggestible_options = as_one(
+reading_options = one_parameter("reading", Reading, *_READING)
+names_options = one_parameter("naming", lambda labels, zero_based: Naming(labels, zero_based), *_NAMES)
+suggestible_options = one_parameter(
     "suggestible",
     Suggestible,
     option("--only LABELS", FILE, "Suggest only these labels: a file with one number, name or URI per line."),
@@ -243,7 +243,7 @@ def _sources(
     if len(fully_labelled) > 1:
         raise click.UsageError("--fully-labelled takes one file: join them.")
     return Sources(
-        read_as_one(file),
+        as_one(file),
         fully_labelled=next(iter(fully_labelled), None),
         naming=Naming(labels, zero_based),
         reading=Reading(implicit_values, max_line_bytes),
@@ -256,7 +256,7 @@ def training_files(*others: Callable[..., Any]) -> Callable[..., Any]:
 
     `others`: options of further files, `label_features_option` and `scores_option`.
     """
-    return as_one(
+    return one_parameter(
         "sources",
         _sources,
         click.argument("file", metavar="FILE...", nargs=-1, required=True, type=FILE),

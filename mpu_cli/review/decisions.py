@@ -397,10 +397,10 @@ class Suggested:
         return self.probability if self.drawn is None else None
 
 
-Suggestions = dict[int, list[Suggested]]  # by instance
+SuggestedByInstance = dict[int, list[Suggested]]
 
 
-def suggestions_of(cells: WrittenCells, data: Dataset, source: str | Path, checksum: str) -> Suggestions:
+def suggestions_of(cells: WrittenCells, data: Dataset, source: str | Path, checksum: str) -> SuggestedByInstance:
     """Return the suggestions of a review file with a column ``probability``, if there is one.
 
     Lines that are decided, or suggest an annotated label, are skipped. So are all after the first of a cell.

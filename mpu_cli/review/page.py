@@ -23,7 +23,7 @@ from mpu_cli.errors import MpuError, shown
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.label_names import Names, is_uri
 from mpu_cli.names.lines import cell
-from mpu_cli.review.decisions import Decisions, Suggested, Suggestions, labels_of, write
+from mpu_cli.review.decisions import Decisions, Suggested, SuggestedByInstance, labels_of, write
 from mpu_cli.review.tables import NOTHING_ELSE, SAMPLE, SUGGESTION
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.dataset import Dataset
@@ -44,7 +44,7 @@ class Review:
     checksum: str  # of their features (`tables.checksum`)
     sample: list[int] | None = None  # instances drawn at random
     # Shown for a sample too, which stays random: suggestions do not change its instances
-    suggestions: Suggestions | None = None
+    suggestions: SuggestedByInstance | None = None
     ids: RecordIds | None = None
     # The values of the fields that have the text of an instance; of several, the first one is the title. An instance
     # without is shown by its features
@@ -94,7 +94,7 @@ def draw(n: int, size: int, seed: int) -> list[int]:
     return np.random.default_rng(seed).permutation(n)[:size].tolist()
 
 
-def choose(n: int, sample: list[int] | None, suggestions: Suggestions | None) -> list[int]:
+def choose(n: int, sample: list[int] | None, suggestions: SuggestedByInstance | None) -> list[int]:
     """Return the instances to review, in order."""
     order = sample if sample is not None else list(suggestions) if suggestions is not None else list(range(n))
     if len(order) > _MOST_ON_A_PAGE:

@@ -35,8 +35,11 @@ _log = logging.getLogger(__name__)
 
 
 def _allowed(
-    suggestions: decisions.Suggestions, suggestible: Suggestible, names: LabelNames | None, occurring: np.ndarray
-) -> decisions.Suggestions:
+    suggestions: decisions.SuggestedByInstance,
+    suggestible: Suggestible,
+    names: LabelNames | None,
+    occurring: np.ndarray,
+) -> decisions.SuggestedByInstance:
     """Leave out suggestions of labels that may not be suggested."""
     suggested = [one.label for labels in suggestions.values() for one in labels]
     ids = np.unique([*suggested, *occurring.tolist(), *([] if names is None else names.by_number)])
