@@ -65,7 +65,10 @@ def test_a_choice_of_nothing_is_one_of_what_raises_expected_f1(data):
 def test_the_list_is_a_review_file_of_these_data(data, tmp_path):
     path, features, *_ = data
     found = find(data)
-    suggest.write_cells(tmp_path / "missing.tsv", found.listed, found, checksum(features), path)
+    listed = found.listed
+    rows = decisions.Lines(listed.rows, IDS[listed.columns], probability=listed.probabilities)
+    with (tmp_path / "missing.tsv").open("wb") as out:
+        decisions.write(out, rows, of=path, checksum=checksum(features))
     lines = (tmp_path / "missing.tsv").read_text().splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     assert rows[0] == ["instance", "label", "probability", "verdict", "source"]

@@ -38,28 +38,6 @@ from mpu_cli.svmlight.streams import Content, Counted, Files, Source, open_input
 from mpu_cli.svmlight.writer import find_labels, labelled_lines, with_labels, without_labels
 
 
-def write_cells(
-    target: str | Path,
-    cells: Cells,
-    found: Suggestions,
-    checksum: str,
-    source: Source,
-    names: LabelNames | None = None,
-    ids: RecordIds | None = None,
-    why: list[str] | None = None,
-) -> None:
-    """Write some cells, such as `listed`, as a review file in which nothing is decided.
-
-    `target`: written as a whole or not at all; ``-`` is standard output.
-    `checksum`, `source`: the checksum of the features, which shows that a review belongs to these data, and their
-    name, for people.
-    `why`: what speaks for each of the cells.
-    """
-    lines = decisions.Lines(cells.rows, found.ids[cells.columns], probability=cells.probabilities, why=why)
-    with open_output(target) as out:
-        decisions.write(out, lines, of=source, checksum=checksum, names=names, ids=ids)
-
-
 def write_filled(
     source: Source,
     target: str | Path,
@@ -269,7 +247,10 @@ def suggest(
                     None if outputs.by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
                 )
                 why = list(map("; ".join, named_reasons(fitted.model, problem.features, *cells, of_features)))
-            write_cells(outputs.target, found.listed, found, checksum, sources.file, names, data.record_ids, why)
+            listed = found.listed
+            rows = decisions.Lines(listed.rows, data.ids[listed.columns], probability=listed.probabilities, why=why)
+            with open_output(outputs.target) as out:
+                decisions.write(out, rows, of=sources.file, checksum=checksum, names=names, ids=data.record_ids)
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each = found.of_all, found.right, found.of_labels
     counts = np.full((len(data.ids), 3), np.nan) if each is None else np.c_[each.expected, each.low, each.high]
