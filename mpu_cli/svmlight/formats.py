@@ -11,7 +11,7 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst")  # suffixes of what is read and writ
 SIGNATURE_BYTES = 10  # that tell compressed data
 
 OLD_LINE_ENDS = "lines end in CR alone, as on old Macs; make it LF: tr '\\r' '\\n'"
-_PREDICTIONS = "predictions are label lists, such as 3,7, or scores, such as 3:0.91 7:0.5"
+PREDICTIONS = "predictions are label lists, such as 3,7, or scores, such as 3:0.91 7:0.5"
 PAGE = "docs/guide/formats.md has commands that convert other formats"
 _UTF16 = re.compile(rb"(\xff\xfe|[\t-~]\0)|\xfe\xff|\0[\t-~]")  # the first: little-endian
 # The first pattern that matches tells the format.
@@ -90,7 +90,7 @@ def problem_of_line(line: bytes, of_scores: bool = False) -> str | None:
     if (problem := problem_of(line)) is not None:
         return problem
     problem = _told(line, _NO_VECTORS)
-    return f"{problem.partition('; ')[0]}; {_PREDICTIONS}" if problem and of_scores else problem
+    return f"{problem.partition('; ')[0]}; {PREDICTIONS}" if problem and of_scores else problem
 
 
 def utf16_of(beginning: bytes) -> str | None:

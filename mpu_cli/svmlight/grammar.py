@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from struct import pack, unpack
 from typing import NamedTuple
 
-from mpu_cli.svmlight.formats import OLD_LINE_ENDS, PAGE, problem_of_line
+from mpu_cli.svmlight.formats import OLD_LINE_ENDS, PAGE, PREDICTIONS, problem_of_line
 
 MAX_ID = 2**31 - 2
 MAX_LINE_BYTES = 1 << 23
@@ -130,10 +130,9 @@ def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
                 f"FILEs, or remove all headers; if it is an instance, {_COLON_MISSING[reading.scores]}"
             )
         return _parse(plain_labels(text, reading), reading)
-    except LineError:
-        if problem := problem_of_line(line, reading.scores):
-            raise LineError(problem) from None
-        raise
+    except LineError as error:
+        problem = problem_of_line(line, reading.scores) or str(error)
+        raise LineError(problem.replace(PAGE, PREDICTIONS) if reading.scores else problem) from None
 
 
 _COLON_MISSING = {  # advice if it was not meant as a list of labels
