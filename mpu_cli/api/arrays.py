@@ -1,5 +1,6 @@
 """Arguments from Python: arrays, checked and converted to CSR arrays."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -172,6 +173,9 @@ class Named:
             raise DataError(
                 f"pos_label is {pos_label!r}, and the classes of y are {', '.join(map(repr, classes.tolist()))}"
             )
+        if pos_label is None and len(classes) == 2 and _NOT_ANNOTATED.fullmatch(str(classes[1]).lower()):
+            first, second = classes.tolist()
+            raise DataError(f"y has the classes {first!r} and {second!r}: say by pos_label which is annotated")
         if len(classes) == 2 and classes[0] == pos_label:
             classes, numbers = classes[::-1], 1 - numbers
         columns = [1] if len(classes) == 2 else range(len(classes))
@@ -216,6 +220,10 @@ def in_order_of(names: Any, values: Any, name: str, whose: str = "y") -> Any:
             f"{name} and {whose} differ in their columns: {different[0]!r} is not in both; give the same, or an array"
         )
     return values[wanted]
+
+
+# Names of a class whose label is not annotated, though it comes last in order.
+_NOT_ANNOTATED = re.compile(r"un(known|labell?ed|annotated|assigned|tagged)|no|none|(no|not|non)\W.*|negative|missing")
 
 
 def columns_of(values: Any) -> list[Any] | None:

@@ -83,11 +83,12 @@ def test_the_positive_value_is_a_parameter(data, model, yes, no):
         MPUClassifier(**QUICK).fit(X, y)
 
 
-def test_of_two_classes_the_positive_one_is_a_parameter(data):
+def test_which_class_is_positive_is_asked_for(data):
     X, _, S = data
     y = np.where(S[:, 0], "positive", "unlabeled")
-    with refused(ValueError):
-        MPUClassifier(**QUICK, pos_label="labeled").fit(X, y)
+    for wrong in ({}, {"pos_label": "labeled"}):
+        with refused(ValueError):
+            MPUClassifier(**QUICK, **wrong).fit(X, y)
     with refused(ValueError):
         MPUClassifier(**QUICK, pos_label="b").fit(X, np.array(["a", "b", "c"])[np.arange(len(X)) % 3])
     named = np.where(S[:, 0], "university", "other")
