@@ -8,7 +8,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.metrics import f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from mpu_cli import MPUClassifier, MpuError, load
+from mpu_cli import MPUClassifier, load
 from tests.api.test_column_names import Frame
 from tests.endurance.commands import model_files
 from tests.golden import refused
@@ -200,11 +200,6 @@ def test_another_shape_of_labels_has_no_score(dense):
         model.score(X, S[:, 1:])
     with refused(ValueError):
         model.score(X, S, c=2)
-
-
-def test_there_is_no_such_model(tmp_path):
-    with refused(MpuError):
-        load(tmp_path / "a.mpu")
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])

@@ -1,6 +1,5 @@
 """The public face: what `import mpu_cli` gives, and the functions for people with arrays."""
 
-import json
 import re
 import subprocess
 import sys
@@ -84,21 +83,6 @@ def simulated():
     truth = rng.random((499, 3)) < 0.3
     X = truth + rng.normal(scale=0.2, size=truth.shape)
     return X, truth, truth & (rng.random(truth.shape) < 0.5)
-
-
-def test_estimates_c_as_the_command_does(run, tmp_path, simulated):
-    X, _, S = simulated
-    X = X.astype(np.float32)
-    lines = [
-        ",".join(map(str, np.flatnonzero(labels))) + "".join(f" {j}:{value!r}" for j, value in enumerate(row.tolist()))
-        for labels, row in zip(S, X, strict=True)
-    ]
-    (tmp_path / "a.svm").write_text("\n".join(lines) + "\n")
-    report = json.loads(run("estimate-c", tmp_path / "a.svm", "--json", "--seed", 2).stdout)
-    found = estimate_c(csr_array(X), S, random_state=2)
-    assert found.c == report["c"] == pytest.approx(0.5, abs=0.06)
-    assert list(found.interval) == report["interval"]
-    assert found.interval[0] < found.c < found.interval[1]
 
 
 def test_a_keyword_that_nobody_knows_is_refused(simulated):

@@ -44,12 +44,6 @@ def test_uniform_removes_exactly_the_share(source, tmp_path, rate, removed):
         assert [b - a for b, a in zip(before, after, strict=True)] == gone
 
 
-def test_rounding_is_half_to_even(tmp_path):
-    (tmp_path / "in").write_bytes(b"1,2,3,4,5 1:1\n")
-    assert corrupt(tmp_path / "in", tmp_path / "out", 0.5).removed == 2
-    assert corrupt(tmp_path / "in", tmp_path / "out", 0.3).removed == 2
-
-
 def test_nothing_removed_is_a_copy_and_everything_removed_leaves_the_rest(source, tmp_path):
     corrupt(source, tmp_path / "out", 0)
     assert (tmp_path / "out").read_bytes() == TEXT

@@ -55,25 +55,6 @@ def test_c_is_the_share_that_is_left(run, corrupted, rate, features):
     assert report["predictable"] is True
 
 
-def test_the_report(run, digits):
-    report = estimate(run, digits[0])
-    assert report.keys() == {
-        "c",
-        "missing_rate",
-        "missing",
-        "interval",
-        "method",
-        "labels_used",
-        "labels",
-        "instances",
-        "predictable",
-        "assumption",
-        "warnings",
-    }
-    assert (report["method"], report["labels"], report["instances"]) == ("bbe", 18, 1157)
-    assert 1 <= report["labels_used"] <= 18
-
-
 def test_the_readable_report(run, digits):
     result = run("estimate-c", digits[0], "--folds", 2, "-v")
     first, missing, rests, assumes, checked = result.stdout.splitlines()

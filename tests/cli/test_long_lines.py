@@ -24,58 +24,33 @@ def endless(request, tmp_path):
     return path, None
 
 
-@pytest.fixture
-def refused(run, endless, tmp_path):
-    """Run a command on the data; fail if it takes them, or takes memory for them."""
+COMMANDS = {  # the data stand for ...
+    "corrupt": ("corrupt", ..., "out", "--missing-rate", 0.5),
+    "estimate-c": ("estimate-c", ...),
+    "train": ("train", ..., "-o", "out"),
+    "predict": ("predict", "tiny.mpu", ..., "-o", "out"),
+    "vectorize": ("vectorize", ..., "--format", "csv", "--text", "1", "-o", "out"),
+    "evaluate": ("evaluate", ..., "labels"),
+    "evaluate, predictions": ("evaluate", "labels", ...),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_line_without_end_is_refused_in_little_memory(run, endless, tiny_model, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "labels").write_text("1\n" * 3)
     name, stdin = endless
-
-    def check(command, *options):
-        before = sorted(tmp_path.iterdir())
-        tracemalloc.start()
-        try:
-            result = run(command, *(name if option is ... else option for option in options), stdin=stdin)
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-        place = "standard input:2" if stdin else f"{name}:2"
-        assert f"{place}: " in message(result)
-        assert "--max-line-bytes" in result.stderr
-        assert peak < len(ENDLESS) + 20 * LIMIT if stdin else 20 * LIMIT  # the runner copies its standard input
-        assert sorted(tmp_path.iterdir()) == before
-
-    return check
-
-
-def limited(*options):
-    return (*options, "--max-line-bytes", LIMIT)
-
-
-def test_corrupt(refused, tmp_path):
-    refused(*limited("corrupt", ..., tmp_path / "out.svm", "--missing-rate", 0.5))
-
-
-def test_estimate_c(refused):
-    refused(*limited("estimate-c", ...))
-
-
-def test_train(refused, tmp_path):
-    refused(*limited("train", ..., "-o", tmp_path / "new.mpu"))
-
-
-def test_predict(refused, tiny_model, tmp_path):
-    refused(*limited("predict", tiny_model, ..., "-o", tmp_path / "out.txt"))
-
-
-def test_vectorize(refused, tmp_path):
-    refused(*limited("vectorize", ..., "--format", "csv", "--text", "1", "-o", tmp_path / "out.svm"))
-
-
-@pytest.mark.parametrize("place", [0, 1])
-def test_evaluate(refused, tmp_path, place):
-    files = [tmp_path / "labels.txt"] * 2
-    files[place].write_text("1\n" * 3)
-    files[place] = ...
-    refused(*limited("evaluate", *files))
+    before = sorted(tmp_path.iterdir())
+    arguments = (name if word is ... else word for word in COMMANDS[command])
+    tracemalloc.start()
+    try:
+        result = run(*arguments, "--max-line-bytes", LIMIT, stdin=stdin)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert f"{'standard input' if stdin else name}:2: " in message(result)
+    assert peak < 20 * LIMIT + (len(ENDLESS) if stdin else 0)  # the runner copies its standard input
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_the_limit_can_be_raised(run, tmp_path):

@@ -69,10 +69,3 @@ def test_weights_beyond_32_bits_are_an_error(run, tmp_path, text):
 def test_values_beyond_32_bits_are_an_error_of_their_line(run, tmp_path, command):
     (tmp_path / "x.svm").write_text(lines() + "1 2:1e300\n")
     assert "x.svm:31: " in message(run(command, Path(tmp_path / "x.svm")))
-
-
-def test_many_labels_and_a_large_index_take_little(run, tmp_path):
-    labels = ",".join(map(str, range(10_000)))
-    (tmp_path / "x.svm").write_text(f"{labels} 5000000:1\n{labels} 1:1\n")
-    assert run("train", tmp_path / "x.svm", *QUICK, "--levels", 2, "-q").exit_code == 0
-    assert sum(file.stat().st_size for file in (tmp_path / "x.mpu").iterdir()) < 1_000_000

@@ -1,6 +1,4 @@
 import shutil
-import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
@@ -73,15 +71,6 @@ def test_a_file_and_standard_output_are_the_same(run, model, source, tmp_path):
     assert (tmp_path / "out.txt").read_text() == run("predict", model, "-", stdin=DATA.encode()).stdout
 
 
-def test_unknown_features_are_warned_of_also_when_quiet(run, model):
-    stdin = b" 1:1 9:1\n 0:4 2:1\n 2147483646:1\n"
-    result = run("predict", model, "-", "-q", stdin=stdin)
-    assert result.exit_code == 0
-    warning = "warning: 3 of 5 feature values ignored: their features never occurred in training"
-    assert result.stderr == f"{warning} [mpu predict {model} -]\n"
-    assert result.stdout.splitlines()[:2] == ["1", "2"]
-
-
 def test_implicit_values(run, model):
     assert run("predict", model, "-", "--implicit-values", stdin=b" 1\n 2\n 1 2\n").stdout == "1\n2\n1,2\n"
     assert "standard input:1:" in error(run("predict", model, "-", stdin=b" 1\n"))
@@ -108,23 +97,3 @@ def test_no_instances_are_no_lines_and_a_warning(run, model, tmp_path, content, 
     piped = run("predict", model, "-", "--format", form, stdin=content)
     assert (piped.exit_code, piped.stdout) == (0, "")
     assert piped.stderr.startswith("warning: standard input: there are no instances, so nothing was predicted [")
-
-
-def test_a_damaged_model_is_refused_before_the_output_is_touched(run, model, source, tmp_path):
-    out = tmp_path / "out.txt"
-    file = next(model.glob("level1-*"))
-    file.write_bytes(file.read_bytes()[:-1])
-    assert f"{file.name}: is damaged" in error(run("predict", model, source, "-o", out))
-    assert not out.exists()
-
-
-@pytest.mark.slow
-def test_a_reader_that_has_enough_ends_it_quietly(model, tmp_path):
-    (tmp_path / "long.svm").write_text(DATA * 50_000)
-    command = [sys.executable, "-m", "mpu_cli", "predict", str(model), str(tmp_path / "long.svm"), "--format", "scores"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout.readline().startswith(b"1:")
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait() != 0

@@ -100,15 +100,6 @@ def test_after_an_error_what_is_there_is_whole(run, tiny_model, parts, tmp_path,
         assert predicted_names(tmp_path / "out") == ["part 1.svm", "part-0.svm"]
 
 
-def test_no_instances_in_any_is_a_warning(run, tiny_model, parts, tmp_path):
-    parts[0].write_text("")
-    result = run("predict", tiny_model, *parts[:2], "-o", tmp_path / "out")
-    assert result.exit_code == 0
-    said = f"warning: {parts[0]} and 1 more file: there are no instances, so nothing was predicted ["
-    assert result.stderr.startswith(said) and result.stderr.count("\n") == 1
-    assert predicted(tmp_path / "out") == {"part-0.svm": b"", "part 1.svm": b""}
-
-
 @pytest.mark.slow
 def test_a_thousand_parts(run, tiny_model, tmp_path):
     paths = [tmp_path / f"{number:04}.svm" for number in range(1000)]

@@ -9,7 +9,6 @@ import pytest
 
 from mpu_cli.review.tables import checksum
 from mpu_cli.svmlight import reader
-from tests.cli.training import message
 
 NEWS = "1,3 1:0.5 2:-2 5:0.125\n2 1:1\n 2:1\n3 3:1\n"
 
@@ -146,16 +145,3 @@ def test_names(data_of, file):
     data = data_of("--labels", labels, "--features", features)
     assert (data["numbers"], data["names"]) == ([1, 2, 3, 4, 5], ["ä", "b", "3", "d", "e"])
     assert [name for name, _ in data["items"][0]["f"]] == ["two", "one", "5"]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
-        ("t.jsonl", "[" * 100_000, "t.jsonl:1: this is JSON, and not a record"),
-        ("t.csv", 't\n"' + "a" * 200_000, "t.csv:2: a quotation mark"),
-    ],
-)
-def test_texts_without_end_are_refused(run, news, file, tmp_path, name, text, words):
-    result = run("review", news, "--text", file(name, text), "-o", tmp_path / "review.html", "-q")
-    assert words in message(result)
-    assert not (tmp_path / "review.html").exists()

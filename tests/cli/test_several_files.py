@@ -31,9 +31,17 @@ def model(tiny_model):
     return model_files(tiny_model)
 
 
-def test_several_files_give_the_model_of_one(run, parts, model, tmp_path):
-    report = json.loads(run("train", *parts, *QUICK, "-o", tmp_path / "parts.mpu", "--json").stdout)
-    assert report["instances"] == 5
+@pytest.mark.parametrize("third", ["a file", "standard input", "a pipe"])
+def test_several_files_give_the_model_of_one(run, parts, model, tmp_path, third):
+    stdin = None
+    if third == "standard input":
+        parts[2], stdin = "-", PARTS[2].encode()
+    elif third == "a pipe":
+        parts[2] = tmp_path / "pipe"
+        os.mkfifo(parts[2])
+        threading.Thread(target=parts[2].write_text, args=(PARTS[2],), daemon=True).start()
+    result = run("train", *parts, *QUICK, "-o", tmp_path / "parts.mpu", "--json", stdin=stdin)
+    assert json.loads(result.stdout)["instances"] == 5
     assert model_files(tmp_path / "parts.mpu") == model
 
 
@@ -91,23 +99,6 @@ def test_a_thousand_parts(run, tmp_path):
     (tmp_path / "all.svm").write_text("".join(path.read_text() for path in paths))
     run("train", tmp_path / "all.svm", *QUICK)
     assert model_files(tmp_path / "m.mpu") == model_files(tmp_path / "all.mpu")
-
-
-def test_standard_input_may_be_one_of_them(run, parts, model, tmp_path):
-    files = [*parts[:1], "-", *parts[3:]]
-    result = run("train", *files, *QUICK, "-o", tmp_path / "m.mpu", stdin=PARTS[2].encode())
-    assert result.exit_code == 0
-    assert model_files(tmp_path / "m.mpu") == model
-
-
-def test_a_pipe_may_be_one_of_them(run, parts, model, tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(PARTS[2]))
-    writer.start()
-    result = run("train", parts[0], tmp_path / "pipe", parts[3], *QUICK, "-o", tmp_path / "m.mpu")
-    writer.join()
-    assert result.exit_code == 0
-    assert model_files(tmp_path / "m.mpu") == model
 
 
 def test_names_beside_one_file_are_those_of_all(run, parts, tmp_path):

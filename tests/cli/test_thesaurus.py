@@ -102,8 +102,6 @@ def test_why_a_label_is_suggested(run, vectors, tmp_path):
     why = [(TEXTS[(int(row["instance"]) - 1) % 6], row["why"].split("; ")) for row in listed(out) if row["why"]]
     assert why
     assert all(word in text for text, words in why for word in words)
-    for wrong in (["--format", "svm"], ["--questions", 5]):
-        assert run("suggest", vectors / "books.svm", "--why", *wrong).exit_code == 2
 
 
 def test_the_page_has_the_next_broader_labels(run, vectors, tmp_path):

@@ -31,13 +31,3 @@ def test_the_second_ends_with_status_75_and_says_who_is_the_first(run, busy, opt
 def test_the_second_reads_no_data(run, busy, tmp_path):
     os.mkfifo(tmp_path / "endless.svm")  # nobody will ever write into it
     assert run("train", tmp_path / "endless.svm", "-o", busy.with_suffix(".mpu")).exit_code == 75
-
-
-def test_the_first_in_another_directory_does_not_matter(run, busy, tmp_path):
-    assert run("train", busy, "-o", tmp_path / "other.mpu", *QUICK).exit_code == 0
-
-
-def test_a_failed_run_leaves_no_directory(run, tmp_path):
-    (tmp_path / "bad.svm").write_text("no data\n")
-    assert run("train", tmp_path / "bad.svm").exit_code == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["bad.svm"]

@@ -1,6 +1,5 @@
 import json
 
-import numpy as np
 import pytest
 
 from mpu_cli.inputs import training_data
@@ -42,20 +41,6 @@ def test_implicit_values(run, tmp_path):
     source.write_text("1 3 5 6\n2 4\n")
     message(run("train", source, *QUICK))
     assert run("train", source, *QUICK, "--implicit-values").exit_code == 0
-
-
-def test_noise_is_warned_of_and_c_given_is_not(run, tmp_path):
-    rng = np.random.default_rng(0)
-    source = tmp_path / "noise.svm"
-    source.write_text(
-        "".join(
-            f"{rng.integers(3)}{',3' * (i % 3 == 0)} " + " ".join(f"{j}:{rng.normal():.3f}" for j in range(5)) + "\n"
-            for i in range(90)
-        )
-    )
-    options = ("--cost", 1, "--epochs", 2, "-q")
-    assert "is unreliable: annotations are too few, " in run("train", source, *options).stderr
-    assert run("train", source, *options, "--c", 0.5).stderr == ""
 
 
 # Targets, refused before anything is trained

@@ -26,18 +26,6 @@ def news(tmp_path):
     return path
 
 
-def test_from_texts_to_labels(run, news, tmp_path):
-    assert run("vectorize", news, "-o", tmp_path / "news.svm").exit_code == 0
-    assert run("train", tmp_path / "news.svm", *QUICK).exit_code == 0
-    (tmp_path / "new.jsonl").write_text('{"text": "a match of the league"}\n{"text": "Parliament, laws"}\n')
-    result = run("vectorize", tmp_path / "new.jsonl", "--like", tmp_path / "news.svm", "-o", tmp_path / "new.svm")
-    assert result.exit_code == 0
-    result = run("predict", tmp_path / "news.mpu", tmp_path / "new.svm", "--format", "scores", "--top-k", 1)
-    labels = (tmp_path / "news.text" / "labels").read_text().splitlines()
-    assert sorted(labels) == ["Politics", "Sport"]
-    assert [labels[int(line.split(":")[0]) - 1] for line in result.stdout.splitlines()] == ["Sport", "Politics"]
-
-
 def test_data_of_another_vectoriser_are_refused(run, news, tmp_path):
     """Their features have other numbers, which the model would take for its own."""
     assert run("vectorize", news, "-o", tmp_path / "news.svm").exit_code == 0

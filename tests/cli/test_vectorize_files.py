@@ -19,7 +19,6 @@ from mpu_cli.inputs.side_tables import read_groups
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.analyzer import TextOptions
-from mpu_cli.text.vectorizer import Vectorizer
 from tests.golden import refused
 from tests.hypotheses import examples
 
@@ -96,12 +95,6 @@ def test_it_is_the_same_bytes_again_compressed_or_not(source, made, tmp_path):
     assert manifests[0].replace("../news.jsonl.gz", "news.jsonl") == manifests[1]  # where the records are
     for file in {*(tmp_path / "news.text").iterdir()} - {tmp_path / "news.text" / "manifest.json"}:
         assert (other / file.name).read_bytes() == file.read_bytes()
-
-
-def test_the_transformer_comes_back_from_the_directory(made):
-    vectors = Vectorizer.load(made.with_name("news.text")).transform([record["text"] for record in RECORDS])
-    data = read(made).features[:, 1:]
-    np.testing.assert_array_equal(vectors.toarray()[:, : data.shape[1]], data.toarray())
 
 
 def test_other_texts_like_it(made, tmp_path):
