@@ -15,7 +15,10 @@ from mpu_cli import (
 )
 
 NAMES = ["arts", "music", "news"]
-MODELS = [lambda: MPUClassifier(levels=1, c=0.5, C=10.0), lambda: IncompleteLabelClassifier(LogisticRegression(), c=0.5)]
+MODELS = [
+    lambda: MPUClassifier(levels=1, c=0.5, C=10.0),
+    lambda: IncompleteLabelClassifier(LogisticRegression(), c=0.5),
+]
 
 
 class Frame:

@@ -11,6 +11,7 @@ from tests.cli.training import message
 from tests.core.simulated import linear_problem
 from tests.slow import slow_uncompiled
 
+LINEAR = "--features", "linear"
 HEAD = "instance\tlabel\tprobability\tdrawn\tverdict\tsource"
 
 
@@ -40,6 +41,13 @@ def checked(run, problem, tmp_path):
     Y, _, data = problem
     assert run("suggest", data, "--questions", 80, "-o", tmp_path / "questions.tsv", "-q").exit_code == 0
     return answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
+
+
+def estimated(run, data, *options) -> dict:
+    """Return what is estimated by linear features: choosing others takes long, and is tried elsewhere."""
+    result = run("estimate-c", data, *LINEAR, *options, "--json", "-q")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
 
 
 def cells(path):
@@ -72,7 +80,7 @@ def test_the_list(run, problem, tmp_path):
 
 def test_answers_give_c_of_each_label(run, problem, checked):
     Y, S, data = problem
-    report = json.loads(run("estimate-c", data, "--reviewed", checked, "--per-label", "--json", "-q").stdout)
+    report = estimated(run, data, "--reviewed", checked, "--per-label")
     yes = int(read([checked]).verdict.sum())
     assert (report["method"], report["answers"], report["yes"]) == ("questions", 80, yes)
     assert "complete_instances" not in report
@@ -81,10 +89,12 @@ def test_answers_give_c_of_each_label(run, problem, checked):
     assert report["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.12)
     rates = [row["c"] for row in report["per_label"]]
     assert rates[0] > rates[1] > rates[2]
-    text = run("estimate-c", data, "--reviewed", checked, "-q").stdout
+    text = run("estimate-c", data, *LINEAR, "--reviewed", checked, "-q").stdout
     assert (
         f"rests on           80 answers, {yes} of them yes\nassumes            that these were drawn at random" in text
     )
+    assert 0 < report["next_width"] < high - low
+    assert "80 more answers would make the interval about " in text
     trained = json.loads(run("train", data, "--reviewed", checked, *FAST, "--json").stdout)
     assert trained["c_by_people"]["c"] == report["c"]
     assert (trained["c_by_people"]["answers"], trained["c_by_people"]["yes"]) == (80, yes)
@@ -102,9 +112,7 @@ def test_the_next_questions_are_others(run, problem, checked, tmp_path):
     assert len(cells(more)) == 40
     assert not cells(more) & cells(checked)
     both = ("--reviewed", checked, "--reviewed", more)
-    wide, narrow = (
-        json.loads(run("estimate-c", data, *files, "--json", "-q").stdout) for files in (("--reviewed", checked), both)
-    )
+    wide, narrow = (estimated(run, data, *files) for files in (("--reviewed", checked), both))
     assert narrow["answers"] == 120
     assert np.ptp(narrow["interval"]) < np.ptp(wide["interval"])
 
@@ -117,9 +125,9 @@ def test_answers_count_with_reviewed_instances_and_suggestions(run, problem, che
     i, k = (int(index[-1]) for index in np.nonzero(Y & ~S))
     picked.write_text(f"instance\tlabel\tverdict\tsource\n{i + 1}\t{k + 1}\tyes\tsuggestion\n")
     files = ("--reviewed", checked, "--reviewed", sample, "--reviewed", picked)
-    report = json.loads(run("estimate-c", data, *files, "--json", "-q").stdout)
+    report = estimated(run, data, *files)
     assert (report["answers"], report["complete_instances"]) == (80, 60)
-    text = run("estimate-c", data, *files, "-q").stdout
+    text = run("estimate-c", data, *LINEAR, *files, "-q").stdout
     assert " of them yes; 60 instances with complete label sets\n" in text
     trained = json.loads(run("train", data, *files, *FAST, "--json").stdout)
     assert trained["c_by_people"]["c"] == report["c"]
@@ -133,7 +141,7 @@ def test_a_part_may_be_answered(run, problem, checked):
     for i in rows[40:]:
         lines[i] = lines[i].replace("\tyes\t", "\t\t").replace("\tno\t", "\t\t")
     checked.write_text("".join(lines))
-    report = json.loads(run("estimate-c", problem[2], "--reviewed", checked, "--json", "-q").stdout)
+    report = estimated(run, problem[2], "--reviewed", checked)
     assert report["answers"] == 40
 
 
@@ -159,7 +167,7 @@ def test_an_answer_on_an_annotated_cell(run, problem, checked):
     _, S, data = problem
     i, k = (int(index[0]) for index in np.nonzero(S))
     checked.write_text(checked.read_text() + f"{i + 1}\t{k + 1}\t0.5\t0.5\tyes\tquestion\n")
-    assert json.loads(run("estimate-c", data, "--reviewed", checked, "--json", "-q").stdout)["answers"] == 80
+    assert estimated(run, data, "--reviewed", checked)["answers"] == 80
 
 
 def test_nothing_is_left_to_ask(run, tmp_path):
@@ -182,16 +190,7 @@ def test_questions_by_name(run, problem, tmp_path):
     by_number = tmp_path / "numbers.tsv"
     by_number.write_text("".join("\t".join(fields) + "\n" for fields in lines))
     checked = answered(by_number, tmp_path / "checked.tsv", Y)
-    assert json.loads(run("estimate-c", data, *named, "--reviewed", checked, "--json", "-q").stdout)["answers"] == 25
-
-
-def test_what_more_answers_buy(run, problem, checked):
-    data = problem[2]
-    report = json.loads(run("estimate-c", data, "--reviewed", checked, "--json", "-q").stdout)
-    assert 0 < report["next_width"] < np.ptp(report["interval"])
-    assert (
-        "80 more answers would make the interval about " in run("estimate-c", data, "--reviewed", checked, "-q").stdout
-    )
+    assert estimated(run, data, *named, "--reviewed", checked)["answers"] == 25
 
 
 @slow_uncompiled
@@ -201,7 +200,7 @@ def test_a_plan_says_what_more_answers_buy(run, problem, checked, complete):
     data = problem[2]
     with checked.open("a") as file:
         file.writelines(f"{i}\t*\t\t\tno\tsample\n" for i in range(1, complete + 1))
-    command = ("estimate-c", data, "--reviewed", checked, "-q")
+    command = ("estimate-c", data, *LINEAR, "--reviewed", checked, "-q")
     report = json.loads(run(*command, "--json").stdout)
     now, then = float(np.ptp(report["interval"])), report["next_width"]
     assert then < now
@@ -215,13 +214,13 @@ def test_a_plan_says_what_more_answers_buy(run, problem, checked, complete):
 
 @slow_uncompiled
 def test_a_plan_has_questions(run, problem):
-    result = run("estimate-c", problem[2], "--plan", "0.3,0.15,0.001", "--json", "-q")
+    result = run("estimate-c", problem[2], *LINEAR, "--plan", "0.3,0.15,0.001", "--json", "-q")
     report = json.loads(result.stdout)
     assert [row["width"] for row in report["plan"]] == [0.3, 0.15, 0.001]
     few, more = report["plan_of_questions"]
     assert (few["width"], more["width"]) == (0.3, 0.15)
     assert 0 < few["questions"] < more["questions"]
-    text = run("estimate-c", problem[2], "--plan", "0.4,0.001", "-q").stdout
+    text = run("estimate-c", problem[2], *LINEAR, "--plan", "0.4,0.001", "-q").stdout
     assert text.splitlines()[-1].endswith("none are enough")
 
 
@@ -295,8 +294,7 @@ def test_as_many_are_missing_as_estimate_c_says_by_complete_label_sets(run, prob
 
 def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path):
     _, S, data = problem
-    of_c = ("estimate-c", data, "--reviewed", checked, "--json", "-q")
-    found = json.loads(run(*of_c, "--per-label").stdout)
+    found = estimated(run, data, "--reviewed", checked, "--per-label")
     options = ("--reviewed", checked, "--min-probability", 0.001, "-o", tmp_path / "missing.tsv", *FAST)
     listed = json.loads(run("suggest", data, *options, "--json", "-q").stdout)
     yes = int(read([checked]).verdict.sum())
