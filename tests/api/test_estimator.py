@@ -31,8 +31,8 @@ def from_file(path):
     [
         *slow(((), {})),
         (
-            ("--seed", 3, "--levels", 1, "--threshold", "per-label"),
-            {"random_state": 3, "levels": 1, "threshold": "per-label"},
+            ("--seed", 3, "--levels", 1, "--threshold", "per-label", "--features", "linear"),
+            {"random_state": 3, "levels": 1, "threshold": "per-label", "features": "linear"},
         ),
         (
             ("--c", 0.5, "--cost", 10, "--epochs", 3, "--folds", 2, "--threshold", 1, "-j", 1),

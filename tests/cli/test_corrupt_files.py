@@ -101,14 +101,15 @@ def test_a_file_that_changes_meanwhile(source, tmp_path, monkeypatch, changed, s
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow  # of predictions it is not
 def test_memory_does_not_grow_with_the_file(tmp_path):
     line = b"1,2,3 " + b" ".join(b"%d:0.25" % index for index in range(1, 60)) + b"\n"
     peaks = []
-    for repeats in (20_000, 100_000):  # either is many more blocks than are read ahead
+    for repeats in (12_000, 48_000):  # either is many more blocks than are read ahead
         (tmp_path / "in").write_bytes(line * repeats)
         tracemalloc.start()
         corrupt(tmp_path / "in", tmp_path / "out", 0.5, removed=tmp_path / "removed")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     # How many threads are at their peak at the same time is chance; what is kept of the larger file would not be.
-    assert peaks[1] - peaks[0] < 0.2 * len(line) * 80_000
+    assert peaks[1] - peaks[0] < 0.2 * len(line) * 36_000

@@ -7,6 +7,8 @@ import pytest
 from mpu_cli import bundle
 from tests.slow import slow
 
+LINEAR = "--features", "linear"
+
 
 @pytest.fixture
 def corrupted(run, digits, tmp_path):
@@ -36,7 +38,7 @@ def noise(tmp_path):
 
 def estimate(run, *arguments) -> dict:
     """Return the report by linear features, unless arguments ask for others: to choose them takes long."""
-    result = run("estimate-c", "--features", "linear", *arguments, "--json", "-q")
+    result = run("estimate-c", *LINEAR, *arguments, "--json", "-q")
     assert result.exit_code == 0
     return json.loads(result.stdout)
 
@@ -83,7 +85,7 @@ def test_a_table_per_label(run, corrupted):
     assert {row["pooled"] for row in rows} == {True, False}
     assert report["missing"] == pytest.approx(sum(row["annotations"] for row in rows) * (1 / report["c"] - 1))
     assert sum(row["missing"] for row in rows) == pytest.approx(report["missing"])
-    lines = run("estimate-c", path, "--features", "linear", "--per-label", "-q").stdout.splitlines()
+    lines = run("estimate-c", path, *LINEAR, "--per-label", "-q").stdout.splitlines()
     header = next(i for i, line in enumerate(lines) if line.startswith("label  "))
     assert lines[header].split() == ["label", "annotations", "c", "from", "to", "missing"]
     for row, line in zip(rows, lines[header + 1 :], strict=True):
@@ -108,11 +110,11 @@ def test_the_file_feeds_train(run, corrupted, tmp_path, per_label):
 
 
 def test_noise_is_warned_of_also_when_quiet(run, noise):
-    result = run("estimate-c", noise, "-q", "--json")
+    result = run("estimate-c", noise, *LINEAR, "-q", "--json")
     assert "is unreliable: annotations are too few, " in result.stderr
     assert "it may be too low" in result.stderr
     assert json.loads(result.stdout)["predictable"] is False
-    assert "or more" not in run("estimate-c", noise, "-q").stdout  # it may as well be fewer
+    assert "or more" not in run("estimate-c", noise, *LINEAR, "-q").stdout  # it may as well be fewer
 
 
 @pytest.mark.parametrize("command", [("estimate-c",), ("train", "--epochs", 1, "--cost", 1, "--levels", 1)])
@@ -129,7 +131,7 @@ def test_an_estimate_of_1_is_not_called_too_low(run, tmp_path, command):
 
 def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise):
     one, two, other = (
-        run("estimate-c", noise, "-j", jobs, "--seed", seed, "--per-label", "-q").stdout
+        run("estimate-c", noise, *LINEAR, "-j", jobs, "--seed", seed, "--per-label", "-q").stdout
         for jobs, seed in ((1, 0), (2, 0), (2, 1))
     )
     assert one == two != other
@@ -156,6 +158,7 @@ def test_edge_cases(run, tmp_path, text, method):
         assert 0 < row["c"] <= 1
 
 
+@pytest.mark.slow  # it learns 501 labels
 def test_train_says_the_same_also_of_many_labels(run, tmp_path):
     rng = np.random.default_rng(0)
     lines = []
@@ -238,7 +241,12 @@ def test_answers_tell_c_where_instances_have_one_label_each(run, one_each, tmp_p
 
 
 @pytest.mark.parametrize(
-    "command", [("estimate-c",), ("suggest", "--questions", 5), ("experiment", "--methods", "br", "--missing-rates", 0)]
+    "command",
+    [
+        ("estimate-c",),
+        ("suggest", "--questions", 5),
+        ("experiment", "--methods", "br:cost=1:epochs=1", "--missing-rates", 0, "-j", 1),
+    ],
 )
 def test_cost_is_that_of_the_features_that_occur(run, tmp_path, command):
     """Indices are near 2^31."""

@@ -54,9 +54,10 @@ def test_a_kernel_has_no_weights_that_say_why(run, trained, tmp_path):
     assert "has no weights for these" in result.stderr
 
 
+@pytest.mark.slow  # five choices of features
 def test_every_command_says_the_same_of_dense_data(run, tmp_path):
     """`train`, `estimate-c` and `report` choose the same features, and so have the same c, where a kernel is better."""
-    X, Y = rings(520)
+    X, Y = rings(200)
     S = Y & (np.random.default_rng(1).random(Y.shape) < 0.6)
     (tmp_path / "rings.svm").write_text("".join(lines(X, S, first=0, form=".9g")))
     arguments = {

@@ -75,7 +75,7 @@ def test_no_interval_is_claimed_of_what_the_user_says(run, noise, tmp_path, give
 
 def test_every_command_that_takes_the_file_repeats_the_warnings(run, noise, tmp_path):
     c, scores = tmp_path / "c.txt", tmp_path / "scores.txt"
-    (warning,) = report(run("estimate-c", noise, "-o", c, "--json"))["warnings"]
+    (warning,) = report(run("estimate-c", noise, "-o", c, "--features", "linear", "--json"))["warnings"]
     assert warning in run("suggest", noise, "--c", c, *QUICK, "-o", tmp_path / "missing.tsv").stderr
     run("train", noise, "--c", c, *QUICK, "--oof", scores)
     assert warning in run("evaluate", noise, scores, "--c", c).stderr
@@ -96,7 +96,7 @@ def test_a_c_that_annotations_refute_is_refused(run, with_frequent, tmp_path, co
 
 
 def test_a_label_of_all_instances_does_not_decide_c(run, with_label_of_all):
-    result = run("estimate-c", with_label_of_all, "--json")
+    result = run("estimate-c", with_label_of_all, "--features", "linear", "--json")
     estimated = report(result)
     assert estimated["c"] == pytest.approx(0.6, abs=0.05)
     assert "label 6, which says nothing about c" in result.stderr

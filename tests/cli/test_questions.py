@@ -17,7 +17,7 @@ HEAD = "instance\tlabel\tprobability\tdrawn\tverdict\tsource"
 
 @pytest.fixture
 def problem(tmp_path):
-    """True labels and annotated ones, of which each label has lost another share, and the file; too few for kernels."""
+    """True labels and annotated ones, of which each label has lost another share, and the file."""
     X, Y = linear_problem(490, 6, 4, slope=6.0)
     S = Y & (np.random.default_rng(1).random(Y.shape) < [0.9, 0.6, 0.3, 0.3])
     return Y, S, write(tmp_path / "data.svm", S, X)
