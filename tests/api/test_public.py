@@ -65,7 +65,7 @@ def test_the_example_at_a_glance_is_true(tmp_path, monkeypatch):
     page = (ROOT / "docs" / "guide" / "python.md").read_text()
     block = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if ">>>" not in block)
     rng = np.random.default_rng(0)
-    truth = rng.random((300, 2)) < 0.4
+    truth = rng.random((500, 2)) < 0.4
     X = truth + rng.normal(scale=0.1, size=truth.shape)
     data = {"X": X, "S": truth & (rng.random(truth.shape) < 0.6), "X_new": X[:3]}
     exec(block, data)

@@ -31,7 +31,7 @@ def once_and_twice(drawn, tmp_path):
 @pytest.mark.parametrize("features", ["linear", *slow("rbf")])
 def test_training_expects_what_it_would_of_each_line_once(run, once_and_twice, features):
     once, twice = (
-        json.loads(run("train", path, "--features", features, "--levels", 2, "--json").stdout)
+        json.loads(run("train", path, "--features", features, "--cost", 10, "--levels", 2, "--json").stdout)
         for path in once_and_twice
     )
     assert not once["warnings"] or "have exactly the features" not in once["warnings"][0]

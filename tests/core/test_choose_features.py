@@ -58,12 +58,12 @@ def test_an_instance_far_from_all_others_has_features_of_zero():
 
 @slow_uncompiled
 def test_a_kernel_is_chosen_where_its_expected_f1_is_higher():
-    X, Y = rings(800)
+    X, Y = rings(500)
     S = Y & (np.random.default_rng(1).random(Y.shape) < 0.7)
-    model, report = train(Problem(csr_array(X[:600]), csr_array(S[:600])), Options())
+    model, report = train(Problem(csr_array(X[:300]), csr_array(S[:300])), Options())
     assert model.rbf is not None
-    predicted = model.probabilities(csr_array(X[600:])) >= model.thresholds
-    f1 = 2 * (predicted & Y[600:]).sum() / (predicted.sum() + Y[600:].sum())
+    predicted = model.probabilities(csr_array(X[300:])) >= model.thresholds
+    f1 = 2 * (predicted & Y[300:]).sum() / (predicted.sum() + Y[300:].sum())
     assert f1 > 0.85
     assert report.expected_f1 == pytest.approx(f1, abs=0.1)
 

@@ -25,7 +25,9 @@ def problem(n=240):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_each_loss_predicts_what_is_true(loss):
     X, Y = linear_problem(600, 6, 4)
-    model, report = train(Problem(as_features(X[:400]), hide(Y[:400], 0.4)), Options(loss=loss, c=0.6, epochs=10))
+    model, report = train(
+        Problem(as_features(X[:400]), hide(Y[:400], 0.4)), Options(loss=loss, c=0.6, epochs=10, features="linear")
+    )
     assert report.settings.loss == loss
     f1 = f1_score(Y[400:], model.probabilities(as_features(X[400:])) >= model.thresholds, average="micro")
     assert f1 > 0.6  # of labels with much noise: 0.65 where none is missing
@@ -34,7 +36,7 @@ def test_each_loss_predicts_what_is_true(loss):
 
 def test_auto_takes_the_loss_with_the_larger_estimate():
     def estimate(loss: str | None):
-        _, report = train(Problem(*problem()), Options(loss=loss, levels=1, c=0.7, folds=4))
+        _, report = train(Problem(*problem()), Options(loss=loss, levels=1, c=0.7, folds=4, features="linear"))
         return report.settings, report.level_f1[0]
 
     found = dict(estimate(loss)[::-1] for loss in (PU_LOGISTIC, SQUARED_HINGE))
