@@ -1,6 +1,7 @@
 """Fixtures: the command line in process, the bundled digits, the shared real sets."""
 
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -8,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from itertools import chain, groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,17 +110,29 @@ def compiled():
             make(f"{name}:cost=1.0", Run()).fit(data.features, data.labels)
 
 
-@pytest.fixture(scope="session")
-def run():
-    """Run ``mpu`` with arguments (and bytes for standard input); give click's Result (exit_code, stdout, stderr)."""
+class Command:
+    """``mpu`` with arguments, and bytes for standard input: gives click's Result (exit_code, stdout, stderr)."""
 
-    def invoke(*args, stdin: bytes | None = None) -> Result:
+    def __call__(self, *args, stdin: bytes | None = None) -> Result:
         result = CliRunner().invoke(mpu, [str(arg) for arg in args], input=stdin)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
 
-    return invoke
+    def ok(self, *args, **more) -> Result:
+        """Run what has to succeed."""
+        result = self(*args, **more)
+        assert result.exit_code == 0, result.stderr
+        return result
+
+    def json(self, *args, **more) -> dict[str, Any]:
+        """Return the report of what has to succeed."""
+        return json.loads(self.ok(*args, "--json", **more).stdout)
+
+
+@pytest.fixture(scope="session")
+def run() -> Command:
+    return Command()
 
 
 @pytest.fixture(scope="session")

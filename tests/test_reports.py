@@ -33,9 +33,7 @@ def printed(run, tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
         _write_collection()
 
         def asked(*args: object) -> dict[str, Any]:
-            result = run(*args, "--json")
-            assert result.exit_code == 0, result.stderr
-            return json.loads(result.stdout)
+            return run.json(*args)
 
         found = {
             "vectorize": [asked("vectorize", "notes.jsonl", "-o", "notes.svm", "-q")],

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 
@@ -8,10 +6,10 @@ import pytest
 def test_the_whole_job_on_a_real_set(run, shared_set, tmp_path):
     train, test = shared_set
     data, predictions = tmp_path / "yeast.svm.gz", tmp_path / "predictions.txt"
-    assert run("corrupt", train, data, "--missing-rate", 0.3, "--seed", 1).exit_code == 0
-    report = json.loads(run("train", data, "--json").stdout)
-    assert run("predict", tmp_path / "yeast.mpu", test, "-o", predictions).exit_code == 0
-    real = json.loads(run("evaluate", test, predictions, "--json").stdout)
+    run.ok("corrupt", train, data, "--missing-rate", 0.3, "--seed", 1)
+    report = run.json("train", data)
+    run.ok("predict", tmp_path / "yeast.mpu", test, "-o", predictions)
+    real = run.json("evaluate", test, predictions)
     assert real["instances"] == len(predictions.read_text().splitlines())
     assert real["micro_f1"] > 0.62
     assert 0.5 < report["c"] <= 0.75

@@ -53,7 +53,7 @@ def test_the_command_line_gives_the_same_model(problem, tmp_path, run):
         write_instances(file, Dataset(type(V)(numbers), V))
     options = [text for name, value in QUICK.items() for text in (f"--{name.replace('C', 'cost')}", value)]
     given = ("--label-features", tmp_path / "labels.svm", "-o", tmp_path / "data.mpu")
-    assert run("train", tmp_path / "data.svm", *options, *given).exit_code == 0
+    run.ok("train", tmp_path / "data.svm", *options, *given)
     model = MPUClassifier(**QUICK, classes=np.arange(60)).fit(X, S, label_features=V)
     np.testing.assert_array_equal(load(tmp_path / "data.mpu").predict_proba(X), model.predict_proba(X))
 

@@ -1,7 +1,5 @@
 """Questions from Python: the same cells as on the command line, and c by their answers."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -42,9 +40,7 @@ def test_the_same_questions_and_the_same_c_as_on_the_command_line(run, problem, 
     decided = read([checked])
     here = set(zip(asked.rows.tolist(), (asked.columns + 1).tolist(), strict=True))
     assert here == set(zip(decided.instance.tolist(), decided.label.tolist(), strict=True))
-    report = json.loads(
-        run("train", path, "--reviewed", checked, "--cost", 10, "--epochs", 3, "--levels", 1, "--json", "-q").stdout
-    )
+    report = run.json("train", path, "--reviewed", checked, "--cost", 10, "--epochs", 3, "--levels", 1, "-q")
     model = MPUClassifier(**FAST).fit(X, S, **arrays(asked, Y))
     np.testing.assert_allclose(model.c_, report["c"])
     assert model.record_["c_by_people"] == report["c_by_people"]

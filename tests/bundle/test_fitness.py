@@ -19,7 +19,7 @@ def lines(n: int, shift: int = 0, scale: float = 1.0) -> str:
 
 def make(run, folder):
     (folder / "x.svm").write_text(lines(60))
-    assert run("train", folder / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 2, "-q").exit_code == 0
+    run.ok("train", folder / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_few_instances_may_be_unlike_the_others(said):
 
 def test_a_model_that_does_not_tell_its_scale(run, tmp_path):
     (tmp_path / "x.svm").write_text(lines(60))
-    assert run("train", tmp_path / "x.svm", "--features", "rbf", "--c", 0.5, "--cost", 30, "-q").exit_code == 0
+    run.ok("train", tmp_path / "x.svm", "--features", "rbf", "--c", 0.5, "--cost", 30, "-q")
     model = bundle.load(tmp_path / "x.mpu")
     features = csr_array(np.full((20, 6), 1000, np.float32))
     assert not [warning for warning in Fitness.of(model, features).warnings(model) if "times as long" in warning]

@@ -25,8 +25,8 @@ def test_every_format_version_has_a_model():
 
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("v*/*")), ids=lambda path: str(path.relative_to(FIXTURES)))
 def test_a_model_of_any_format_version_predicts_the_same(run, tmp_path, path):
-    assert run("predict", path / "model", DATA, "-o", tmp_path / "labels.txt").exit_code == 0
-    assert run("predict", path / "model", DATA, "--format", "scores", "-o", tmp_path / "scores.txt").exit_code == 0
+    run.ok("predict", path / "model", DATA, "-o", tmp_path / "labels.txt")
+    run.ok("predict", path / "model", DATA, "--format", "scores", "-o", tmp_path / "scores.txt")
     assert (tmp_path / "labels.txt").read_text() == (path / "labels.txt").read_text()
     scores, expected = (read(folder / "scores.txt").features.toarray() for folder in (tmp_path, path))
     np.testing.assert_allclose(scores, expected, rtol=1e-4)  # other kernels and machines add up in another order

@@ -29,8 +29,7 @@ def read(model: Path, data: Path) -> list[dict]:
 @pytest.fixture
 def assert_same(run):
     def compare(model: Path, data: Path):
-        result = run("predict", model, data, "--format", "jsonl")
-        assert result.exit_code == 0
+        result = run.ok("predict", model, data, "--format", "jsonl")
         expected, found = [json.loads(line) for line in result.stdout.splitlines()], read(model, data)
         assert any(record["labels"] for record in expected)
         for one, other in zip(expected, found, strict=True):
@@ -67,7 +66,7 @@ def test_levels_in_each_form(assert_same, tmp_path, make):
 def test_labels_with_names(run, assert_same, tmp_path):
     (tmp_path / "six.svm").write_text(SIX)
     (tmp_path / "six.labels").write_text(NAMES)
-    assert run("train", tmp_path / "six.svm", *QUICK).exit_code == 0
+    run.ok("train", tmp_path / "six.svm", *QUICK)
     predicted = run("predict", tmp_path / "six.mpu", tmp_path / "six.svm", "--format", "jsonl").stdout
     assert '"one (1)"' in predicted
     assert_same(tmp_path / "six.mpu", tmp_path / "six.svm")
@@ -79,7 +78,7 @@ def test_features_of_a_kernel(run, assert_same, tmp_path):
     labels = [",".join(str(k) for k in range(3) if abs(row[k] - X[:, k].mean()) > X[:, k].std()) for row in X]
     rows = (" ".join(f"{j}:{value:.4g}" for j, value in enumerate(row)) for row in X)
     (tmp_path / "a.svm").write_text("".join(f"{of} {row}\n" for of, row in zip(labels, rows, strict=True)))
-    assert run("train", tmp_path / "a.svm", "--features", "rbf", "--c", 1).exit_code == 0
+    run.ok("train", tmp_path / "a.svm", "--features", "rbf", "--c", 1)
     assert json.loads((tmp_path / "a.mpu" / "manifest.json").read_text())["predictor"]["kernel"]
     assert_same(tmp_path / "a.mpu", tmp_path / "a.svm")
 
@@ -90,7 +89,7 @@ def test_two_levels_of_many_labels(run, assert_same, tmp_path):
     lines = [f"{k},{600 + k % 7} {k % 50}:1 {50 + k // 20}:1 {rng.integers(100, 9000)}:0.5" for k in range(600)]
     (tmp_path / "many.svm").write_text("\n".join(lines * 3) + "\n")
     options = ("--c", 0.5, "--cost", 30, "--epochs", 3, "--levels", 2)
-    assert run("train", tmp_path / "many.svm", *options).exit_code == 0
+    run.ok("train", tmp_path / "many.svm", *options)
     numbers = json.loads((tmp_path / "many.mpu" / "manifest.json").read_text())["predictor"]
     assert numbers["top"] is not None
     assert numbers["levels"] == 2

@@ -62,11 +62,10 @@ def corpus(run, tmp_path):
     def make(kind: str):
         (tmp_path / "vocabulary.tsv").write_text(VOCABULARY)
         source, data = write(kind, tmp_path), tmp_path / "corpus.svm"
-        result = run(
+        result = run.ok(
             *("vectorize", source, "--format", "annif", "--labels", tmp_path / "vocabulary.tsv", "-o", data),
             *("--min-df", 1, "--stem", "none", "--json"),
         )
-        assert result.exit_code == 0, result.stderr
         return source, data, json.loads(result.stdout)
 
     return make
@@ -89,11 +88,10 @@ def test_accepted_subjects_go_back(run, corpus, kind, tmp_path):
     (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\n3\tSeas\tyes\n4\tCars\tno\n4\tApples\tyes\n")
     form = "annif" if kind.startswith("annif") else "csv" if kind.endswith("csv") else "jsonl"
     new = tmp_path / "new"
-    result = run(
+    run.ok(
         *("apply", source, "--data", data, "--reviewed", tmp_path / "checked.tsv", "--remove-rejected", "-o", new),
         *("--format", form),
     )
-    assert result.exit_code == 0, result.stderr
     if form == "annif":
         assert new.read_text().splitlines()[2:] == [
             "deep sea fish\t<https://e.org/s>",
@@ -113,9 +111,8 @@ def test_accepted_subjects_go_back(run, corpus, kind, tmp_path):
 @pytest.mark.parametrize("kind", ["annif.tsv", "corpus.jsonl", "folder"])
 def test_a_model_predicts_a_corpus(run, corpus, kind, tmp_path):
     source, data, _ = corpus(kind)
-    assert run("train", data, "--c", 0.9, "--cost", 30, "--epochs", 2, "--folds", 2, "-q").exit_code == 0
-    result = run("predict", tmp_path / "corpus.mpu", source, "--text-format", "annif", "--format", "jsonl", "-q")
-    assert result.exit_code == 0, result.stderr
+    run.ok("train", data, "--c", 0.9, "--cost", 30, "--epochs", 2, "--folds", 2, "-q")
+    result = run.ok("predict", tmp_path / "corpus.mpu", source, "--text-format", "annif", "--format", "jsonl", "-q")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row["id"] for row in rows] == (list("1234") if kind == "annif.tsv" else ["d1", "d2", "d3", "d4"])
     other = run("predict", tmp_path / "corpus.mpu", data, "--format", "jsonl", "-q")
@@ -127,16 +124,14 @@ def test_the_page_shows_the_texts_of_a_directory(run, corpus, tmp_path):
     _, data, _ = corpus("folder")
     (tmp_path / "s.tsv").write_text("instance\tlabel\tprobability\tverdict\n3\tSeas\t0.9\t\n")
     page = tmp_path / "page.html"
-    result = run("review", data, "--suggestions", tmp_path / "s.tsv", "-o", page)
-    assert result.exit_code == 0, result.stderr
+    run.ok("review", data, "--suggestions", tmp_path / "s.tsv", "-o", page)
     assert "deep sea fish" in page.read_text()
 
 
 def test_a_field_of_the_metadata_is_a_text(run, tmp_path):
     source = write("corpus.jsonl", tmp_path)
     options = ("--format", "annif", "--ngrams", "1-1", "--min-df", 1, "--stem", "none")
-    result = run("vectorize", source, *options, "--text", "metadata.title", "-o", tmp_path / "m.svm")
-    assert result.exit_code == 0, result.stderr
+    run.ok("vectorize", source, *options, "--text", "metadata.title", "-o", tmp_path / "m.svm")
     assert (tmp_path / "m.text" / "features").read_text().split() == ["apples", "title"]
 
 

@@ -28,8 +28,7 @@ def collection(run, tmp_path):
             writer.writeheader()
             writer.writerows(row | {"tags": "; ".join(row["tags"])} for row in rows)
             path.write_bytes(out.getvalue().encode())
-        result = run("vectorize", path, "-o", tmp_path / "books.svm", "-q", "--min-df", 1)
-        assert result.exit_code == 0, result.stderr
+        run.ok("vectorize", path, "-o", tmp_path / "books.svm", "-q", "--min-df", 1)
         return path
 
     return make
@@ -52,8 +51,7 @@ def objects(path):
 def test_only_tags_change(run, collection, decided, tmp_path):
     books, new = collection(), tmp_path / "new.jsonl"
     checked = decided("1 car yes", "1 food no", "2 fruit yes", "3 food no", "4 car yes", "4 * no")
-    result = run("apply", books, "--reviewed", checked, "-o", new)
-    assert result.exit_code == 0
+    result = run.ok("apply", books, "--reviewed", checked, "-o", new)
     assert result.stderr.endswith("4 records, 2 of them changed: 2 tags added (2 decided), 0 removed\n")
     before, after = books.read_text().splitlines(), new.read_text().splitlines()
     assert [old == line for old, line in zip(before, after, strict=True)] == [False, True, True, False]
@@ -69,10 +67,10 @@ def test_a_tag_whose_name_is_that_of_another_label_is_written_as_its_uri(run, de
     )
     books, new = tmp_path / "books.jsonl", tmp_path / "new.jsonl"
     books.write_text('{"text": "money", "tags": ["bank"]}\n{"text": "river", "tags": ["bed"]}\n')
-    assert run("vectorize", books, "--labels", tmp_path / "names", "-q", "-o", tmp_path / "books.svm").exit_code == 0
-    assert run("apply", books, "--reviewed", decided("1 3 yes", "2 1 yes", "2 2 yes"), "-o", new).exit_code == 0
+    run.ok("vectorize", books, "--labels", tmp_path / "names", "-q", "-o", tmp_path / "books.svm")
+    run.ok("apply", books, "--reviewed", decided("1 3 yes", "2 1 yes", "2 2 yes"), "-o", new)
     assert [one["tags"] for one in objects(new)] == [["bank", "bed"], ["bed", "bank", "https://x.org/shore"]]
-    assert run("vectorize", new, "--like", tmp_path / "books.svm", "-q", "-o", tmp_path / "new.svm").exit_code == 0
+    run.ok("vectorize", new, "--like", tmp_path / "books.svm", "-q", "-o", tmp_path / "new.svm")
     assert [line.split()[0] for line in (tmp_path / "new.svm").read_text().splitlines()] == ["1,3", "1,2,3"]
 
 
@@ -101,9 +99,8 @@ def test_a_field_called_subjects_is_no_corpus_of_annif(run, decided, tmp_path):
     rows = [{"text": text, "subjects": tags} for text, tags in TOPICS.items()]
     books.write_text("".join(json.dumps(row) + "\n" for row in rows))
     data = tmp_path / "data.svm"  # its name says nothing: that it was made of the records is enough
-    result = run("vectorize", books, "--tags", "subjects", "-o", data, "-q", "--min-df", 1)
-    assert result.exit_code == 0, result.stderr
-    assert run("apply", books, "--reviewed", decided("1 car yes"), "-o", new).exit_code == 0
+    run.ok("vectorize", books, "--tags", "subjects", "-o", data, "-q", "--min-df", 1)
+    run.ok("apply", books, "--reviewed", decided("1 car yes"), "-o", new)
     assert objects(new)[0] == rows[0] | {"subjects": ["fruit", "food", "car"], "added": ["car"]}
     assert objects(new)[1:] == rows[1:]
 
@@ -114,9 +111,8 @@ def test_uris_as_tags_get_uris(run, decided, tmp_path):
     uris = {"car": "http://e.org/c", "food": "http://e.org/f", "fruit": "http://e.org/r"}
     rows = [{"text": text, "tags": [uris[tag] for tag in tags]} for text, tags in TOPICS.items()]
     books.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = run("vectorize", books, "--labels", names, "-o", tmp_path / "books.svm", "-q", "--min-df", 1)
-    assert result.exit_code == 0, result.stderr
-    assert run("apply", books, "--reviewed", decided("1 car yes"), "-o", new).exit_code == 0
+    run.ok("vectorize", books, "--labels", names, "-o", tmp_path / "books.svm", "-q", "--min-df", 1)
+    run.ok("apply", books, "--reviewed", decided("1 car yes"), "-o", new)
     assert objects(new)[0]["tags"] == [uris["fruit"], uris["food"], uris["car"]]
 
 
@@ -137,7 +133,7 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
     refused = run("apply", books, *options, "-o", new)
     assert (refused.exit_code, new.exists()) == (1, False)
     assert "1 decision cannot show how many of the list are right" in refused.stderr
-    assert run("apply", books, *options, "--yes", "-o", new).exit_code == 0
+    run.ok("apply", books, *options, "--yes", "-o", new)
     assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, ["food"]]
     nothing = run("apply", books, "--suggestions", suggestions, "--min-probability", 0.99, "--yes", "-o", new)
     assert "no suggestion was added" in nothing.stderr
@@ -179,7 +175,7 @@ def test_records_are_matched_by_their_ids(run, collection, decided, tmp_path):
 def test_records_without_ids_are_matched_by_their_order(run, collection, decided, tmp_path):
     books, new = collection(ids=False), tmp_path / "new.jsonl"
     checked = decided("4 car yes")
-    assert run("apply", books, "--reviewed", checked, "-o", new, "--added", "").exit_code == 0
+    run.ok("apply", books, "--reviewed", checked, "-o", new, "--added", "")
     assert objects(new)[3] == objects(books)[3] | {"tags": ["car"]}
     books.write_text("".join(books.read_text().splitlines(keepends=True)[:-1]))
     new.unlink()
@@ -210,11 +206,11 @@ def test_what_cannot_be_applied_is_refused_and_nothing_written(
 def test_an_id_twice_is_refused_where_it_matters(run, collection, decided, tmp_path):
     books, new = collection(), tmp_path / "new.jsonl"
     books.write_text(books.read_text().replace('"b1"', '"b0"'))
-    assert run("vectorize", books, "-o", tmp_path / "books.svm", "-q", "--min-df", 1).exit_code == 0
+    run.ok("vectorize", books, "-o", tmp_path / "books.svm", "-q", "--min-df", 1)
     result = run("apply", books, "--reviewed", decided("2 car yes"), "-o", new)
     assert (result.exit_code, new.exists()) == (1, False)
     assert "several records have the id 'b0'" in result.stderr
-    assert run("apply", books, "--reviewed", decided("3 fruit yes"), "-o", new).exit_code == 0
+    run.ok("apply", books, "--reviewed", decided("3 fruit yes"), "-o", new)
 
 
 def test_a_tag_with_the_separator_is_refused(run, tmp_path, decided):
@@ -222,7 +218,7 @@ def test_a_tag_with_the_separator_is_refused(run, tmp_path, decided):
     books.write_text("text,tags\nred apple,fruit\nred car,\n")
     names.write_text("fruit\ncar; fast\n")
     options = "--labels", names, "--min-df", 1, "-q"
-    assert run("vectorize", books, "-o", tmp_path / "books.svm", *options).exit_code == 0
+    run.ok("vectorize", books, "-o", tmp_path / "books.svm", *options)
     result = run("apply", books, "--reviewed", decided("2 2 yes"), "-o", tmp_path / "new.csv")
     assert result.exit_code == 1
     assert f"{books}:3: the tag 'car; fast' has ';' in it, which separates tags here" in result.stderr
@@ -234,7 +230,6 @@ def test_a_table_keeps_its_encoding(run, decided, tmp_path, encoding):
     before = mark + "id;text;tags\r\nä;red apple;müde,fruit\r\n;;\r\nb;ripe pear;\r\nc;fruit;müde\r\n"
     books, new = tmp_path / "books.csv", tmp_path / "new.csv"
     books.write_bytes(before.encode(encoding))
-    result = run("vectorize", books, "--separator", ",", "--min-df", 1, "-q", "-o", tmp_path / "books.svm")
-    assert result.exit_code == 0, result.stderr
-    assert run("apply", books, "--reviewed", decided("2 müde yes"), "--added", "", "-o", new).exit_code == 0
+    run.ok("vectorize", books, "--separator", ",", "--min-df", 1, "-q", "-o", tmp_path / "books.svm")
+    run.ok("apply", books, "--reviewed", decided("2 müde yes"), "--added", "", "-o", new)
     assert new.read_bytes() == before.replace("pear;", "pear;müde").encode(encoding)

@@ -14,8 +14,8 @@ def make(run, folder):
     for name, words in {"v": ("red", "green"), "w": ("sun", "w")}.items():
         rows = [{"id": f"{name}{i}", "text": f"{words[i % 2]} {name} {i}", "tags": [words[i % 2]]} for i in range(20)]
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        assert run("vectorize", folder / f"{name}.jsonl", "-o", folder / f"{name}.svm").exit_code == 0
-        assert run("train", folder / f"{name}.svm", *QUICK).exit_code == 0
+        run.ok("vectorize", folder / f"{name}.jsonl", "-o", folder / f"{name}.svm")
+        run.ok("train", folder / f"{name}.svm", *QUICK)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_names_of_other_data_are_refused(run, folder, command):
     arguments = COMMANDS[command](folder)
-    assert run(*arguments).exit_code == 0
+    run.ok(*arguments)
     assert (folder / "v.svm").read_bytes() != (folder / "w.svm").read_bytes()
     (folder / "v.svm").write_bytes((folder / "w.svm").read_bytes())
     (folder / "out").rename(folder / "earlier") if (folder / "out").exists() else None
@@ -53,21 +53,20 @@ def test_names_of_other_data_are_refused(run, folder, command):
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "estimate-c"])
 def test_with_names_of_its_own_the_rest_is_left_out(run, mixed, command):
-    result = run(*COMMANDS[command](mixed), "--labels", mixed / "w.text" / "labels")
-    assert result.exit_code == 0, result.stderr
+    result = run.ok(*COMMANDS[command](mixed), "--labels", mixed / "w.text" / "labels")
     assert ("v.text: belongs to other data" in result.stderr) == (command.split()[0] in ("train", "suggest"))
 
 
 def test_the_model_does_not_keep_the_vectoriser_of_other_data(run, mixed):
     run("train", mixed / "v.svm", *QUICK, "--labels", mixed / "w.text" / "labels")
-    assert not json.loads(run("info", mixed / "v.mpu", "--json").stdout)["knows_texts"]
+    assert not run.json("info", mixed / "v.mpu")["knows_texts"]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "tsv"])
 def test_ids_of_other_data_are_refused(run, mixed, form):
     message(run("predict", mixed / "w.mpu", mixed / "v.svm", "--format", form, "-o", mixed / "out"))
     assert not (mixed / "out").exists()
-    assert run("predict", mixed / "w.mpu", mixed / "v.svm", "-o", mixed / "out").exit_code == 0  # needs no ids
+    run.ok("predict", mixed / "w.mpu", mixed / "v.svm", "-o", mixed / "out")  # needs no ids
 
 
 def test_several_files_of_which_one_is_another(run, mixed):
@@ -78,9 +77,9 @@ def test_several_files_of_which_one_is_another(run, mixed):
 def test_a_compressed_copy_belongs_to_the_same_directory(run, folder):
     (folder / "w.svm.gz").write_bytes(gzip.compress((folder / "w.svm").read_bytes()))
     (folder / "w.svm").unlink()
-    assert run("train", folder / "w.svm.gz", *QUICK, "-o", folder / "out").exit_code == 0
-    assert json.loads(run("info", folder / "out", "--json").stdout)["knows_texts"]
-    assert run("predict", folder / "out", folder / "w.svm.gz", "--format", "jsonl").exit_code == 0
+    run.ok("train", folder / "w.svm.gz", *QUICK, "-o", folder / "out")
+    assert run.json("info", folder / "out")["knows_texts"]
+    run.ok("predict", folder / "out", folder / "w.svm.gz", "--format", "jsonl")
 
 
 def test_the_data_are_read_once(run, folder, monkeypatch):
@@ -89,7 +88,7 @@ def test_the_data_are_read_once(run, folder, monkeypatch):
     plain = streams._decompressed
     monkeypatch.setattr(streams, "_decompressed", lambda raw, suffix: opened.append(raw.name) or plain(raw, suffix))
     for i, arguments in enumerate((COMMANDS["train"], COMMANDS["review"])):
-        assert run(*arguments(folder)).exit_code == 0
+        run.ok(*arguments(folder))
         assert opened.count(str(folder / "v.svm")) == i + 1
         (folder / "out").rename(folder / f"{i}")
 
@@ -110,5 +109,5 @@ def test_a_kill_between_the_two_renames_leads_to_no_wrong_names(run, folder, mon
         vectorize.vectorize(vectorize.TextSource(folder / "v.jsonl"), folder / "v.svm")
     assert (folder / "v.svm").read_bytes() == (folder / "w.svm").read_bytes()
     assert "v.text/labels: " in message(run(*COMMANDS[command](folder)))
-    assert run("vectorize", folder / "v.jsonl", "-o", folder / "v.svm").exit_code == 0
-    assert run(*COMMANDS[command](folder)).exit_code == 0
+    run.ok("vectorize", folder / "v.jsonl", "-o", folder / "v.svm")
+    run.ok(*COMMANDS[command](folder))

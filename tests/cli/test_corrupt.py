@@ -51,7 +51,7 @@ def test_labels_as_others_write_them(run, tmp_path):
 
 def test_rates_of_labels(run, source, tmp_path):
     args = ("--missing-rate", 0.5, "--scheme", "label")
-    assert run("corrupt", source, tmp_path / "out", *args).exit_code == 0
+    run.ok("corrupt", source, tmp_path / "out", *args)
     assert run("corrupt", *args, stdin=LINES).stdout_bytes == (tmp_path / "out").read_bytes()
 
 
@@ -78,7 +78,7 @@ def test_comments_and_the_header_are_copied(run, tmp_path, header, options):
     (tmp_path / "x").write_bytes(top + b"1 2:1\n1 4:1\n1 5:1\n")
     removed = tmp_path / "removed"
     options = ("--missing-rate", 1, "--removed", removed, *options)
-    assert run("corrupt", tmp_path / "x", tmp_path / "out", *options).exit_code == 0
+    run.ok("corrupt", tmp_path / "x", tmp_path / "out", *options)
     assert (tmp_path / "out").read_bytes() == top + b" 2:1\n 4:1\n 5:1\n"
     assert removed.read_text() == "1\t1\n2\t1\n3\t1\n"
 
@@ -101,6 +101,6 @@ def test_the_output_and_its_lists_appear_or_none(run, tmp_path, largest):
     assert (result.exit_code, target.read_text()) == (1, "1 1:1\n")
     assert "File too large" in result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.svm", "out.svm"]
-    assert run(*args).exit_code == 0
+    run.ok(*args)
     assert target.read_bytes() == source.read_bytes()
     assert len(kept.read_text().splitlines()) == labels.count(",") + 1

@@ -38,9 +38,7 @@ def noise(tmp_path):
 
 def estimate(run, *arguments) -> dict:
     """Return the report by linear features, unless arguments ask for others: to choose them takes long."""
-    result = run("estimate-c", *LINEAR, *arguments, "--json", "-q")
-    assert result.exit_code == 0
-    return json.loads(result.stdout)
+    return run.json("estimate-c", *LINEAR, *arguments, "-q")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +102,7 @@ def test_a_table_per_label(run, corrupted):
 def test_the_file_feeds_train(run, corrupted, tmp_path, per_label):
     data, file = corrupted(0.6), tmp_path / "c.txt"
     report = estimate(run, data, "-o", file, *per_label)
-    assert run("train", data, "--c", file, "--cost", 30, "--epochs", 2, "--levels", 1).exit_code == 0
+    run.ok("train", data, "--c", file, "--cost", 30, "--epochs", 2, "--levels", 1)
     expected = [row["c"] for row in report["per_label"]] if per_label else [report["c"]] * 18
     np.testing.assert_allclose(bundle.load(data.with_suffix(".mpu")).c, expected, rtol=1e-5)
 
@@ -121,8 +119,7 @@ def test_noise_is_warned_of_also_when_quiet(run, noise):
 def test_an_estimate_of_1_is_not_called_too_low(run, tmp_path, command):
     """Every instance has every label, so that nothing can be told from them."""
     (tmp_path / "all.svm").write_text("1,2 1:1\n" * 2)
-    result = run(*command, tmp_path / "all.svm", "-q")
-    assert result.exit_code == 0
+    result = run.ok(*command, tmp_path / "all.svm", "-q")
     assert result.stderr == (
         "warning: c = 1.000 is unreliable: annotations are too few, labels too frequent, or the features predict "
         f"them too poorly; if you know c, give it [mpu {command[0]} {tmp_path / 'all.svm'}]\n"
@@ -169,7 +166,7 @@ def test_train_says_the_same_also_of_many_labels(run, tmp_path):
     path = tmp_path / "many.svm"
     path.write_text("\n".join([*lines, ",".join(map(str, range(1, 502))) + " 1:1", ""]))  # all labels occur
     report = estimate(run, path)
-    trained = json.loads(run("train", path, "--levels", 1, "--json", "-q").stdout)
+    trained = run.json("train", path, "--levels", 1, "-q")
     assert (report["c"], report["interval"]) == (trained["c"], trained["c_interval"])
     assert report["assumption"] == trained["c_assumption"]
     assert estimate(run, path, "--per-label")["c"] == pytest.approx(report["c"], rel=1e-3)
@@ -200,7 +197,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     assert report["plan"][0]["instances"] > 0
     assert (tmp_path / "c.txt").read_text().startswith("# c is unknown: these hold if each instance truly has one")
     model = tmp_path / "one.mpu"
-    trained = json.loads(run("train", one_each, "-o", model, "--levels", 1, "--json").stdout)
+    trained = run.json("train", one_each, "-o", model, "--levels", 1)
     assert trained["c_known"] is False
     assert trained["c_assumption"].startswith("each instance truly has one label only")
     told = run("info", model).stdout
@@ -209,7 +206,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     completed = run("suggest", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv")
     assert "may be right; to narrow this" in completed.stderr
     assert "; how many labels are missing is unknown\n" in completed.stderr
-    listed = json.loads(run("suggest", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv", "--json", "-q").stdout)
+    listed = run.json("suggest", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv", "-q")
     unknown = "missing", "missing_low", "missing_high", "expected_f1_before", "expected_f1_after"
     assert [listed[name] for name in unknown] == [None] * 5
     assert set(listed["per_label"]["1"].values()) == {None}
@@ -223,7 +220,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
 
 def test_answers_tell_c_where_instances_have_one_label_each(run, one_each, tmp_path):
     questions = tmp_path / "questions.tsv"
-    assert run("suggest", one_each, "--questions", 40, "-o", questions).exit_code == 0
+    run.ok("suggest", one_each, "--questions", 40, "-o", questions)
     lines = questions.read_text().splitlines()
     place = {name: at for at, name in enumerate(next(line for line in lines if line[0] != "#").split("\t"))}
     instances = [line.split() for line in one_each.read_text().splitlines()]
@@ -253,8 +250,7 @@ def test_cost_is_that_of_the_features_that_occur(run, tmp_path, command):
     rows = (f"{k % 3 + 1} {(k % 3 + 1) * 500_000_000}:1 2000000000:{k % 7 + 1}" for k in range(60))
     (tmp_path / "large.svm").write_text("\n".join(rows) + "\n")
     outputs = {"suggest": ("-o", tmp_path / "out"), "experiment": ("--out", tmp_path / "results", "--folds", 2)}
-    result = run(command[0], tmp_path / "large.svm", *command[1:], *outputs.get(command[0], ()), "-q")
-    assert result.exit_code == 0, result.stderr
+    run.ok(command[0], tmp_path / "large.svm", *command[1:], *outputs.get(command[0], ()), "-q")
 
 
 @pytest.fixture

@@ -37,8 +37,8 @@ TRAIN = "3,7 1:1\n7 1:1\n1 1:1\n7 1:1\n7 1:1\n"
 def test_propensities_from_training_data(run, files, tmp_path):
     truth, _, scores = files
     (tmp_path / "train.svm").write_text(TRAIN)
-    plain = json.loads(run("evaluate", truth, scores, "--json").stdout)
-    report = json.loads(run("evaluate", truth, scores, "--json", "--training", tmp_path / "train.svm").stdout)
+    plain = run.json("evaluate", truth, scores)
+    report = run.json("evaluate", truth, scores, "--training", tmp_path / "train.svm")
     names = [f"{name}_at_{k}" for name in ("psp", "psndcg") for k in (1, 3, 5)]
     *plain, last = plain
     assert list(report) == [*plain, *names, last]
@@ -49,13 +49,13 @@ def test_propensities_from_training_data(run, files, tmp_path):
     assert report["psp_at_5"] == pytest.approx(1)
 
     options = ("--training", tmp_path / "train.svm", "--propensity-a", "0", "--metrics", "psp_at_1")
-    assert json.loads(run("evaluate", truth, scores, "--json", *options).stdout)["psp_at_1"] == pytest.approx(2 / 3)
+    assert run.json("evaluate", truth, scores, *options)["psp_at_1"] == pytest.approx(2 / 3)
 
 
 def test_metrics_that_are_too_low_have_an_exit_status(run, files):
     truth, labels, _ = files
     least = "--json", "--fail-below"
-    assert run("evaluate", truth, labels, *least, "micro_f1=0.1").exit_code == 0
+    run.ok("evaluate", truth, labels, *least, "micro_f1=0.1")
     result = run("evaluate", truth, labels, *least, "micro_f1=0.1", "--fail-below", "macro_f1=0.99")
     assert (result.exit_code, result.stderr) == (3, "error: macro_f1 is 0.6667, below 0.99\n")
     assert json.loads(result.stdout)["macro_f1"] < 0.99
@@ -68,8 +68,7 @@ def test_labels_of_another_base_are_warned_of(run, tmp_path, step):
     sets = [(k, k + 2) for k in range(1, 6)] * 2
     truth.write_text("".join(f"{a},{b} 1:0.5\n" for a, b in sets))
     predicted.write_text("".join(f"{a + step},{b + step}\n" for a, b in sets))
-    result = run("evaluate", truth, predicted)
-    assert result.exit_code == 0
+    result = run.ok("evaluate", truth, predicted)
     assert f"labels are 1 to 7 in TRUTH and {1 + step} to {7 + step} in PREDICTIONS" in result.stderr
     command = re.search(r"perl .*'", result.stderr)[0]
     truth.write_bytes(subprocess.run(f"{command} {truth}", shell=True, check=True, capture_output=True).stdout)

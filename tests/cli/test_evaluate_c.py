@@ -1,7 +1,5 @@
 """`evaluate --c FILE`: a label frequency for each label."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -26,9 +24,7 @@ def files(tmp_path, monkeypatch):
 
 
 def evaluated(run, *options) -> dict:
-    result = run("evaluate", "truth.svm", "scores", "--json", "--k", "1,2", *options)
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+    return run.json("evaluate", "truth.svm", "scores", "--k", "1,2", *options)
 
 
 def test_metrics_are_those_of_python(run, files):

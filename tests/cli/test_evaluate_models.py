@@ -27,7 +27,7 @@ def report(run):
 
 def make(run, folder):
     options = ("--c", 0.7, "--cost", 10, "--epochs", 2, "--threshold", "per-label", "-q")
-    assert run("train", DIGITS[0], "-o", folder / "digits.mpu", *options).exit_code == 0
+    run.ok("train", DIGITS[0], "-o", folder / "digits.mpu", *options)
     for form in ("labels", "scores", "both"):
         run("predict", folder / "digits.mpu", DIGITS[1], "--format", form, "-o", folder / f"{form}.txt")
 
@@ -43,7 +43,7 @@ RANKING = ("precision_at_1", "ndcg_at_3", "label_ranking_average_precision", "co
 
 def test_a_file_with_both_has_the_labels_of_the_one_and_the_ranking_of_the_other(run, digits, trained, report):
     labels, both = (report(digits[1], trained / f"{form}.txt") for form in ("labels", "both"))
-    scores = json.loads(run("evaluate", digits[1], trained / "scores.txt", "--json").stdout)
+    scores = run.json("evaluate", digits[1], trained / "scores.txt")
     assert {name: both[name] for name in labels} == labels
     assert {name: both[name] for name in RANKING} == {name: scores[name] for name in RANKING}
     assert "threshold" not in both
@@ -58,7 +58,7 @@ def test_scores_carry_the_thresholds_of_the_model(run, digits, tmp_path, report,
     expected = report(digits[1], tmp_path / "both.txt")
     assert report(digits[1], tmp_path / "scores.txt.gz") == expected
     lines = gzip.decompress((tmp_path / "scores.txt.gz").read_bytes()).splitlines(keepends=True)
-    assert json.loads(run("evaluate", digits[1], "-", "--json", stdin=b"".join(lines)).stdout) == expected
+    assert run.json("evaluate", digits[1], "-", stdin=b"".join(lines)) == expected
     compared = report(digits[1], tmp_path / "digits.mpu", tmp_path / "scores.txt.gz")["evaluated"]
     assert compared[0]["micro_f1"] == compared[1]["micro_f1"] == pytest.approx(expected["micro_f1"])
 
@@ -150,8 +150,7 @@ def test_features_that_the_model_does_not_know_are_warned_of(run, tmp_path, tiny
     (tmp_path / "new.svm").write_text("1 1:1 9:1\n")
     (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\n1\t*\tno\n")
     for options in (), ("--reviewed", tmp_path / "checked.tsv"):
-        result = run("evaluate", tmp_path / "new.svm", tiny.with_suffix(".mpu"), *options)
-        assert result.exit_code == 0
+        result = run.ok("evaluate", tmp_path / "new.svm", tiny.with_suffix(".mpu"), *options)
         assert "1 of 2 feature values ignored: their features never occurred in training" in result.stderr
 
 

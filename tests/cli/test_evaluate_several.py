@@ -94,7 +94,7 @@ def test_models_are_compared(run, digits, tmp_path):
     assert (result.exit_code, result.stderr) == (0, "")
     evaluated = json.loads(result.stdout)["evaluated"]
     for model, found in zip(models, evaluated, strict=True):
-        alone = json.loads(run("evaluate", digits[1], model, "--json").stdout)
+        alone = run.json("evaluate", digits[1], model)
         names = ("micro_precision", "micro_recall", "micro_f1", "samples_f1", "precision_at_3", "ndcg_at_5")
         assert {name: found[name] for name in names} == pytest.approx({name: alone[name] for name in names})
     assert "name" in evaluated[1] and evaluated[1] | {"name": ""} == pytest.approx(evaluated[2] | {"name": ""})

@@ -26,8 +26,8 @@ def dense() -> str:
 def trained(made, dense):
     def make(run, folder):
         (folder / "dense.svm").write_text(dense)
-        assert run("train", folder / "dense.svm", "--features", "rbf").exit_code == 0
-        assert run("train", folder / "dense.svm", "--features", "linear", "-o", folder / "linear.mpu").exit_code == 0
+        run.ok("train", folder / "dense.svm", "--features", "rbf")
+        run.ok("train", folder / "dense.svm", "--features", "linear", "-o", folder / "linear.mpu")
 
     return made(make)
 
@@ -45,7 +45,7 @@ def test_reports_tell_the_kernel(run, trained, tmp_path):
     report = json.loads(result.stdout)
     assert report["rbf_landmarks"] <= 120
     assert report["rbf_gamma"] > 0
-    assert run("info", trained / "dense.mpu").exit_code == 0
+    run.ok("info", trained / "dense.mpu")
 
 
 def test_a_kernel_has_no_weights_that_say_why(run, trained, tmp_path):
@@ -67,16 +67,14 @@ def test_every_command_says_the_same_of_dense_data(run, tmp_path):
     }
     said = {}
     for command, options in arguments.items():
-        result = run(command, tmp_path / "rings.svm", *options, "--json")
-        assert result.exit_code == 0, result.stderr
-        said[command] = json.loads(result.stdout)
+        said[command] = run.json(command, tmp_path / "rings.svm", *options)
     assert said["train"]["rbf_landmarks"] > 0
     assert said["estimate-c"]["c"] == said["train"]["c"] == said["report"]["frequency"]["c"]
     assert said["estimate-c"]["interval"] == said["train"]["c_interval"] == said["report"]["frequency"]["interval"]
     assert said["report"]["missing"]["missing"] == pytest.approx(said["estimate-c"]["missing"], rel=0.1)
     assert said["estimate-c"]["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.12)
-    linear = json.loads(run("estimate-c", tmp_path / "rings.svm", "--features", "linear", "--json").stdout)
-    linearly = json.loads(run("train", tmp_path / "rings.svm", "--features", "linear", "--levels", 1, "--json").stdout)
+    linear = run.json("estimate-c", tmp_path / "rings.svm", "--features", "linear")
+    linearly = run.json("train", tmp_path / "rings.svm", "--features", "linear", "--levels", 1)
     assert linear["c"] == linearly["c"] != said["train"]["c"]
     with pytest.warns(MpuWarning, match="unreliable"):  # as the commands do: two features hardly tell the first label
         estimated = estimate_c(X, S)

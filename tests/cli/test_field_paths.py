@@ -24,8 +24,7 @@ def write(path, records=RECORDS):
 @pytest.fixture
 def books(run, tmp_path):
     path = write(tmp_path / "books.jsonl")
-    result = run("vectorize", path, *FIELDS, "--min-df", 1, "-q", "-o", tmp_path / "books.svm")
-    assert result.exit_code == 0, result.stderr
+    run.ok("vectorize", path, *FIELDS, "--min-df", 1, "-q", "-o", tmp_path / "books.svm")
     return path
 
 
@@ -35,7 +34,7 @@ def labels_of(data):
 
 def test_another_file_is_vectorised_like_the_first(run, books, tmp_path):
     later = write(tmp_path / "later.jsonl", RECORDS[::-1])
-    assert run("vectorize", later, "--like", tmp_path / "books.svm", "-o", tmp_path / "later.svm").exit_code == 0
+    run.ok("vectorize", later, "--like", tmp_path / "books.svm", "-o", tmp_path / "later.svm")
     assert labels_of(tmp_path / "later.svm") == labels_of(tmp_path / "books.svm")[::-1]
     assert (tmp_path / "later.text" / "ids").read_text().split() == ["d", "c", "b", "a"]
 
@@ -43,22 +42,20 @@ def test_another_file_is_vectorised_like_the_first(run, books, tmp_path):
 def test_a_first_record_without_the_tags_does_not_hide_those_of_others(run, books, tmp_path):
     later = tmp_path / "later.jsonl"
     later.write_text('{"meta": {"id": "e", "title": "new"}}\n' + books.read_text())
-    assert run("vectorize", later, "--like", tmp_path / "books.svm", "-o", tmp_path / "later.svm").exit_code == 0
+    run.ok("vectorize", later, "--like", tmp_path / "books.svm", "-o", tmp_path / "later.svm")
     assert labels_of(tmp_path / "later.svm") == ["", *labels_of(tmp_path / "books.svm")]
 
 
 def test_predictions_have_the_ids(run, books, tmp_path):
-    assert run("train", tmp_path / "books.svm", *QUICK).exit_code == 0
-    result = run("predict", tmp_path / "books.mpu", books, "--format", "jsonl")
-    assert result.exit_code == 0, result.stderr
+    run.ok("train", tmp_path / "books.svm", *QUICK)
+    result = run.ok("predict", tmp_path / "books.mpu", books, "--format", "jsonl")
     assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == list("abcd")
 
 
 def test_the_page_shows_the_text_of_each_record(run, books, tmp_path):
     other = write(tmp_path / "other.jsonl", RECORDS[::-1])
     for option in ((), ("--text", other), ("--text", other, "--text-field", "meta.title")):
-        result = run("review", tmp_path / "books.svm", *option, "-o", tmp_path / "page.html")
-        assert result.exit_code == 0, result.stderr
+        run.ok("review", tmp_path / "books.svm", *option, "-o", tmp_path / "page.html")
         page = (tmp_path / "page.html").read_text()
         places = [page.index(text) for _, text, _ in RECORDS]
         assert places == sorted(places)
@@ -68,12 +65,12 @@ def test_tags_are_added_and_removed_where_they_are(run, books, tmp_path):
     checked, new = tmp_path / "checked.tsv", tmp_path / "new.jsonl"
     checked.write_text("instance\tlabel\tverdict\n1\tfood\tyes\n2\tfood\tno\n4\tcar\tyes\n")
     options = "--reviewed", checked, "--remove-rejected", "--added", "meta.added"
-    assert run("apply", books, *options, "-o", new).exit_code == 0
+    run.ok("apply", books, *options, "-o", new)
     before, after = ([json.loads(line) for line in path.read_text().splitlines()] for path in (books, new))
     before[0]["meta"] |= {"tags": ["fruit", "food"], "added": ["food"]}
     before[1]["meta"] |= {"tags": ["fruit"]}
     before[3]["meta"] |= {"tags": ["car"], "added": ["car"]}
     assert after == before
-    assert run("vectorize", new, "--like", tmp_path / "books.svm", "-o", tmp_path / "new.svm").exit_code == 0
+    run.ok("vectorize", new, "--like", tmp_path / "books.svm", "-o", tmp_path / "new.svm")
     fruit, food, car = (labels_of(tmp_path / "books.svm")[i] for i in (0, 1, 2))
     assert labels_of(tmp_path / "new.svm") == [food, fruit, car, car]

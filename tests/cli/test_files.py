@@ -101,8 +101,7 @@ def test_what_may_be_named_twice(run, folder, monkeypatch):
     (folder / "sets").write_text("1\n2\n")
     allowed[0] = ("evaluate", "sets", "sets")
     for arguments in allowed:
-        result = run(*arguments, "--kernel", "numpy")
-        assert result.exit_code == 0, result.stderr
+        run.ok(*arguments, "--kernel", "numpy")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
@@ -115,13 +114,12 @@ def test_the_next_run_removes_what_a_killed_one_has_left(run, folder, number):
     os.write(writing, b"1 1:1\n" * 100_000)
     while names_in(folder) == before:
         time.sleep(0.01)
-    other = run("predict", folder / "x.mpu", folder / "x.svm", "-o", folder / "other")
-    assert other.exit_code == 0
+    run.ok("predict", folder / "x.mpu", folder / "x.svm", "-o", folder / "other")
     assert len(names_in(folder)) == len(before) + 2  # it belongs to a process that is alive, and to another output
     process.send_signal(number)
     process.wait()
     os.close(writing)
-    assert run("predict", folder / "x.mpu", folder / "x.svm", "-o", folder / "tags").exit_code == 0
+    run.ok("predict", folder / "x.mpu", folder / "x.svm", "-o", folder / "tags")
     assert names_in(folder) == before | {"tags", "other"}
 
 
@@ -143,7 +141,7 @@ def test_two_runs_of_one_output_at_once_do_not_disturb_each_other(folder):
 
 def test_an_output_with_a_long_name(run, folder):
     target = folder / ("t" * 255)
-    assert run("predict", folder / "x.mpu", folder / "x.svm", "-o", target).exit_code == 0
+    run.ok("predict", folder / "x.mpu", folder / "x.svm", "-o", target)
     assert len(target.read_text().splitlines()) == 5
 
 

@@ -20,15 +20,11 @@ QUICK = "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1, "-q"
 
 
 def c_of(run, file, *options):
-    result = run("estimate-c", file, "--features", "linear", "--json", *options)
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+    return run.json("estimate-c", file, "--features", "linear", *options)
 
 
 def fill_in(run, file, target, *options):
-    result = run("suggest", file, *QUICK, "--format", "svm", "-o", target, "--json", *options)
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)["filled_in"]
+    return run.json("suggest", file, *QUICK, "--format", "svm", "-o", target, *options)["filled_in"]
 
 
 def cells(file):
@@ -58,7 +54,7 @@ def test_filling_in_does_not_raise_c(run, tmp_path, news):
     assert before["c"] == pytest.approx(0.6, abs=0.06)
     assert [one["c"] for one in after] == [before["c"]] * 2
     for file in (first, second):
-        trained = json.loads(run("train", file, *QUICK, "-o", tmp_path / "m.mpu", "--json").stdout)
+        trained = run.json("train", file, *QUICK, "-o", tmp_path / "m.mpu")
         assert trained["c"] == pytest.approx(before["c"], abs=0.01)
         origin = json.loads(next((tmp_path / "m.mpu").glob("training-*.json")).read_text())
         assert sum(origin["annotated"]) == len(cells(news))
@@ -122,8 +118,7 @@ def test_nothing_is_left_of_data_that_cannot_be_written(run, tmp_path, monkeypat
 
 def test_the_list_goes_where_the_file_goes(run, tmp_path, news):
     """A list beside standard output or a device there is none of; that of FILE itself is not overwritten."""
-    result = run("suggest", news, *QUICK, "--format", "svm", "--top", 5, "-o", "/dev/null")
-    assert result.exit_code == 0
+    result = run.ok("suggest", news, *QUICK, "--format", "svm", "--top", 5, "-o", "/dev/null")
     assert "count as annotated" in result.stderr
     result = run("suggest", news, *QUICK, "--format", "svm", "--top", 5, "-o", tmp_path / "news.svm.gz")
     assert result.exit_code == 1

@@ -92,7 +92,7 @@ def test_a_c_that_annotations_refute_is_refused(run, with_frequent, tmp_path, co
     least = float(result.stderr.split("at least ")[1].split(";")[0])
     assert 0.5 < least <= 0.79
     assert not (tmp_path / "out").exists()
-    assert run(*command, with_frequent, "--c", least, "-o", tmp_path / "out").exit_code == 0
+    run.ok(*command, with_frequent, "--c", least, "-o", tmp_path / "out")
 
 
 def test_a_label_of_all_instances_does_not_decide_c(run, with_label_of_all):

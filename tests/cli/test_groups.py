@@ -1,7 +1,5 @@
 """`--groups`: c of each group of instances, in train, estimate-c and suggest."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -37,7 +35,7 @@ def collection(tmp_path_factory):
 
 def test_estimate_c_shows_the_worst_group_first(run, collection):
     news, groups, *_, missing = collection
-    report = json.loads(run("estimate-c", news, "--groups", groups, "--features", "linear", "--json", "-q").stdout)
+    report = run.json("estimate-c", news, "--groups", groups, "--features", "linear", "-q")
     rows = {row["group"]: row for row in report["per_group"]}
     assert rows["archive"]["c"] == pytest.approx(0.4, abs=0.06)
     assert rows["library"]["c"] == pytest.approx(0.9, abs=0.06)
@@ -52,25 +50,25 @@ def test_estimate_c_shows_the_worst_group_first(run, collection):
 @pytest.mark.slow
 def test_train_and_complete_use_it(run, collection, tmp_path):
     news, groups, few, many = collection
-    report = json.loads(run("train", news, "--groups", groups, "-o", tmp_path / "m", "--json", *QUICK).stdout)
+    report = run.json("train", news, "--groups", groups, "-o", tmp_path / "m", *QUICK)
     assert [row["group"] for row in report["c_by_group"]] == ["archive", "library"]
     assert report["c_assumption"].startswith("in each group of instances, every true label is annotated with the same")
     assert report["c"] == pytest.approx(bundle.load(tmp_path / "m").c[0])
     out = tmp_path / "missing.tsv"
     listed = {}
     for name, options in (("one", ()), ("groups", ("--groups", groups))):
-        assert run("suggest", news, "--top", few + many, "-o", out, *QUICK, *options).exit_code == 0
+        run.ok("suggest", news, "--top", few + many, "-o", out, *QUICK, *options)
         rows = [line.split("\t") for line in out.read_text().splitlines() if line[0].isdigit()]
         listed[name] = sum(int(row[0]) > 750 for row in rows) / len(rows)
     assert listed["groups"] > listed["one"] + 0.05  # most are missing there
     shown = run("train", news, "--groups", groups, "-o", tmp_path / "m", *QUICK[:-1]).stdout
     assert "archive" in shown.split("\n\n")[1]
-    assert run("info", tmp_path / "m").exit_code == 0
+    run.ok("info", tmp_path / "m")
 
 
 def test_fit_takes_them_as_the_command_does(run, collection, tmp_path):
     news, groups, *_ = collection
-    expected = json.loads(run("train", news, "--groups", groups, "-o", tmp_path / "m", "--json", *QUICK).stdout)
+    expected = run.json("train", news, "--groups", groups, "-o", tmp_path / "m", *QUICK)
     data = read(news)
     X, (S, _) = data.features, data.occurring_labels()
     names = groups.read_text().split()

@@ -70,8 +70,9 @@ def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
     linear = "--features", "linear", "--json"
     quick = "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1
     args = "suggest", before, "--implied", write_rules(tmp_path / "rules.tsv"), *quick
-    result = run(*args, "--format", "svm", "--fill-implied", "--exclude", tmp_path / "all", "-o", after, "-q", "--json")
-    assert result.exit_code == 0, result.stderr
+    result = run.ok(
+        *args, "--format", "svm", "--fill-implied", "--exclude", tmp_path / "all", "-o", after, "-q", "--json"
+    )
     assert json.loads(result.stdout)["filled_in"] > 100
     assert (tmp_path / "more.implied").read_text() == (tmp_path / "rules.tsv").read_text()
     c = {file: json.loads(run("estimate-c", file, *linear).stdout)["c"] for file in (before, after)}

@@ -34,7 +34,7 @@ def readable(run, *args) -> str:
 def make(run, folder):
     (folder / "news.svm").write_text("1,2 1:1 2:1\n1 1:1\n3 3:1\n 4:1\n" * 10)
     (folder / "news.labels").write_text("politics\nelections\nsport\n")
-    assert run("train", folder / "news.svm", *CHOSEN, "-q").exit_code == 0
+    run.ok("train", folder / "news.svm", *CHOSEN, "-q")
 
 
 @pytest.fixture
@@ -47,10 +47,7 @@ def test_how_it_was_trained(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("tiny.svm").write_text(TINY)
     Path("more.svm").write_text("1 1:1\n")
-    assert (
-        run("train", "tiny.svm", *QUICK, "--fully-labelled", "more.svm", "--seed", 3, "--kernel", "numpy").exit_code
-        == 0
-    )
+    run.ok("train", "tiny.svm", *QUICK, "--fully-labelled", "more.svm", "--seed", 3, "--kernel", "numpy")
     report = told(run, "tiny.mpu")
     origin = report["origin"]
     age = datetime.now(UTC) - datetime.fromisoformat(origin.pop("time"))
@@ -78,7 +75,7 @@ def test_the_same_time_where_one_is_asked_for(run, tiny, monkeypatch):
 
 
 def test_a_stream_has_a_name_and_no_size(run, tmp_path):
-    assert run("train", "-", "-o", tmp_path / "piped.mpu", *QUICK, stdin=TINY.encode()).exit_code == 0
+    run.ok("train", "-", "-o", tmp_path / "piped.mpu", *QUICK, stdin=TINY.encode())
     origin = told(run, tmp_path / "piped.mpu")["origin"]
     assert [origin[name] for name in ("source", "source_bytes", "source_sha256")] == ["-", None, None]
 
@@ -152,8 +149,8 @@ def test_features_by_name(run, tmp_path):
     texts = [("a ballot and a vote", "elections"), ("a ball and a goal", "sport"), ("nothing else", "")]
     lines = (json.dumps({"text": text, "tags": [tag] if tag else []}) for text, tag in texts * 10)
     (tmp_path / "news.jsonl").write_text("\n".join(lines))
-    assert run("vectorize", tmp_path / "news.jsonl", "-o", tmp_path / "news.svm", "--stem", "none").exit_code == 0
-    assert run("train", tmp_path / "news.svm", *CHOSEN, "-q").exit_code == 0
+    run.ok("vectorize", tmp_path / "news.jsonl", "-o", tmp_path / "news.svm", "--stem", "none")
+    run.ok("train", tmp_path / "news.svm", *CHOSEN, "-q")
     (label,) = told(run, tmp_path / "news.mpu", "--label", "sport")["of_labels"]
     names = {entry["name"] for entry in label["features_for"]}
     assert "goal" in names and not names & {"ballot", "vote"}

@@ -25,8 +25,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def model(run, folder):
     """Train a model with names."""
-    result = run("train", "x.svm", *QUICK, "--labels", "tags")
-    assert result.exit_code == 0, result.stderr
+    result = run.ok("train", "x.svm", *QUICK, "--labels", "tags")
     assert "several labels" not in result.stderr
     (folder / "tags").unlink()
     return "x.mpu"
@@ -58,7 +57,7 @@ def test_only_those_of_its_labels(run, folder):
     (kept,) = (folder / "x.mpu").glob("labels-*.txt")
     assert kept.read_text().endswith("4\tnews\n5\tnever annotated\n")
     (folder / "tags").rename(folder / "x.labels")
-    assert run("train", "x.svm", *QUICK).exit_code == 0
+    run.ok("train", "x.svm", *QUICK)
     (kept,) = (folder / "x.mpu").glob("labels-*.txt")
     assert kept.read_text().endswith("4\tnews\n")
 
@@ -73,7 +72,7 @@ def test_names_beside_the_data_are_found_and_said(run, folder):
 
 def test_a_model_without_names_is_the_same_bytes_but_for_the_names(run, folder, model):
     named = model_files(folder / model)
-    assert run("train", "x.svm", *QUICK).exit_code == 0
+    run.ok("train", "x.svm", *QUICK)
     plain = model_files(folder / model)
     assert {name for name in named if not name.startswith("labels-")} == set(plain)
     assert [name for name in plain if plain[name] != named[name]] == ["manifest.json"]
@@ -106,7 +105,7 @@ def test_jsonl_with_top_k_has_k_whatever_the_thresholds(run, model):
 def test_jsonl_by_number(run, folder, model):
     options = ("--format", "jsonl")
     assert records(run("predict", model, "new.svm", *options, "--numbers"))[1]["labels"] == [2]
-    assert run("train", "x.svm", *QUICK, "-o", "plain.mpu").exit_code == 0
+    run.ok("train", "x.svm", *QUICK, "-o", "plain.mpu")
     assert records(run("predict", "plain.mpu", "new.svm", *options))[1]["labels"] == ["2"]
 
 
@@ -145,7 +144,7 @@ def test_ids_beside_the_file_predicted(run, folder, model):
         result = run("predict", model, "new.svm", "--format", "jsonl", "-o", "out")
         assert f"new.text/ids: has {how} ids than new.svm has instances" in error(result)
         assert not (folder / "out").exists()
-    assert run("predict", model, "new.svm").exit_code == 0  # it needs no ids
+    run.ok("predict", model, "new.svm")  # it needs no ids
 
 
 # Reports
@@ -155,7 +154,7 @@ def test_evaluate_per_label(run, folder):
     (folder / "p").write_text("1\n2\n3\n4\n4\n" * 20)
     table = run("evaluate", "x.svm", "p", "--per-label", "--labels", "tags").stdout
     assert "Digital television" in table
-    report = json.loads(run("evaluate", "x.svm", "p", "--per-label", "--labels", "tags", "--json").stdout)
+    report = run.json("evaluate", "x.svm", "p", "--per-label", "--labels", "tags")
     assert [row["name"] for row in report["per_label"]] == ["news", "Digital television", "=1+1", "news"]
     (folder / "tags").rename(folder / "x.labels")
     assert "Digital television" in run("evaluate", "x.svm", "p", "--per-label").stdout
@@ -165,12 +164,12 @@ def test_evaluate_per_label(run, folder):
 def test_estimate_c_per_label(run, folder):
     options = ("x.svm", "--per-label", "--folds", "2", "--labels", "tags")
     assert "Digital television" in run("estimate-c", *options).stdout
-    report = json.loads(run("estimate-c", *options, "--json", "-o", "c.txt").stdout)
+    report = run.json("estimate-c", *options, "-o", "c.txt")
     assert [row["name"] for row in report["per_label"]] == ["news", "Digital television", "=1+1", "news"]
     lines = [line for line in (folder / "c.txt").read_text().splitlines() if line[0] != "#"]
     assert lines[2].endswith("  # '=1+1")
-    assert run("train", *QUICK, "x.svm", "--c", "c.txt").exit_code == 0
-    report = json.loads(run("estimate-c", *options, "--json", "--numbers").stdout)
+    run.ok("train", *QUICK, "x.svm", "--c", "c.txt")
+    report = run.json("estimate-c", *options, "--numbers")
     assert "name" not in report["per_label"][0]
 
 
@@ -179,7 +178,7 @@ def test_estimate_c_per_label(run, folder):
 
 def test_what_complete_lists_by_name_is_reviewed_by_name(run, folder):
     options = ("x.svm", "--c", "0.5", "--cost", "30", "--epochs", "2", "--folds", "2", "--labels", "tags", "-q")
-    assert run("suggest", *options, "--per-instance", "4", "-o", "missing.tsv").exit_code == 0
+    run.ok("suggest", *options, "--per-instance", "4", "-o", "missing.tsv")
     lines = [line.split("\t") for line in (folder / "missing.tsv").read_text().splitlines() if line[0] != "#"]
     assert {line[1] for line in lines[1:]} == {"news (1)", "Digital television", "'=1+1", "news (4)"}
     (folder / "checked.tsv").write_text(
@@ -189,7 +188,7 @@ def test_what_complete_lists_by_name_is_reviewed_by_name(run, folder):
     assert json.loads(result.stdout)["review"]["decisions"] == len(lines) - 1
     assert json.loads(result.stdout)["listed"] == 0
     assert json.loads(result.stdout)["per_label"]["2"]["name"] == "Digital television"
-    assert run("suggest", *options, "--numbers", "--per-instance", "4", "-o", "missing.tsv").exit_code == 0
+    run.ok("suggest", *options, "--numbers", "--per-instance", "4", "-o", "missing.tsv")
     assert "television" not in (folder / "missing.tsv").read_text()
 
 
@@ -217,8 +216,7 @@ def people(form: str, *labels: str) -> str:
 def test_people_write_names_or_numbers(run, folder, form):
     for labels in OF_EACH_LABEL if form == "--c" else [KNOWN]:
         (folder / "people").write_text(people(form, *labels))
-        result = run(*SUGGEST, form, "people", *(() if form == "--c" else ("--c", "0.5")))
-        assert result.exit_code == 0, result.stderr
+        run.ok(*SUGGEST, form, "people", *(() if form == "--c" else ("--c", "0.5")))
         (folder / "out").unlink()
     for label, problem in UNKNOWN.items():
         (folder / "people").write_text(people(form, label))
@@ -228,9 +226,9 @@ def test_people_write_names_or_numbers(run, folder, form):
 
 def test_review_shows_names_and_reads_suggestions_by_name(run, folder):
     (folder / "m.tsv").write_text("instance\tlabel\tprobability\tverdict\n1\tDigital television\t0.5\t\n")
-    assert run("review", "x.svm", "--labels", "tags", "--suggestions", "m.tsv", "-o", "page.html").exit_code == 0
+    run.ok("review", "x.svm", "--labels", "tags", "--suggestions", "m.tsv", "-o", "page.html")
     assert "Digital television" in (folder / "page.html").read_text()
-    assert run("review", "x.svm", "--labels", "tags", "--numbers", "-o", "page.html").exit_code == 0
+    run.ok("review", "x.svm", "--labels", "tags", "--numbers", "-o", "page.html")
     assert "Digital television" not in (folder / "page.html").read_text()
 
 

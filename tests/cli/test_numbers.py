@@ -50,9 +50,9 @@ OPTIONS = {
 def test_weights_and_probabilities_are_finite(run, tmp_path, text, options):
     source, model, scores = tmp_path / "x.svm", tmp_path / "x.mpu", tmp_path / "scores.txt"
     source.write_text(text)
-    assert run("train", source, *QUICK, *options, "-q").exit_code == 0
+    run.ok("train", source, *QUICK, *options, "-q")
     assert all(np.isfinite(level.weights).all() for level in load(model).predictor.levels)
-    assert run("predict", model, source, "--format", "scores", "-o", scores).exit_code == 0
+    run.ok("predict", model, source, "--format", "scores", "-o", scores)
     probabilities = read(scores).features
     assert probabilities.shape[0] == text.count("\n")
     assert ((probabilities.data >= 0) & (probabilities.data <= 1)).all()

@@ -1,7 +1,5 @@
 """The commands read features and labels in two files, as of the Extreme Classification Repository, as one file."""
 
-import json
-
 import pytest
 
 from tests.cli.training import QUICK, TINY, message
@@ -21,7 +19,7 @@ def pair(tmp_path):
 def test_train_and_predict(run, pair, tiny, tiny_model, tmp_path):
     for number, files in enumerate((pair[:1], pair, pair[::-1])):
         model = tmp_path / f"{number}.mpu"
-        assert run("train", *files, *QUICK, "-o", model).exit_code == 0
+        run.ok("train", *files, *QUICK, "-o", model)
         assert model_files(model) == model_files(tiny_model)
     predicted = [run("predict", tiny_model, file, "--format", "scores").stdout for file in (*pair, tiny)]
     assert predicted[0].count("\n") == 5
@@ -32,15 +30,15 @@ def test_train_and_predict(run, pair, tiny, tiny_model, tmp_path):
 def test_evaluate_and_estimate_c(run, pair, tiny, tmp_path, which):
     (tmp_path / "predicted").write_text("1\n2\n1\n1\n\n")
     for command, *others in (("evaluate", tmp_path / "predicted"), ("estimate-c",)):
-        of_pair, of_one = (json.loads(run(command, file, *others, "--json").stdout) for file in (pair[which], tiny))
+        of_pair, of_one = (run.json(command, file, *others) for file in (pair[which], tiny))
         assert of_pair == of_one
 
 
 def test_corrupt_writes_one_file(run, pair, tiny, tmp_path):
     out = tmp_path / "out.svm"
-    assert run("corrupt", pair[0], out, "--missing-rate", 0.4).exit_code == 0
+    run.ok("corrupt", pair[0], out, "--missing-rate", 0.4)
     of_pair = out.read_text()
-    assert run("corrupt", tiny, out, "--missing-rate", 0.4).exit_code == 0
+    run.ok("corrupt", tiny, out, "--missing-rate", 0.4)
     assert of_pair == "5 4 4\n" + out.read_text()
 
 

@@ -43,7 +43,7 @@ def test_each_has_the_predictions_of_its_lines(run, tiny_model, parts, tmp_path,
 
 
 def test_one_file_goes_to_a_directory_where_the_name_says_so(run, tiny_model, parts, tmp_path):
-    assert run("predict", tiny_model, parts[0], "-o", f"{tmp_path}/out/").exit_code == 0
+    run.ok("predict", tiny_model, parts[0], "-o", f"{tmp_path}/out/")
     assert predicted(tmp_path / "out").keys() == {"part-0.svm"}
     message(run("predict", tiny_model, parts[0], "-o", tmp_path / "out"))
 
@@ -58,7 +58,7 @@ def test_predictions_that_are_there_are_replaced_and_others_stay(run, tiny_model
     (tmp_path / "out").mkdir()
     for name in ("part-0.svm", "other"):
         (tmp_path / "out" / name).write_text("old\n")
-    assert run("predict", tiny_model, *parts, "-o", tmp_path / "out").exit_code == 0
+    run.ok("predict", tiny_model, *parts, "-o", tmp_path / "out")
     found = predicted(tmp_path / "out")
     assert found.keys() == {"part-0.svm", "part 1.svm", "part-2.svm.gz", "other"}
     assert found["other"] == b"old\n" != found["part-0.svm"]
@@ -68,10 +68,10 @@ def test_texts(run, tmp_path):
     rows = [f'{{"text": "{word} day {word}", "tags": ["{word}"]}}\n' for word in ("red", "green") * 4]
     for name in ("all", "a", "b"):
         (tmp_path / f"{name}.jsonl").write_text("".join(rows if name == "all" else rows[:3]))
-    assert run("vectorize", tmp_path / "all.jsonl", "-o", tmp_path / "all.svm", "--min-df", 1).exit_code == 0
-    assert run("train", tmp_path / "all.svm", *QUICK).exit_code == 0
+    run.ok("vectorize", tmp_path / "all.jsonl", "-o", tmp_path / "all.svm", "--min-df", 1)
+    run.ok("train", tmp_path / "all.svm", *QUICK)
     files = (tmp_path / "a.jsonl", tmp_path / "b.jsonl")
-    assert run("predict", tmp_path / "all.mpu", *files, "-o", tmp_path / "out").exit_code == 0
+    run.ok("predict", tmp_path / "all.mpu", *files, "-o", tmp_path / "out")
     (once,) = set(predicted(tmp_path / "out").values())
     assert once.count(b"\n") == 3
 
@@ -106,7 +106,7 @@ def test_a_thousand_parts(run, tiny_model, tmp_path):
     for path in paths:
         path.write_text(LINES[0])
     start = time.perf_counter()
-    assert run("predict", tiny_model, *paths, "-o", tmp_path / "out").exit_code == 0
+    run.ok("predict", tiny_model, *paths, "-o", tmp_path / "out")
     assert len(list((tmp_path / "out").iterdir())) == 1000
     assert time.perf_counter() - start < 60
 

@@ -18,15 +18,15 @@ def make(run, folder):
     ]
     (folder / "news.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     fields = ("--text", "title", "--text", "text", "--tags", "subjects")
-    assert run("vectorize", folder / "news.jsonl", *fields, "-o", folder / "news.svm").exit_code == 0
-    assert run("train", folder / "news.svm", *QUICK).exit_code == 0
+    run.ok("vectorize", folder / "news.jsonl", *fields, "-o", folder / "news.svm")
+    run.ok("train", folder / "news.svm", *QUICK)
     new = [
         {"id": "a", "title": "A match", "text": "of the league"},
         {"id": "b", "title": None, "text": "Parliament, laws"},
     ]
     (folder / "new.jsonl").write_text("".join(json.dumps(record) + "\n" for record in new))
     like = ("--like", folder / "news.svm")
-    assert run("vectorize", folder / "new.jsonl", *like, "-o", folder / "new.svm").exit_code == 0
+    run.ok("vectorize", folder / "new.jsonl", *like, "-o", folder / "new.svm")
     for path in folder.glob("news.text/*"):  # the model has what it needs
         path.unlink()
 
@@ -77,7 +77,7 @@ def test_a_bad_record(run, folder):
 def test_tags_are_not_looked_at(run, folder):
     text = '{"id": "c", "title": "x", "text": "", "subjects": 5}\n{"id": "d", "title": "x", "text": ""}\n'
     (folder / "new.jsonl").write_text(text)
-    assert run("predict", folder / "news.mpu", folder / "new.jsonl").exit_code == 0
+    run.ok("predict", folder / "news.mpu", folder / "new.jsonl")
 
 
 @pytest.mark.parametrize("damage", ["other data", "a damaged manifest"])
@@ -90,8 +90,7 @@ def test_a_directory_that_does_not_belong_to_the_data_is_not_kept(run, folder, d
         (folder / "other.text" / "manifest.json").write_text("{}")
         (folder / "other.svm").write_text("1 1:1\n2 2:1\n" * 30)
     (folder / "other.text" / "labels").unlink(missing_ok=True)
-    result = run("train", folder / "other.svm", *QUICK)
-    assert result.exit_code == 0
+    result = run.ok("train", folder / "other.svm", *QUICK)
     assert "other.text" in result.stderr and "be able to read texts" in result.stderr
     assert message(run("predict", folder / "other.mpu", folder / "new.jsonl"))
 
@@ -105,7 +104,7 @@ def test_a_damaged_vectoriser_of_a_model(run, folder):
 def test_training_again_leaves_one_vectoriser(run, folder):
     fields = ("--text", "title", "--tags", "subjects")
     run("vectorize", folder / "news.jsonl", *fields, "-o", folder / "news.svm")
-    assert run("train", folder / "news.svm", *QUICK).exit_code == 0
+    run.ok("train", folder / "news.svm", *QUICK)
     assert len(list((folder / "news.mpu").glob("vectorizer-*"))) == 1
 
 
@@ -114,9 +113,9 @@ def test_words_of_names_that_no_text_has_and_that_teach_nothing(run, tmp_path):
     texts = [("a new law", "Law"), ("the match", "Sport")] * 60
     records = [{"text": f"{text} {i}", "tags": [tag]} for i, (text, tag) in enumerate(texts)]
     (tmp_path / "news.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert run("vectorize", tmp_path / "news.jsonl", "--hashing", 12, "-o", tmp_path / "news.svm").exit_code == 0
+    run.ok("vectorize", tmp_path / "news.jsonl", "--hashing", 12, "-o", tmp_path / "news.svm")
     quick = ("--levels", 1, "--epochs", 5, "--cost", 30)
-    report = json.loads(run("train", tmp_path / "news.svm", *quick, "--json").stdout)
+    report = run.json("train", tmp_path / "news.svm", *quick)
     assert report["prior"] == 0
     result = run("predict", tmp_path / "news.mpu", "--text", "a new law", "--format", "tsv", "-q")
     assert (result.exit_code, result.stderr) == (0, "")

@@ -97,7 +97,7 @@ def test_reading_is_counted_in_bytes_as_one_of_some_steps(small):
 
 def test_warnings_stay_on_a_screen_of_their_own_lines(run, small, tmp_path):
     model = tmp_path / "small.mpu"
-    assert run("train", small, *QUICK, "-q").exit_code == 0
+    run.ok("train", small, *QUICK, "-q")
     (tmp_path / "others.svm").write_text("1 97:1 98:1 99:1\n" * 500)
     session = on_terminal(["predict", model, tmp_path / "others.svm", "-o", tmp_path / "tags", *ALONE])
     assert session.status == 0
@@ -120,7 +120,7 @@ def test_nothing_is_drawn_quietly_or_on_a_dumb_terminal(small):
 
 
 def test_predict_counts_instances_unless_predictions_go_to_the_terminal(run, small, tmp_path):
-    assert run("train", small, *QUICK, "-q").exit_code == 0
+    run.ok("train", small, *QUICK, "-q")
     model = small.with_suffix(".mpu")
     session = on_terminal(["predict", model, small, "-o", tmp_path / "tags.txt", *ALONE])
     assert (session.status, session.screen) == (0, [])

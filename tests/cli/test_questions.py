@@ -39,15 +39,13 @@ def answered(path, into, Y):
 def checked(run, problem, tmp_path):
     """Answers to 80 questions."""
     Y, _, data = problem
-    assert run("suggest", data, "--questions", 80, "-o", tmp_path / "questions.tsv", "-q").exit_code == 0
+    run.ok("suggest", data, "--questions", 80, "-o", tmp_path / "questions.tsv", "-q")
     return answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
 
 
 def estimated(run, data, *options) -> dict:
     """Return what is estimated by linear features: choosing others takes long, and is tried elsewhere."""
-    result = run("estimate-c", data, *LINEAR, *options, "--json", "-q")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+    return run.json("estimate-c", data, *LINEAR, *options, "-q")
 
 
 def cells(path):
@@ -74,7 +72,7 @@ def test_the_list(run, problem, tmp_path):
     again = run("suggest", data, "--questions", 30, "-q").stdout.splitlines()
     assert [line for line in again if "\t" in line] == [line for line in lines if "\t" in line]
     assert run("suggest", data, "--questions", 30, "--seed", 1, "-q").stdout.splitlines() != again
-    asked = json.loads(run("suggest", data, "--questions", 30, "-o", tmp_path / "q.tsv", "--json", "-q").stdout)
+    asked = run.json("suggest", data, "--questions", 30, "-o", tmp_path / "q.tsv", "-q")
     assert (asked["questions"], asked["answered"]) == (30, 0)
 
 
@@ -95,7 +93,7 @@ def test_answers_give_c_of_each_label(run, problem, checked):
     )
     assert 0 < report["next_width"] < high - low
     assert "80 more answers would make the interval about " in text
-    trained = json.loads(run("train", data, "--reviewed", checked, *FAST, "--json").stdout)
+    trained = run.json("train", data, "--reviewed", checked, *FAST)
     assert trained["c_by_people"]["c"] == report["c"]
     assert (trained["c_by_people"]["answers"], trained["c_by_people"]["yes"]) == (80, yes)
     np.testing.assert_allclose(trained["c"], rates)
@@ -129,7 +127,7 @@ def test_answers_count_with_reviewed_instances_and_suggestions(run, problem, che
     assert (report["answers"], report["complete_instances"]) == (80, 60)
     text = run("estimate-c", data, *LINEAR, *files, "-q").stdout
     assert " of them yes; 60 instances with complete label sets\n" in text
-    trained = json.loads(run("train", data, *files, *FAST, "--json").stdout)
+    trained = run.json("train", data, *files, *FAST)
     assert trained["c_by_people"]["c"] == report["c"]
     assert "answers and 60 complete instances" in run("train", data, *files, "--cost", 10, "--epochs", 3).stdout
 
@@ -201,7 +199,7 @@ def test_a_plan_says_what_more_answers_buy(run, problem, checked, complete):
     with checked.open("a") as file:
         file.writelines(f"{i}\t*\t\t\tno\tsample\n" for i in range(1, complete + 1))
     command = ("estimate-c", data, *LINEAR, "--reviewed", checked, "-q")
-    report = json.loads(run(*command, "--json").stdout)
+    report = run.json(*command)
     now, then = float(np.ptp(report["interval"])), report["next_width"]
     assert then < now
     result = run(*command, "--json", "--plan", f"{then},{1.01 * now}")
@@ -235,7 +233,7 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
         lines[i] = lines[i].replace("\t\t", "\tyes\t" if at % 5 == 0 else "\tno\t")
     (tmp_path / "checked.tsv").write_text("\n".join(lines) + "\n")
     command = ("suggest", data, "--reviewed", tmp_path / "checked.tsv", "--top", 30, "-o", tmp_path / "more.tsv")
-    report = json.loads(run(*command, *settings, "--json").stdout)
+    report = run.json(*command, *settings)
     assert (report["judged"]["answered"], report["judged"]["yes"]) == (30, 6)
     assert report["judged"]["claimed"] > 0.5
     assert report["right"] / report["listed"] < 0.4
@@ -249,7 +247,7 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
         others = [i for i in range(299) if (i, 1) not in decided and not problem[1][i, 0]]
         more = [f"{i + 1}\t1\t\tyes\t{row}" for i in others]
         (tmp_path / "checked.tsv").write_text("\n".join(lines + more[:20]) + "\n")
-        report = json.loads(run(*command, *settings, "--json").stdout)
+        report = run.json(*command, *settings)
         assert (report["judged"]["answered"], report["judged"]["yes"]) == (30, 6)
         assert report["review"]["found"] == 26
         assert report["judged"]["claimed"] == pytest.approx(claimed, abs=0.1)  # by a model that learned 20 labels more
@@ -296,7 +294,7 @@ def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path
     _, S, data = problem
     found = estimated(run, data, "--reviewed", checked, "--per-label")
     options = ("--reviewed", checked, "--min-probability", 0.001, "-o", tmp_path / "missing.tsv", *FAST)
-    listed = json.loads(run("suggest", data, *options, "--json", "-q").stdout)
+    listed = run.json("suggest", data, *options, "-q")
     yes = int(read([checked]).verdict.sum())
     assert listed["answers"] == found["answers"] == 80
     assert listed["missing"] == pytest.approx(found["missing"], rel=1e-6)

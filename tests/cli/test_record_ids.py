@@ -26,16 +26,14 @@ def books(run, tmp_path):
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     data = tmp_path / "books.svm"
-    made = run("vectorize", path, "--text", "title", "--text", "abstract", "--min-df", 1, "-o", data, "-q")
-    assert made.exit_code == 0, made.stderr
+    run.ok("vectorize", path, "--text", "title", "--text", "abstract", "--min-df", 1, "-o", data, "-q")
     return SimpleNamespace(records=path, data=data, rows=rows)
 
 
 @pytest.fixture
 def page_of(run, books, tmp_path):
     def made(*arguments):
-        result = run("review", books.data, *arguments, "-o", tmp_path / "review.html")
-        assert result.exit_code == 0, result.stderr
+        result = run.ok("review", books.data, *arguments, "-o", tmp_path / "review.html")
         html = (tmp_path / "review.html").read_text()
         return json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1]), result.stderr
 
@@ -52,17 +50,17 @@ QUICK = ("--cost", "1", "--eta0", "0.5", "--epochs", "2", "--folds", "2", "--c",
 
 def test_suggestions_have_ids_and_names(run, books, tmp_path):
     out = tmp_path / "missing.tsv"
-    assert run("suggest", books.data, "--top", 8, *QUICK, "-o", out, "-q").exit_code == 0
+    run.ok("suggest", books.data, "--top", 8, *QUICK, "-o", out, "-q")
     rows = table(out)
     assert list(rows[0]) == ["instance", "id", "label", "probability", "verdict", "source"]
     assert {row["id"] == f"b{int(row['instance']) - 1}" for row in rows} == {True}
     assert {row["label"] for row in rows} <= {"fruit", "'=wheels"}
-    assert run("suggest", books.data, "--top", 8, *QUICK, "--numbers", "-o", out, "-q").exit_code == 0
+    run.ok("suggest", books.data, "--top", 8, *QUICK, "--numbers", "-o", out, "-q")
     assert {row["label"] for row in table(out)} <= {"1", "2"}
 
 
 def test_questions_have_ids(run, books, tmp_path):
-    assert run("suggest", books.data, "--questions", 5, "-o", tmp_path / "q.tsv", "-q").exit_code == 0
+    run.ok("suggest", books.data, "--questions", 5, "-o", tmp_path / "q.tsv", "-q")
     assert {row["id"] == f"b{int(row['instance']) - 1}" for row in table(tmp_path / "q.tsv")} == {True}
 
 
@@ -79,9 +77,9 @@ def test_reviews_by_id_or_number(run, books, tmp_path, case):
     checked = tmp_path / "checked.tsv"
     checked.write_text(REVIEWS[case])
     new = tmp_path / "new.jsonl"
-    assert run("apply", books.records, "--data", books.data, "--reviewed", checked, "-o", new, "-q").exit_code == 0
+    run.ok("apply", books.records, "--data", books.data, "--reviewed", checked, "-o", new, "-q")
     assert json.loads(new.read_text().splitlines()[0])["tags"] == ["fruit"]
-    assert run("train", books.data, "--reviewed", checked, *QUICK, "-q").exit_code == 0
+    run.ok("train", books.data, "--reviewed", checked, *QUICK, "-q")
     assert run("review", books.data, "--suggestions", checked, "-o", tmp_path / "r.html").exit_code == 1  # all decided
 
 
@@ -103,7 +101,7 @@ def test_numbers_of_labels_are_read_where_names_are_not(run, tmp_path):
     (tmp_path / "n.svm").write_text("1 1:1\n2 2:1\n" * 10)
     checked = tmp_path / "checked.tsv"
     checked.write_text("instance\tlabel\tnumber\tverdict\n1\tsports\t2\tyes\n")
-    assert run("train", tmp_path / "n.svm", "--reviewed", checked, *QUICK[:-2], "-q").exit_code == 0
+    run.ok("train", tmp_path / "n.svm", "--reviewed", checked, *QUICK[:-2], "-q")
     (tmp_path / "tags").write_text("music\nart\n")
     result = run("train", tmp_path / "n.svm", "--reviewed", checked, "--labels", tmp_path / "tags", "-q")
     message(result)

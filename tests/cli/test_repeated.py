@@ -31,8 +31,7 @@ def once_and_twice(drawn, tmp_path):
 @pytest.mark.parametrize("features", ["linear", *slow("rbf")])
 def test_training_expects_what_it_would_of_each_line_once(run, once_and_twice, features):
     once, twice = (
-        json.loads(run("train", path, "--features", features, "--cost", 10, "--levels", 2, "--json").stdout)
-        for path in once_and_twice
+        run.json("train", path, "--features", features, "--cost", 10, "--levels", 2) for path in once_and_twice
     )
     assert not once["warnings"] or "have exactly the features" not in once["warnings"][0]
     assert "50% of the instances have exactly the features of an earlier one" in twice["warnings"][0]
@@ -41,9 +40,7 @@ def test_training_expects_what_it_would_of_each_line_once(run, once_and_twice, f
 
 
 def test_the_estimate_of_c(run, once_and_twice):
-    once, twice = (
-        json.loads(run("estimate-c", path, "--features", "linear", "--json").stdout) for path in once_and_twice
-    )
+    once, twice = (run.json("estimate-c", path, "--features", "linear") for path in once_and_twice)
     assert "50% of the instances have exactly the features of an earlier one" in twice["warnings"][0]
     assert twice.get("c") == pytest.approx(once["c"], rel=0.3)
 

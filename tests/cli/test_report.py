@@ -25,17 +25,15 @@ def report_on_records(run, folder):
     ]
     (folder / "books.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "names.txt").write_text("".join(f"{name}\n" for name in [*TAGS, NEVER]))
-    vectorized = run("vectorize", folder / "books.jsonl", "-o", folder / "books.svm", "--labels", folder / "names.txt")
-    assert vectorized.exit_code == 0
+    run.ok("vectorize", folder / "books.jsonl", "-o", folder / "books.svm", "--labels", folder / "names.txt")
     (folder / "groups.txt").write_text("".join(f"house {i % 2}\n" for i in range(240)))
     (folder / "checked.tsv").write_text(
         "id\tlabel\tverdict\n" + "b0\tfruit\tyes\nb0\tsea & sky\tno\nb4\t<b>car</b>\tyes\nb8\tfruit\tno\n"
     )
-    result = run(
+    result = run.ok(
         *("report", folder / "books.svm", "-o", folder / "r.html", "--csv", folder / "r.csv", "--top", 7, "--json"),
         *("--groups", folder / "groups.txt", "--reviewed", folder / "checked.tsv"),
     )
-    assert result.exit_code == 0, result.stderr
     (folder / "r.json").write_text(result.stdout)
 
 
@@ -123,7 +121,7 @@ def test_parts_of_the_page(reported):
 def test_it_begins_with_what_to_do_where_the_interval_is_wide(run, digits, tmp_path):
     few = b"".join(digits[0].read_bytes().splitlines(keepends=True)[:300])
     (tmp_path / "all.svm").write_bytes(few)
-    assert run("corrupt", tmp_path / "all.svm", tmp_path / "a.svm", "--missing-rate", 0.6).exit_code == 0
+    run.ok("corrupt", tmp_path / "all.svm", tmp_path / "a.svm", "--missing-rate", 0.6)
     result = run("report", tmp_path / "a.svm", "-o", tmp_path / "r.html", "--json")
     low, high = json.loads(result.stdout)["frequency"]["interval"]
     assert high - low > 0.2
@@ -140,7 +138,6 @@ def test_names_are_text_and_nothing_is_fetched(reported):
 
 def test_the_data_are_read_once(run, made, tmp_path):
     data = (made(report_on_records) / "books.svm").read_bytes()
-    result = run("report", "-", "-o", tmp_path / "r.html", "--json", stdin=data)
-    assert result.exit_code == 0, result.stderr
+    result = run.ok("report", "-", "-o", tmp_path / "r.html", "--json", stdin=data)
     assert json.loads(result.stdout)["frequency"]["instances"] == 240
     assert "Missing labels in standard input" in (tmp_path / "r.html").read_text()

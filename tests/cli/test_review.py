@@ -25,8 +25,7 @@ def data_of(run, news, tmp_path):
     """The data on the page that ``mpu review`` makes with these arguments."""
 
     def made(*arguments) -> dict:
-        result = run("review", news, *arguments, "-o", tmp_path / "review.html")
-        assert result.exit_code == 0, result.stderr
+        run.ok("review", news, *arguments, "-o", tmp_path / "review.html")
         html = (tmp_path / "review.html").read_text()
         return json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
 
@@ -135,7 +134,7 @@ ODD = {  # as mpu vectorize takes them
 @pytest.mark.parametrize("case", ODD)
 def test_texts_are_read_as_mpu_vectorize_reads_them(run, data_of, file, tmp_path, case):
     path = file(*ODD[case])
-    assert run("vectorize", path, "-o", tmp_path / "v.svm").exit_code == 0
+    run.ok("vectorize", path, "-o", tmp_path / "v.svm")
     data = data_of("--text", path, "--text-field", "text")
     assert [item["t"].removesuffix(LONG) for item in data["items"]] == ["aa", "bb", "cc", "dd"]
 

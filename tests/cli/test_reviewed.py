@@ -49,7 +49,7 @@ def checked(problem, tmp_path):
 def test_c_comes_from_the_sample_for_each_label(run, problem, checked):
     _, Y, S, data = problem
     rows, path = checked
-    report = json.loads(run("train", data, "--reviewed", path, *FAST, "--json").stdout)
+    report = run.json("train", data, "--reviewed", path, *FAST)
     np.testing.assert_allclose(report["c"], [0.9, 0.5, 0.2], atol=0.12)
     share = (S[rows] & Y[rows]).sum() / Y[rows].sum()
     assert report["c_by_people"]["instances"] == 100
@@ -84,7 +84,7 @@ def test_the_same_model_from_python(run, problem, checked, tmp_path):
 def test_suggestions_that_were_looked_up_do_not_give_c(run, problem, tmp_path):
     _, Y, _, data = problem
     path = review(tmp_path / "picked.tsv", range(50), Y, source="suggestion")
-    report = json.loads(run("train", data, "--reviewed", path, *FAST, "--json").stdout)
+    report = run.json("train", data, "--reviewed", path, *FAST)
     assert "c_by_people" not in report
     assert (report["review"]["closed"], report["review"]["sampled"]) == (50, 0)
 
@@ -104,7 +104,7 @@ def test_complete_sets_of_a_second_file(run, problem, tmp_path):
 
 def test_a_second_file_may_have_other_labels_and_features(run, problem, tmp_path):
     (tmp_path / "more.svm").write_text("2,9 1:1 40:2\n0 3:1\n" * 5)
-    assert run("train", problem[3], "--fully-labelled", tmp_path / "more.svm", "--c", 0.5, *FAST).exit_code == 0
+    run.ok("train", problem[3], "--fully-labelled", tmp_path / "more.svm", "--c", 0.5, *FAST)
     model = bundle.load(tmp_path / "data.mpu")
     assert model.label_ids.tolist() == [0, 1, 2, 3, 9]
     assert model.predictor.n_features == 41
@@ -137,15 +137,13 @@ def test_no_on_an_annotated_label_counts_with_a_warning(run, problem, tmp_path):
 
 def test_estimate_c_by_a_review(run, problem, checked, tmp_path):
     data, path = problem[3], checked[1]
-    estimate = json.loads(
-        run("estimate-c", data, "--reviewed", path, "--per-label", "-o", tmp_path / "c.txt", "--json", "-q").stdout
-    )
-    train = json.loads(run("train", data, "--reviewed", path, *FAST, "--json").stdout)
+    estimate = run.json("estimate-c", data, "--reviewed", path, "--per-label", "-o", tmp_path / "c.txt", "-q")
+    train = run.json("train", data, "--reviewed", path, *FAST)
     assert (estimate["method"], estimate["complete_instances"]) == ("reviewed", 100)
     assert estimate["c"] == train["c_by_people"]["c"]
     assert [row["c"] for row in estimate["per_label"]] == train["c"]
     assert all(low < row["c"] < high for row in estimate["per_label"] for low, high in [row["interval"]])
-    given = json.loads(run("train", data, "--c", tmp_path / "c.txt", *FAST, "--json").stdout)
+    given = run.json("train", data, "--c", tmp_path / "c.txt", *FAST)
     np.testing.assert_allclose(given["c"], train["c"], rtol=1e-5)
     assert (
         "rests on           100 instances with complete label sets"
@@ -168,7 +166,7 @@ def test_a_plan(run, problem):
     plan = {row["width"]: row["instances"] for row in json.loads(result.stdout)["plan"]}
     assert list(plan) == [0.2, 0.1, 0.05, 0.02]
     assert all(few < more for few, more in zip(list(plan.values()), list(plan.values())[1:], strict=False))
-    one = json.loads(run("estimate-c", problem[3], "--plan", "0.1", "--json", "-q").stdout)
+    one = run.json("estimate-c", problem[3], "--plan", "0.1", "-q")
     assert one["plan"] == [{"width": 0.1, "instances": plan[0.1]}]
     assert "0.05" in run("estimate-c", problem[3], "--plan", "0.05", "-q").stdout
 
@@ -179,7 +177,7 @@ def test_evaluation_by_a_review(run, problem, checked, tmp_path):
     run("train", data, "--levels", 1, "--loss", "pu-logistic", "--c", 0.6, "-q")
     run("predict", tmp_path / "data.mpu", data, "-o", tmp_path / "tags.txt", "-q")
     predicted = read(tmp_path / "tags.txt", Reading(scores=True)).labels.toarray()[rows, 1:].astype(bool)
-    report = json.loads(run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path, "--json").stdout)
+    report = run.json("evaluate", data, tmp_path / "tags.txt", "--reviewed", path)
     assert report["instances"] == 100
     assert report["micro_f1"] == pytest.approx(f1_score(Y[rows], predicted, average="micro"))
     assert report["micro_recall"] == pytest.approx(recall_score(Y[rows], predicted, average="micro"))
@@ -188,7 +186,7 @@ def test_evaluation_by_a_review(run, problem, checked, tmp_path):
         assert low < report[name] < high
         assert high - low < 0.2
     run("predict", tmp_path / "data.mpu", data, "--format", "scores", "-o", tmp_path / "scores.txt", "-q")
-    scores = json.loads(run("evaluate", data, tmp_path / "scores.txt", "--reviewed", path, "--json").stdout)
+    scores = run.json("evaluate", data, tmp_path / "scores.txt", "--reviewed", path)
     assert scores["intervals"]["micro_f1"][0] < scores["micro_f1"] < scores["intervals"]["micro_f1"][1]
     assert "90 % interval" in run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path).stdout
 

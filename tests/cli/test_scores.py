@@ -42,8 +42,7 @@ def asked(run, problem):
 
     def ask(command, *options, scores="oof"):
         arguments = (folder / "news.svm", "--scores", folder / scores, "--json", "-q", *options)
-        result = run(command, *arguments)
-        assert result.exit_code == 0, result.stderr
+        result = run.ok(command, *arguments)
         return json.loads(result.stdout)
 
     return ask
@@ -62,7 +61,7 @@ def test_c_is_that_of_python(asked, problem, tmp_path):
 
 
 def test_the_report_has_the_same_fields(run, asked, problem):
-    without = json.loads(run("estimate-c", problem[3] / "news.svm", "--json", "-q", "--plan").stdout)
+    without = run.json("estimate-c", problem[3] / "news.svm", "-q", "--plan")
     assert asked("estimate-c", "--plan").keys() == without.keys()
 
 
@@ -86,8 +85,7 @@ def test_what_is_missing_is_that_of_python(asked, problem, tmp_path, options):
 def test_a_copy_with_labels_filled_in(run, problem, tmp_path):
     *_, folder = problem
     options = ("--scores", folder / "oof", "--format", "svm", "-o", tmp_path / "filled")
-    result = run("suggest", folder / "news.svm", *options)
-    assert result.exit_code == 0
+    result = run.ok("suggest", folder / "news.svm", *options)
     assert "filled in; expected micro-F1 of the labels" in result.stderr
     assert (tmp_path / "filled").read_text().count("\n") == 900
 

@@ -62,7 +62,7 @@ def test_other_commands_read_them_too(run, digits, tmp_path, command):
 def test_the_order_of_instances_is_that_of_the_files(run, parts, tmp_path):
     """Reviews number instances through all files, and their checksum is that of the instances in this order."""
     whole = tmp_path / "review.tsv"
-    assert run("suggest", *parts, *QUICK[:6], "--levels", 1, "--top", 3, "-o", whole).exit_code == 0
+    run.ok("suggest", *parts, *QUICK[:6], "--levels", 1, "--top", 3, "-o", whole)
     lines = [line for line in whole.read_text().splitlines() if line.startswith("# checksum")]
     assert len(lines) == 1
     decided = tmp_path / "decided.tsv"
@@ -76,8 +76,8 @@ def test_the_order_of_instances_is_that_of_the_files(run, parts, tmp_path):
 
 
 def test_info_tells_every_file(run, parts, tmp_path):
-    assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
-    origin = json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["origin"]
+    run.ok("train", *parts, *QUICK, "-o", tmp_path / "m.mpu")
+    origin = run.json("info", tmp_path / "m.mpu")["origin"]
     assert origin["source"] == f"{parts[0]} and 3 more files"
     assert origin["files"] == [
         {"name": str(p), "bytes": p.stat().st_size, "sha256": hashlib.sha256(p.read_bytes()).hexdigest()} for p in parts
@@ -95,7 +95,7 @@ def test_a_thousand_parts(run, tmp_path):
         path.write_text(f"{number % 3 + 1} {number % 3 + 1}:1 {number % 7 + 9}:1\n")
     result = run("train", *paths, *QUICK, "-o", tmp_path / "m.mpu", "--json")
     assert json.loads(result.stdout)["instances"] == 1000
-    assert len(json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["origin"]["files"]) == 1000
+    assert len(run.json("info", tmp_path / "m.mpu")["origin"]["files"]) == 1000
     (tmp_path / "all.svm").write_text("".join(path.read_text() for path in paths))
     run("train", tmp_path / "all.svm", *QUICK)
     assert model_files(tmp_path / "m.mpu") == model_files(tmp_path / "all.mpu")
@@ -103,32 +103,32 @@ def test_a_thousand_parts(run, tmp_path):
 
 def test_names_beside_one_file_are_those_of_all(run, parts, tmp_path):
     (tmp_path / "part-2.labels").write_text("one\ntwo\nthree\n")
-    assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
-    assert json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["named"] == 3
+    run.ok("train", *parts, *QUICK, "-o", tmp_path / "m.mpu")
+    assert run.json("info", tmp_path / "m.mpu")["named"] == 3
     (tmp_path / "part-0.labels").write_text("one\ntwo\n")
-    assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
-    assert json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["named"] == 3
+    run.ok("train", *parts, *QUICK, "-o", tmp_path / "m.mpu")
+    assert run.json("info", tmp_path / "m.mpu")["named"] == 3
     (tmp_path / "part-0.labels").write_text("one\ntwo\nfour\n")
     said = f"{tmp_path / 'part-2.labels'}:3: this line of {tmp_path / 'part-0.labels'} is another one"
     assert said in message(run("train", *parts, *QUICK, "-o", tmp_path / "other.mpu"))
     options = ("--labels", tmp_path / "part-2.labels")
-    assert run("train", *parts, *QUICK, *options, "-o", tmp_path / "other.mpu").exit_code == 0
+    run.ok("train", *parts, *QUICK, *options, "-o", tmp_path / "other.mpu")
 
 
 def test_rules_beside_the_files_are_those_of_all_where_they_agree(run, parts, tmp_path):
     (tmp_path / "part-2.implied").write_text("1 2\n3 2\n")
-    assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
+    run.ok("train", *parts, *QUICK, "-o", tmp_path / "m.mpu")
     (tmp_path / "x.svm").write_text(" 1:1\n")
     args = "predict", tmp_path / "m.mpu", tmp_path / "x.svm", "--top-k", 1, "--fill-implied", "-q"
     assert run(*args).stdout == "1,2\n"
     (tmp_path / "part-0.implied").write_text("1 2\n")
-    assert run("train", *parts, *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
+    run.ok("train", *parts, *QUICK, "-o", tmp_path / "m.mpu")
     (tmp_path / "part-0.implied").write_text("1 2\n1 3\n")
     said = f"{tmp_path / 'part-2.implied'}:2: this line of {tmp_path / 'part-0.implied'} is another one, but"
     assert said in message(run("train", *parts, *QUICK, "-o", tmp_path / "other.mpu"))
     assert not (tmp_path / "other.mpu").exists()
     options = "--implied", tmp_path / "part-2.implied", "-o", tmp_path / "other.mpu"
-    assert run("train", *parts, *QUICK, *options).exit_code == 0
+    run.ok("train", *parts, *QUICK, *options)
 
 
 def test_labels_that_are_deprecated_beside_any_of_the_files_are_not_suggested(run, parts, tmp_path):
@@ -143,13 +143,13 @@ def test_the_same_vectoriser_beside_each_is_kept(run, tmp_path):
     for name, words in {"a": "red green", "b": "green blue"}.items():
         rows = [{"text": f"{word} {word} day", "tags": [word]} for word in words.split() * 3]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert run("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm", "--min-df", 1).exit_code == 0
+    run.ok("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm", "--min-df", 1)
     like = ("--like", tmp_path / "a.svm")
-    assert run("vectorize", tmp_path / "b.jsonl", "-o", tmp_path / "b.svm", *like).exit_code == 0
+    run.ok("vectorize", tmp_path / "b.jsonl", "-o", tmp_path / "b.svm", *like)
     result = run("train", tmp_path / "a.svm", tmp_path / "b.svm", *QUICK, "-o", tmp_path / "m.mpu")
-    knows = json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["knows_texts"]
+    knows = run.json("info", tmp_path / "m.mpu")["knows_texts"]
     assert (result.exit_code, knows, "will not know" in result.stderr) == (0, True, False), result.stderr
-    assert run("vectorize", tmp_path / "b.jsonl", "-o", tmp_path / "b.svm", "--min-df", 1).exit_code == 0
+    run.ok("vectorize", tmp_path / "b.jsonl", "-o", tmp_path / "b.svm", "--min-df", 1)
     (tmp_path / "b.text" / "labels").write_bytes((tmp_path / "a.text" / "labels").read_bytes())
     result = run("train", tmp_path / "a.svm", tmp_path / "b.svm", *QUICK, "-o", tmp_path / "m.mpu")
     assert "is of another vectoriser than" in result.stderr

@@ -102,7 +102,7 @@ def test_a_lost_log_line_does_not_cost_the_model(run, folder, tmp_path, redirect
     if ">&- " in redirection:
         arguments += ("--quiet",)
     assert shell(tmp_path, arguments, redirection, **unbuffered).returncode == 0
-    assert run("predict", tmp_path / "new.mpu", folder / "tiny.svm").exit_code == 0
+    run.ok("predict", tmp_path / "new.mpu", folder / "tiny.svm")
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", *slow("2> /dev/full")])
@@ -150,8 +150,7 @@ def test_an_error_is_one_line_whatever_the_name_of_the_file(run, tmp_path, name)
 
 def test_a_report_has_its_lines_whatever_the_name_of_the_file(run, tmp_path):
     (tmp_path / "a\nb.svm").write_text(TINY)
-    result = run("train", tmp_path / "a\nb.svm", *QUICK)
-    assert result.exit_code == 0
+    result = run.ok("train", tmp_path / "a\nb.svm", *QUICK)
     assert r"a\nb.mpu" in result.stdout
 
 

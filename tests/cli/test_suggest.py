@@ -15,7 +15,7 @@ from tests.slow import slow_uncompiled
 def incomplete(run, digits, tmp_path):
     """The digits without three tenths of their labels, and which those are."""
     source, removed = tmp_path / "in.svm", tmp_path / "removed.tsv"
-    assert run("corrupt", digits[0], source, "--missing-rate", "0.3", "--removed", removed).exit_code == 0
+    run.ok("corrupt", digits[0], source, "--missing-rate", "0.3", "--removed", removed)
     return source, {tuple(map(int, line.split("\t"))) for line in removed.read_text().splitlines()}
 
 
@@ -44,8 +44,7 @@ def test_lists_what_was_removed(run, incomplete, tmp_path):
 def test_fills_in_what_raises_f1(run, incomplete, digits, tmp_path):
     source, _ = incomplete
     options = ("--c", "0.7", "--features", "linear")
-    result = run("suggest", source, "--format", "svm", *options, "-o", tmp_path / "filled.svm")
-    assert result.exit_code == 0
+    run.ok("suggest", source, "--format", "svm", *options, "-o", tmp_path / "filled.svm")
     before, after, truth = (read(path).labels.toarray() for path in (source, tmp_path / "filled.svm", digits[0]))
     assert (after >= before).all()
 
@@ -82,7 +81,7 @@ def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_pa
         row["verdict"] = "yes" if (int(row["instance"]), int(row["label"])) in removed else "no"
     text = ["\t".join(listed[0]), *("\t".join(row.values()) for row in listed)]
     checked.write_text("\n".join(text) + "\n")
-    assert run("suggest", source, "--reviewed", checked, *options, "-o", first).exit_code == 0
+    run.ok("suggest", source, "--reviewed", checked, *options, "-o", first)
     seen = {(row["instance"], row["label"]) for row in listed}
     assert not seen & {(row["instance"], row["label"]) for row in rows(first)}
 
@@ -90,7 +89,7 @@ def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_pa
 def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, incomplete, tmp_path):
     options = ("--top", 40, "--features", "linear", "--cost", 10, "--epochs", 3, "-o", tmp_path / "missing.tsv")
     first = run("suggest", incomplete[0], *options)
-    report = json.loads(run("suggest", incomplete[0], *options, "--json", "-q").stdout)
+    report = run.json("suggest", incomplete[0], *options, "-q")
     assert first.stderr.splitlines()[-1].startswith("of these 40, ")
     assert "may be right; to narrow this, decide 20 of them or answer 40 questions" in first.stderr
     assert 0.4 < (report["right_high"] - report["right_low"]) / 40 < 0.8
@@ -132,7 +131,7 @@ def test_where_all_is_known_nothing_is_missing(run, tmp_path):
     data, checked = tmp_path / "data.svm", tmp_path / "checked.tsv"
     data.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n")
     checked.write_text("instance\tlabel\tverdict\n" + "".join(f"{i}\t*\tno\n" for i in range(1, 5)))
-    report = json.loads(run("suggest", data, "--reviewed", checked, "-o", tmp_path / "out.tsv", "--json").stdout)
+    report = run.json("suggest", data, "--reviewed", checked, "-o", tmp_path / "out.tsv")
     assert (report["missing"], report["listed"]) == (0, 0)
     assert rows(tmp_path / "out.tsv") == []
 
@@ -142,10 +141,10 @@ def test_instances_of_a_second_file_are_not_listed(run, tmp_path):
     data.write_text("".join(f"1 1:1 {i}:.1\n2 2:1 {i}:.1\n 1:1 2:1 {i}:.1\n" for i in range(3, 23)))
     more.write_text("".join(f"1 1:1 {i}:.1\n2 2:1 {i}:.1\n1,2 1:1 2:1 {i}:.1\n" for i in range(23, 43)))
     options = ("--fully-labelled", more, "--cost", 10, "--epochs", 5)
-    assert run("suggest", data, *options, "--top", 10, "-o", tmp_path / "out.tsv").exit_code == 0
+    run.ok("suggest", data, *options, "--top", 10, "-o", tmp_path / "out.tsv")
     assert all(int(row["instance"]) % 3 == 0 and int(row["instance"]) <= 60 for row in rows(tmp_path / "out.tsv"))
     filled = tmp_path / "filled.svm"
-    assert run("suggest", data, *options, "--format", "svm", "-o", filled).exit_code == 0
+    run.ok("suggest", data, *options, "--format", "svm", "-o", filled)
     before, after = (path.read_text().splitlines() for path in (data, filled))
     assert [line.partition(" ")[2] for line in after] == [line.partition(" ")[2] for line in before]
     assert all(line == old for i, (line, old) in enumerate(zip(after, before, strict=True)) if i % 3 < 2)
@@ -168,7 +167,7 @@ def test_what_people_said_outweighs_the_file_and_what_is_implied(run, tmp_path):
     rules.write_text("2 9\n")
     checked.write_text("instance\tlabel\tverdict\tsource\n1\t1\tno\tsuggestion\n2\t*\tno\tsuggestion\n")
     args = ("suggest", data, "--reviewed", checked, "--format", "svm", "--c", 0.999, "--cost", 1)
-    assert run(*args, "--implied", rules, "--fill-implied", "-o", out).exit_code == 0
+    run.ok(*args, "--implied", rules, "--fill-implied", "-o", out)
     lines = out.read_text().splitlines()
     assert lines[0].startswith("2,9") and lines[0].endswith(" 1:1")
     assert "1" not in lines[0].split(" ")[0].split(",")
@@ -183,8 +182,8 @@ def test_the_second_file_is_not_counted_in_reports_on_the_first(run, tmp_path):
     data.write_text("1 1:1\n2 2:1\n 1:1\n 2:1\n" * 50)
     more.write_text("1 1:1\n2 2:1\n" * 500)
     fast = ("--cost", 10, "--epochs", 3, "--c", 0.5)
-    alone = json.loads(run("suggest", data, *fast, "-o", tmp_path / "a", "--json").stdout)
-    both = json.loads(run("suggest", data, "--fully-labelled", more, *fast, "-o", tmp_path / "b", "--json").stdout)
+    alone = run.json("suggest", data, *fast, "-o", tmp_path / "a")
+    both = run.json("suggest", data, "--fully-labelled", more, *fast, "-o", tmp_path / "b")
     assert both["expected_f1_before"] == pytest.approx(alone["expected_f1_before"], abs=0.01)
     linear = "--features", "linear", "--per-label", "--plan", "--json", "-q"
     report = json.loads(run("estimate-c", data, "--fully-labelled", more, *linear).stdout)
@@ -197,8 +196,8 @@ def test_probabilities_are_the_out_of_fold_predictions_of_a_training(run, incomp
     source, _ = incomplete
     options = ("--c", 0.7, "--cost", 10, "--epochs", 3, "--levels", 1, "-q")
     oof = tmp_path / "oof.txt"
-    assert run("suggest", source, *options, "-o", tmp_path / "missing.tsv").exit_code == 0
-    assert run("train", source, *options, "-o", tmp_path / "d.mpu", "--oof", oof).exit_code == 0
+    run.ok("suggest", source, *options, "-o", tmp_path / "missing.tsv")
+    run.ok("train", source, *options, "-o", tmp_path / "d.mpu", "--oof", oof)
     by_features = read(oof, Reading(scores=True)).features.toarray()
     labels = read(source).labels
     given = given_other_labels(by_features, labels, LabelFrequency.of(0.7, labels.shape))

@@ -17,7 +17,7 @@ def data(run, tmp_path):
     path = tmp_path / "n.svm"
     path.write_text("1,2 1:1 2:1\n2,3 2:1 3:1\n3 1:1 3:1\n4 4:1\n1 1:1\n 2:1 4:1\n" * 12)
     (tmp_path / "n.labels").write_text(NAMES)
-    assert run("train", path, *QUICK).exit_code == 0
+    run.ok("train", path, *QUICK)
     return SimpleNamespace(path=path, model=tmp_path / "n.mpu", folder=tmp_path)
 
 
@@ -32,8 +32,7 @@ def file(data):
 
 
 def predicted(run, data, *options) -> list[dict[str, float]]:
-    result = run("predict", data.model, data.path, "--format", "jsonl", *options, "-q")
-    assert result.exit_code == 0, result.stderr
+    result = run.ok("predict", data.model, data.path, "--format", "jsonl", *options, "-q")
     rows = map(json.loads, result.stdout.splitlines())
     return [dict(zip(row["labels"], row["probabilities"], strict=True)) for row in rows]
 
@@ -64,8 +63,7 @@ def test_predictions_are_those_of_the_labels(run, data, file, case, k):
 
 
 def test_lines_that_name_no_label_are_counted(run, data, file):
-    result = run("predict", data.model, data.path, "--only", file("news\nopera\n99\n"), "-q")
-    assert result.exit_code == 0
+    result = run.ok("predict", data.model, data.path, "--only", file("news\nopera\n99\n"), "-q")
     assert "2 lines of 3 with unused labels, such as 'opera'" in result.stderr
 
 
@@ -83,13 +81,13 @@ def listed(path) -> list[list[str]]:
 
 def test_suggestions(run, data, file):
     out, every = data.folder / "missing.tsv", data.folder / "every.tsv"
-    assert run("suggest", data.path, "--min-probability", 0.01, *QUICK, "-o", every).exit_code == 0
+    run.ok("suggest", data.path, "--min-probability", 0.01, *QUICK, "-o", every)
     args = "suggest", data.path, "--min-probability", 0.01, *QUICK, "-o", out
-    assert run(*args, "--exclude", file("music\n")).exit_code == 0
+    run.ok(*args, "--exclude", file("music\n"))
     assert listed(out) == [row for row in listed(every) if row[1] != "music"] != listed(every)
-    assert run(*args, "--only", file("music\n")).exit_code == 0
+    run.ok(*args, "--only", file("music\n"))
     assert listed(out) == [row for row in listed(every) if row[1] == "music"]
-    assert run(*args, "--only", file("music\n"), "--top", 3).exit_code == 0
+    run.ok(*args, "--only", file("music\n"), "--top", 3)
     assert listed(out) == [row for row in listed(every) if row[1] == "music"][:3]
 
 

@@ -23,8 +23,7 @@ def vectors(run, tmp_path_factory):
     rows = [{"id": str(i), "text": TEXTS[i % 6], "tags": TAGS[i % 6]} for i in range(60)]
     (folder / "books.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = "--labels", folder / "t.ttl", "-o", folder / "books.svm"
-    result = run("vectorize", folder / "books.jsonl", *options)
-    assert result.exit_code == 0, result.stderr
+    result = run.ok("vectorize", folder / "books.jsonl", *options)
     assert "has names in en, de: those in 'en' are used; --language chooses another" in result.stderr
     assert "1 deprecated concept of" in result.stderr
     assert "10 tags that name several labels, taken for the first of these" in result.stderr
@@ -44,20 +43,18 @@ def test_uris_have_no_words(vectors):
 
 
 def test_predictions_have_uris(run, vectors, tmp_path):
-    assert run("train", vectors / "books.svm", "-o", tmp_path / "m", "-q", "--levels", 1).exit_code == 0
+    run.ok("train", vectors / "books.svm", "-o", tmp_path / "m", "-q", "--levels", 1)
     out = tmp_path / "out"
-    assert (
-        run("predict", tmp_path / "m", "--text", "apple", "--format", "jsonl", "--top-k", 5, "-o", out).exit_code == 0
-    )
+    run.ok("predict", tmp_path / "m", "--text", "apple", "--format", "jsonl", "--top-k", 5, "-o", out)
     record = json.loads(out.read_text())
     assert dict(zip(record["labels"], record["uris"], strict=True))["Pear"] == "https://example.org/pear"
-    assert run("predict", tmp_path / "m", "--text", "apple", "--format", "tsv", "--top-k", 5, "-o", out).exit_code == 0
+    run.ok("predict", tmp_path / "m", "--text", "apple", "--format", "tsv", "--top-k", 5, "-o", out)
     rows = list(csv.DictReader(out.read_text().splitlines(), delimiter="\t"))
     assert {row["label"]: row["uri"] for row in rows}["Nuss"] == "https://example.org/nut"
 
 
 def test_predictions_have_what_their_labels_imply(run, vectors, tmp_path):
-    assert run("train", vectors / "books.svm", "-o", tmp_path / "m", "-q", "--levels", 1).exit_code == 0
+    run.ok("train", vectors / "books.svm", "-o", tmp_path / "m", "-q", "--levels", 1)
     args = "predict", tmp_path / "m", "--text", "pear", "--fill-implied", "--top-k", 1, "--format"
     record = json.loads(run(*args, "jsonl").stdout)
     assert record["labels"] == ["Pear", "Fruit"]
@@ -75,7 +72,7 @@ def test_predictions_have_what_their_labels_imply(run, vectors, tmp_path):
 
 def test_what_a_label_implies_is_not_suggested(run, vectors, tmp_path):
     out = tmp_path / "missing.tsv"
-    assert run("suggest", vectors / "books.svm", "--per-instance", 5, "-o", out, "-q", "--c", 0.5).exit_code == 0
+    run.ok("suggest", vectors / "books.svm", "--per-instance", 5, "-o", out, "-q", "--c", 0.5)
     suggested = {(int(row["instance"]) - 1, row["label"]) for row in listed(out)}
     with_fruit = {instance % 6 for instance, label in suggested if label == "Fruit"}
     assert with_fruit.issubset({4})  # all others have it, or a narrower one
@@ -88,7 +85,7 @@ def listed(path):
 def test_why_a_label_is_suggested(run, vectors, tmp_path):
     out, model = tmp_path / "missing.tsv", tmp_path / "books.mpu"
     options = "--per-instance", 5, "-o", out, "-q", "--c", 0.5, "--levels", 2, "--why"
-    assert run("suggest", vectors / "books.svm", *options, "--numbers", "--model", model).exit_code == 0
+    run.ok("suggest", vectors / "books.svm", *options, "--numbers", "--model", model)
     features, trained = read(vectors / "books.svm").features.toarray(), load(model)
     weights = dict(
         zip(trained.label_ids.tolist(), (explain(trained.predictor, k).features for k in range(5)), strict=True)
@@ -98,14 +95,14 @@ def test_why_a_label_is_suggested(run, vectors, tmp_path):
     for row in rows:
         parts = features[int(row["instance"]) - 1] * weights[int(row["label"])]
         assert row["why"] == "; ".join(str(j) for j in np.argsort(-parts, kind="stable")[:5] if parts[j] > 0)
-    assert run("suggest", vectors / "books.svm", *options).exit_code == 0
+    run.ok("suggest", vectors / "books.svm", *options)
     why = [(TEXTS[(int(row["instance"]) - 1) % 6], row["why"].split("; ")) for row in listed(out) if row["why"]]
     assert why
     assert all(word in text for text, words in why for word in words)
 
 
 def test_the_page_has_the_next_broader_labels(run, vectors, tmp_path):
-    assert run("review", vectors / "books.svm", "-o", tmp_path / "review.html", "-q").exit_code == 0
+    run.ok("review", vectors / "books.svm", "-o", tmp_path / "review.html", "-q")
     data = json.loads(re.search(r'id="data">(.*?)</script>', (tmp_path / "review.html").read_text(), re.DOTALL)[1])
     names = data["names"]
     shown = {names[int(i)]: [names[j] for j in above] for i, above in data["broader"].items()}
@@ -114,14 +111,14 @@ def test_the_page_has_the_next_broader_labels(run, vectors, tmp_path):
 
 def test_a_new_file_like_it_knows_the_broader_labels_too(run, vectors, tmp_path):
     options = "--like", vectors / "books.svm", "-o", tmp_path / "new.svm"
-    assert run("vectorize", vectors / "books.jsonl", *options).exit_code == 0
+    run.ok("vectorize", vectors / "books.jsonl", *options)
     assert (tmp_path / "new.text" / "broader").read_text() == "1\t2\n5\t2\n"
 
 
 def test_a_list_of_annif(run, vectors, tmp_path):
     (tmp_path / "names.tsv").write_text("<https://example.org/apple>\tApple\n<https://example.org/pear>\tPear\n")
     options = "--labels", tmp_path / "names.tsv", "-o", tmp_path / "new.svm"
-    assert run("vectorize", vectors / "books.jsonl", *options).exit_code == 0
+    run.ok("vectorize", vectors / "books.jsonl", *options)
     assert (tmp_path / "new.text" / "labels").read_text().startswith("Apple\thttps://example.org/apple\nPear\t")
     lines = (tmp_path / "new.svm").read_text().splitlines()
     assert [line.split(" ")[0] for line in lines[:4]] == ["1", "1", "2", "2"]
@@ -143,14 +140,14 @@ def test_records_get_the_broader_tags_that_theirs_imply(run, vectors, tmp_path):
     assert added[:8] == [["Fruit"], [], [], ["Fruit"], ["Apple", "Fruit"], [], ["Fruit"], [NUT]]
     assert rows[7]["tags"] == [NUT]  # its own tag was a URI, too
     assert (done["decided"], done["implied"]) == (2, sum(map(len, added)) - 2)
-    assert run(*args).exit_code == 0
+    run.ok(*args)
     lines = (tmp_path / "new.jsonl").read_text().splitlines()
     assert [sum(fruit in line for line in lines) for fruit in ('"Fruit"', '"https://example.org/fruit"')] == [30, 10]
 
 
 def test_broader_tags_need_a_thesaurus(run, tmp_path):
     (tmp_path / "n.jsonl").write_text('{"text": "a word", "tags": ["x"]}\n')
-    assert run("vectorize", tmp_path / "n.jsonl", "-o", tmp_path / "n.svm", "-q").exit_code == 0
+    run.ok("vectorize", tmp_path / "n.jsonl", "-o", tmp_path / "n.svm", "-q")
     result = run("apply", tmp_path / "n.jsonl", "--fill-implied", "-o", tmp_path / "new.jsonl", "-q")
     assert (result.exit_code, (tmp_path / "new.jsonl").exists()) == (1, False)
     assert "there are no rules that say which labels imply others" in result.stderr
@@ -172,7 +169,7 @@ def with_deprecated(run, tmp_path_factory):
     ]
     (folder / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = ("--language", "en", "--labels", folder / "t.ttl", "-o", folder / "b.svm")
-    assert run("vectorize", folder / "b.jsonl", *options).exit_code == 0
+    run.ok("vectorize", folder / "b.jsonl", *options)
     return folder
 
 
@@ -181,7 +178,7 @@ def test_a_deprecated_concept_that_records_have_is_a_label_after_the_others(run,
     assert names[5:] == ["Pome\thttps://example.org/old"]
     assert (with_deprecated / "b.text" / "deprecated").read_text() == "6\n"
     like = ("--like", with_deprecated / "b.svm", "-o", tmp_path / "c.svm")
-    assert run("vectorize", with_deprecated / "b.jsonl", *like).exit_code == 0
+    run.ok("vectorize", with_deprecated / "b.jsonl", *like)
     assert (tmp_path / "c.text" / "deprecated").read_text() == "6\n"
 
 
@@ -191,11 +188,10 @@ def test_a_deprecated_concept_is_not_suggested(run, with_deprecated, tmp_path):
     (tmp_path / "only").write_text("Pome\n1\nPear\n")
     for name, options in (("usual", ()), ("only", ("--only", tmp_path / "only"))):
         target = tmp_path / f"{name}.tsv"
-        result = run("suggest", with_deprecated / "b.svm", "--top", 24, "-o", target, "--levels", 1, "-q", *options)
-        assert result.exit_code == 0, result.stderr
+        run.ok("suggest", with_deprecated / "b.svm", "--top", 24, "-o", target, "--levels", 1, "-q", *options)
         rows = [line.split("\t") for line in target.read_text().splitlines() if not line.startswith("#")]
         listed[name] = {row[rows[0].index("label")] for row in rows[1:]}
     assert "Pome" not in listed["usual"]
     assert {"Pome", "Pear"} <= listed["only"]
     page = tmp_path / "page.html"
-    assert run("review", with_deprecated / "b.svm", "--suggestions", tmp_path / "only.tsv", "-o", page).exit_code == 0
+    run.ok("review", with_deprecated / "b.svm", "--suggestions", tmp_path / "only.tsv", "-o", page)

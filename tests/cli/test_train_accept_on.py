@@ -190,7 +190,7 @@ def test_any_name(run, tmp_path, monkeypatch, name):
     Path("test.svm").write_text(held_out(1))
     for seed in (1, 2):
         options = (*TRAINING, "--accept-on", "test.svm", "--seed", seed, "-q")
-        assert run("train", *options, "--", f"{name}.svm").exit_code == 0
+        run.ok("train", *options, "--", f"{name}.svm")
     assert {path.name for path in tmp_path.glob("*.mpu*")} == {f"{name}.mpu", f"{name}.mpu.1"}
 
 
@@ -306,15 +306,15 @@ def test_texts_of_another_vectoriser_are_refused(run, tmp_path, monkeypatch):
     for name, word in (("a", "sun"), ("b", "zebra")):
         texts = [{"text": f"{word} news {topic}", "tags": [topic]} for topic in ("sport", "art") * 20]
         Path(f"{name}.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
-        assert run("vectorize", f"{name}.jsonl", "-o", f"{name}.svm", "-q").exit_code == 0
+        run.ok("vectorize", f"{name}.jsonl", "-o", f"{name}.svm", "-q")
     run("vectorize", "b.jsonl", "--like", "a.svm", "-o", "like.svm", "-q")
     options = ("-o", "m.mpu", *TRAINING, "-q", "--accept-on")
-    assert run("train", "a.svm", *options, "like.svm").exit_code == 0
+    run.ok("train", "a.svm", *options, "like.svm")
     result = run("train", "b.svm", *options, "like.svm")
     assert result.exit_code == 1
     assert "make the data by mpu vectorize --like" in result.stderr
     shutil.copy("a.svm", "test.svm")
-    assert run("train", "like.svm", *options, "test.svm", "--accept-margin", 1).exit_code == 0
+    run.ok("train", "like.svm", *options, "test.svm", "--accept-margin", 1)
 
 
 def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(three, monkeypatch):

@@ -11,8 +11,7 @@ def test_data_without_a_feature(run, tmp_path, command):
     """Such as a table of whole numbers, whose lines are lists of labels."""
     source = tmp_path / "table.csv"
     source.write_text("8,5,3\n2,4,9\n5,8,1\n" * 8)
-    result = run(command, source)
-    assert result.exit_code == 0
+    result = run.ok(command, source)
     assert "warning: " in result.stderr
     assert "no instance has a feature" in result.stderr
 
@@ -30,9 +29,9 @@ def test_eta0_is_the_one_that_is_given(run, tmp_path):
 def test_the_largest_index_costs_what_another_does(run, tmp_path):
     source = tmp_path / "wide.svm"
     source.write_text(",".join(map(str, range(100))) + " 2147483646:1\n1 1:1\n")
-    assert run("train", source, *QUICK).exit_code == 0
+    run.ok("train", source, *QUICK)
     assert sum(file.stat().st_size for file in (tmp_path / "wide.mpu").iterdir()) < 200_000
-    assert run("predict", tmp_path / "wide.mpu", source, "-o", tmp_path / "out").exit_code == 0
+    run.ok("predict", tmp_path / "wide.mpu", source, "-o", tmp_path / "out")
     assert len((tmp_path / "out").read_text().splitlines()) == 2
 
 
@@ -40,7 +39,7 @@ def test_implicit_values(run, tmp_path):
     source = tmp_path / "implicit.svm"
     source.write_text("1 3 5 6\n2 4\n")
     message(run("train", source, *QUICK))
-    assert run("train", source, *QUICK, "--implicit-values").exit_code == 0
+    run.ok("train", source, *QUICK, "--implicit-values")
 
 
 # Targets, refused before anything is trained
@@ -71,4 +70,4 @@ def test_labels_of_one_instance_are_refused(run, tmp_path):
     source.write_text(others + ",".join(map(str, range(3, 1003))) + " 1:1\n")
     message(run("train", source, *QUICK))
     source.write_text(others + ",".join(map(str, range(3, 503))) + " 1:1\n")  # as few labels as are learned together
-    assert run("train", source, *QUICK, "--epochs", 1).exit_code == 0
+    run.ok("train", source, *QUICK, "--epochs", 1)

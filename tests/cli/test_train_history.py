@@ -22,19 +22,19 @@ def entries(history) -> list[dict]:
 def test_out_of_fold_predictions_are_evaluated_like_others(run, digits, tmp_path):
     train, _ = digits
     options = ("--cost", 30, "--epochs", 5, "--levels", 1, "-o", tmp_path / "d.mpu", "--c", 1)
-    report = json.loads(run("train", train, *options, "--oof", tmp_path / "oof.txt", "--json").stdout)
+    report = run.json("train", train, *options, "--oof", tmp_path / "oof.txt")
     assert len((tmp_path / "oof.txt").read_text().splitlines()) == report["instances"]
-    found = json.loads(run("evaluate", train, tmp_path / "oof.txt", "--json").stdout)
+    found = run.json("evaluate", train, tmp_path / "oof.txt")
     assert found["micro_f1"] == pytest.approx(report["expected_micro_f1"], abs=0.005)
     assert found["precision_at_1"] > 0.8
-    seen = json.loads(run("evaluate", train, tmp_path / "d.mpu", "--json").stdout)
+    seen = run.json("evaluate", train, tmp_path / "d.mpu")
     assert seen["micro_f1"] > found["micro_f1"]
 
 
 def test_out_of_fold_predictions_are_of_all_instances_however_few_are_drawn(run, tmp_path):
     (tmp_path / "x.svm").write_text("1 1:1\n2 2:1\n" * 300)
     arguments = ("train", tmp_path / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 1, "--sample", 50)
-    assert run(*arguments, "--oof", tmp_path / "oof.txt", "-q").exit_code == 0
+    run.ok(*arguments, "--oof", tmp_path / "oof.txt", "-q")
     lines = (tmp_path / "oof.txt").read_text().splitlines()
     assert len(lines) == 600
     assert all(":" in line for line in lines)
@@ -42,19 +42,19 @@ def test_out_of_fold_predictions_are_of_all_instances_however_few_are_drawn(run,
 
 def test_out_of_fold_predictions_of_a_second_file_are_left_out(run, tiny, tmp_path):
     (tmp_path / "more.svm").write_text("1 1:1\n2 2:1\n" * 5)
-    assert run("train", tiny, *QUICK, "--fully-labelled", tmp_path / "more.svm", "--oof", tmp_path / "o").exit_code == 0
+    run.ok("train", tiny, *QUICK, "--fully-labelled", tmp_path / "more.svm", "--oof", tmp_path / "o")
     assert len((tmp_path / "o").read_text().splitlines()) == len(tiny.read_text().splitlines())
 
 
 def test_the_model_is_the_same_with_and_without(run, tiny, tmp_path):
     for name, options in (("a", ()), ("b", ("--oof", tmp_path / "o", "--history", tmp_path / "h"))):
-        assert run("train", tiny, *QUICK, "-o", tmp_path / f"{name}.mpu", *options).exit_code == 0
+        run.ok("train", tiny, *QUICK, "-o", tmp_path / f"{name}.mpu", *options)
     files = [{path.name for path in (tmp_path / f"{name}.mpu").iterdir() if path.suffix == ".npz"} for name in "ab"]
     assert files[0] == files[1]
 
 
 def test_each_training_adds_a_line(run, tiny, history):
-    report = json.loads(run("train", tiny, *QUICK, "--history", history, "--json").stdout)
+    report = run.json("train", tiny, *QUICK, "--history", history)
     run("train", tiny, *QUICK, "--c", 1, "--history", history, "-q")
     first, second = entries(history)
     for name in ("model", "instances", "features", "labels", "c", "expected_micro_f1"):
@@ -75,7 +75,7 @@ def test_a_failed_training_adds_its_error(run, tmp_path, history):
 
 def test_a_line_that_was_cut_short_is_not_continued(run, tiny, history):
     history.write_text('{"time": "2026-0')
-    assert run("train", tiny, *QUICK, "--history", history).exit_code == 0
+    run.ok("train", tiny, *QUICK, "--history", history)
     assert history.read_text().startswith('{"time": "2026-0\n{"time": "')
 
 

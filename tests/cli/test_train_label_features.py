@@ -23,7 +23,7 @@ def texts(run, tmp_path):
     (tmp_path / "notes.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     (tmp_path / "names").write_text("".join(f"{subject}\n" for subject in SUBJECTS))
     given = (tmp_path / "notes.jsonl", "--labels", tmp_path / "names", "-o", tmp_path / "notes.svm")
-    assert run("vectorize", *given).exit_code == 0
+    run.ok("vectorize", *given)
     return tmp_path
 
 
@@ -33,8 +33,7 @@ def predicted(run, folder, text):
 
 
 def test_a_name_that_is_never_annotated_is_predicted(run, texts):
-    result = run("train", texts / "notes.svm", *QUICK, "--prior", 15)
-    assert result.exit_code == 0
+    result = run.ok("train", texts / "notes.svm", *QUICK, "--prior", 15)
     assert "5 labels, 1 of them never annotated" in result.stdout
     assert "features of labels" in result.stdout
     assert predicted(run, texts, "a book on railways") == "railways"
@@ -42,8 +41,8 @@ def test_a_name_that_is_never_annotated_is_predicted(run, texts):
 
 
 def test_it_is_marked_in_the_model(run, texts):
-    assert run("train", texts / "notes.svm", *QUICK, "--prior", 15).exit_code == 0
-    report = json.loads(run("info", texts / "notes.mpu", "--label", "railways", "--json").stdout)
+    run.ok("train", texts / "notes.svm", *QUICK, "--prior", 15)
+    report = run.json("info", texts / "notes.mpu", "--label", "railways")
     assert (report["never_annotated"], report["of_labels"][0]["annotated"], report["of_labels"][0]["true"]) == (
         1,
         0,
@@ -52,9 +51,9 @@ def test_it_is_marked_in_the_model(run, texts):
 
 
 def test_the_prior_is_recorded_and_chosen(run, texts):
-    assert run("train", texts / "notes.svm", *QUICK).exit_code == 0
+    run.ok("train", texts / "notes.svm", *QUICK)
     assert bundle.load(texts / "notes.mpu").options["prior"] in (0, 7.5, 15, 30, 60)
-    report = json.loads(run("train", texts / "notes.svm", *QUICK, "--prior", 20, "--json").stdout)
+    report = run.json("train", texts / "notes.svm", *QUICK, "--prior", 20)
     assert (report["prior"], report["labels"], report["labels_never_annotated"]) == (20, 5, 1)
     assert bundle.load(texts / "notes.mpu").options["prior"] == 20
 
@@ -72,7 +71,7 @@ def test_a_file_of_label_features_does_the_same(run, texts):
     of_names = run("predict", texts / "notes.mpu", texts / "notes.svm", "--scores").stdout
     (texts / "notes.text").rename(texts / "kept")
     file = texts / "kept" / "label-features.svm"
-    assert run("train", texts / "notes.svm", *QUICK, "--prior", 15, "--label-features", file).exit_code == 0
+    run.ok("train", texts / "notes.svm", *QUICK, "--prior", 15, "--label-features", file)
     assert run("predict", texts / "notes.mpu", texts / "notes.svm", "--scores").stdout == of_names
 
 
@@ -82,8 +81,7 @@ def test_missing_labels_are_found_by_name(run, texts):
     records += [{"id": "new", "text": "a note on railways and railways", "tags": []}]
     (texts / "notes.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     run("vectorize", texts / "notes.jsonl", "--labels", texts / "names", "-o", texts / "notes.svm")
-    result = run("suggest", texts / "notes.svm", *QUICK, "--prior", 15, "--per-instance", 1)
-    assert result.exit_code == 0
+    result = run.ok("suggest", texts / "notes.svm", *QUICK, "--prior", 15, "--per-instance", 1)
     row = next(line for line in result.stdout.splitlines() if line.startswith(f"{len(records)}\t"))
     assert "railways" in row
     assert "of those listed are of labels that are never annotated" in result.stderr

@@ -1,7 +1,6 @@
 """FILE may be a URL: in memory here, and on a server of this machine."""
 
 import gzip
-import json
 import signal
 import socket
 import subprocess
@@ -27,15 +26,14 @@ def test_a_url_gives_the_model_of_a_file(run, memory, served, model, tmp_path, s
     url, files = served
     files[f"/tiny.svm{suffix}"] = content
     for source in (f"memory://data/tiny.svm{suffix}", f"{url}/tiny.svm{suffix}?key=x.bz2"):
-        result = run("train", source, *QUICK, "-o", tmp_path / "other.mpu")
-        assert result.exit_code == 0, result.stderr
+        run.ok("train", source, *QUICK, "-o", tmp_path / "other.mpu")
         assert model_files(tmp_path / "other.mpu") == model_files(model)
 
 
 def test_the_model_is_named_after_it_in_this_directory(run, memory, tmp_path, monkeypatch):
     memory.pipe("/data/news.svm", TINY.encode())
     monkeypatch.chdir(tmp_path)
-    assert run("train", "memory://data/news.svm", *QUICK).exit_code == 0
+    run.ok("train", "memory://data/news.svm", *QUICK)
     assert [path.name for path in tmp_path.iterdir()] == ["news.mpu"]
 
 
@@ -43,14 +41,14 @@ def test_files_and_urls_are_read_as_one(run, memory, model, tmp_path):
     lines = TINY.encode().splitlines(keepends=True)
     memory.pipe("/a.svm", b"".join(lines[:2]))
     (tmp_path / "b.svm").write_bytes(b"".join(lines[2:]))
-    assert run("train", "memory://a.svm", tmp_path / "b.svm", *QUICK, "-o", tmp_path / "m.mpu").exit_code == 0
+    run.ok("train", "memory://a.svm", tmp_path / "b.svm", *QUICK, "-o", tmp_path / "m.mpu")
     assert model_files(tmp_path / "m.mpu") == model_files(model)
 
 
 def test_other_commands_read_them_too(run, memory, tiny, model):
     memory.pipe("/tiny.svm", TINY.encode())
     tags = tiny.with_name("tags")
-    assert run("predict", model, tiny, "-o", tags).exit_code == 0
+    run.ok("predict", model, tiny, "-o", tags)
     memory.pipe("/tags", tags.read_bytes())
     url = "memory://tiny.svm"
     assert run("predict", model, url).stdout == run("predict", model, tiny).stdout != ""
@@ -107,10 +105,9 @@ def test_secrets_are_neither_said_nor_kept(run, served, tmp_path):
     url = url.replace("//", f"//me:{SECRET}@")
     query = f"?key={SECRET}"
     options = (*QUICK, "-o", tmp_path / "m.mpu", "--history", tmp_path / "history", "-v", "--log-format", "json")
-    result = run("train", f"{url}/a.svm{query}", "--fully-labelled", f"{url}/a.svm{query}2", *options)
-    assert result.exit_code == 0, result.stderr
+    result = run.ok("train", f"{url}/a.svm{query}", "--fully-labelled", f"{url}/a.svm{query}2", *options)
     shown = f"{served[0]}/a.svm?..."
-    assert json.loads(run("info", tmp_path / "m.mpu", "--json").stdout)["origin"]["source"] == shown
+    assert run.json("info", tmp_path / "m.mpu")["origin"]["source"] == shown
     failed = [
         run("train", f"{url}/{name}{query}", *QUICK, "-o", tmp_path / "other.mpu") for name in ("b.svm", "gone.svm")
     ]

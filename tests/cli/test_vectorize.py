@@ -28,26 +28,26 @@ def news(tmp_path):
 
 def test_data_of_another_vectoriser_are_refused(run, news, tmp_path):
     """Their features have other numbers, which the model would take for its own."""
-    assert run("vectorize", news, "-o", tmp_path / "news.svm").exit_code == 0
-    assert run("train", tmp_path / "news.svm", *QUICK).exit_code == 0
+    run.ok("vectorize", news, "-o", tmp_path / "news.svm")
+    run.ok("train", tmp_path / "news.svm", *QUICK)
     others = [json.loads(line) for line in news.read_text().splitlines()]
     others = [other | {"text": f"another {other['text']}"} for other in others]
     (tmp_path / "new.jsonl").write_text("".join(json.dumps(other) + "\n" for other in others))
     new, model = tmp_path / "new.svm", tmp_path / "news.mpu"
-    assert run("vectorize", tmp_path / "new.jsonl", "-o", new).exit_code == 0
+    run.ok("vectorize", tmp_path / "new.jsonl", "-o", new)
     for command in (("predict", model, new, "-o", tmp_path / "out"), ("evaluate", new, model)):
         result = run(*command)
         assert (result.exit_code, (tmp_path / "out").exists()) == (1, False)
         message(result)
-    assert run("vectorize", tmp_path / "new.jsonl", "--like", tmp_path / "news.svm", "-o", new).exit_code == 0
-    assert run("predict", model, new, "-o", tmp_path / "out").exit_code == 0
+    run.ok("vectorize", tmp_path / "new.jsonl", "--like", tmp_path / "news.svm", "-o", new)
+    run.ok("predict", model, new, "-o", tmp_path / "out")
     manifest = tmp_path / "new.text" / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"mpu_version": "0.0.1"}))
-    assert run("predict", model, new, "-o", tmp_path / "out").exit_code == 0  # another version made the same numbers
+    run.ok("predict", model, new, "-o", tmp_path / "out")  # another version made the same numbers
     (tmp_path / "new.text" / "features").write_text("damaged\n")
-    assert run("predict", model, new, "-o", tmp_path / "out").exit_code == 0  # a damaged vectoriser tells nothing
+    run.ok("predict", model, new, "-o", tmp_path / "out")  # a damaged vectoriser tells nothing
     new.write_text(new.read_text() + "\n")  # what the directory beside them tells is of other data
-    assert run("predict", model, new, "-o", tmp_path / "out").exit_code == 0
+    run.ok("predict", model, new, "-o", tmp_path / "out")
 
 
 def test_the_report(run, news, tmp_path):
@@ -68,7 +68,7 @@ def test_the_first_of_several_fields_is_the_title(run, tmp_path):
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     command = ["vectorize", path, "--text", "title", "--text", "body", "-o", tmp_path / "news.svm"]
     assert run(*command).stderr.splitlines()[-1].endswith("; lead: line")
-    assert json.loads(run(*command, "--json").stdout)["lead"] == "line"
+    assert run.json(*command)["lead"] == "line"
 
 
 def test_records_without_the_field_of_tags(run, news, tmp_path):
@@ -90,8 +90,7 @@ def test_bad_records_are_listed(run, news, tmp_path):
         file.write("{}\n" + "what\n" * 30)
     assert "news.jsonl:81: " in message(run("vectorize", news, "-o", tmp_path / "a.svm"))
     assert not (tmp_path / "a.svm").exists()
-    result = run("vectorize", news, "-o", tmp_path / "a.svm", "--skip-bad", "-q")
-    assert result.exit_code == 0
+    result = run.ok("vectorize", news, "-o", tmp_path / "a.svm", "--skip-bad", "-q")
     lines = result.stderr.splitlines()
     assert lines[0].startswith(f"warning: {news}:81: left out: ")
     assert len(lines) == 21
@@ -100,7 +99,7 @@ def test_bad_records_are_listed(run, news, tmp_path):
 
 def test_options_reach_the_vectoriser(run, news, tmp_path):
     options = ["--analyzer", "word", "--ngrams", "2-3", "--stem", "none", "--weighting", "binary", "--lead", 3]
-    assert run("vectorize", news, "-o", tmp_path / "a.svm", *options, "--min-df", 5, "--max-features", 6).exit_code == 0
+    run.ok("vectorize", news, "-o", tmp_path / "a.svm", *options, "--min-df", 5, "--max-features", 6)
     found = Vectorizer.load(tmp_path / "a.text").options_
     assert found == TextOptions("word", (2, 3), "none", "binary", 3, 5, 6)
 
@@ -124,7 +123,7 @@ def test_any_tag_is_a_name(run, tmp_path, tag):
     (tmp_path / "a.jsonl").write_text(
         "".join(json.dumps({"text": f"{word} {i}x", "tags": [word]}) + "\n" for i in range(5) for word in (tag, "b"))
     )
-    assert run("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm").exit_code == 0
+    run.ok("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm")
     result = run("train", tmp_path / "a.svm", *QUICK, "--c", 1)
     assert result.exit_code == 0, message(result)
 
@@ -134,10 +133,9 @@ def test_names_of_a_list_and_some_tags_with_blanks_are_not_taken_for_joined_ones
     (tmp_path / "a.csv").write_text("text,tags\na,x y\nb,x\nc,y\n")
     (tmp_path / "b.csv").write_text("text,tags\na,p q\nb,p\nc,q\nd,r s\n")
     for name, options in (("a", ("--labels", tmp_path / "names.txt")), ("b", ())):
-        result = run(
+        result = run.ok(
             "vectorize", tmp_path / f"{name}.csv", *options, "--analyzer", "char", "-o", tmp_path / f"{name}.svm"
         )
-        assert result.exit_code == 0
         assert "made of others" not in result.stderr
 
 
@@ -179,4 +177,4 @@ def test_the_command_in_a_message_makes_records_of_an_array(run, tmp_path, monke
     (tmp_path / "a.json").write_text(json.dumps(value, indent=indent))
     command = message(run("vectorize", "a.json", "-o", "a.svm")).partition("make that of it: ")[2]
     subprocess.run(command, shell=True, check=True)
-    assert json.loads(run("vectorize", "lines.jsonl", "-o", "a.svm", "--json").stdout)["annotations"] == 1
+    assert run.json("vectorize", "lines.jsonl", "-o", "a.svm")["annotations"] == 1

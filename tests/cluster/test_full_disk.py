@@ -27,7 +27,7 @@ ENVIRONMENT = {**os.environ, "DASK_MPU__TIMEOUT": "30"}
 
 @pytest.fixture
 def model(run, files, tmp_path) -> Path:
-    assert run("train", *files, "-o", tmp_path / "news.mpu", "--kernel", "numpy", "-q", *QUICK).exit_code == 0
+    run.ok("train", *files, "-o", tmp_path / "news.mpu", "--kernel", "numpy", "-q", *QUICK)
     return tmp_path / "news.mpu"
 
 
@@ -68,7 +68,7 @@ def test_a_full_disk_on_one_worker_leaves_whole_files_of_the_other(run, model, f
     processes.replace(worker_with_room(ROOM))
     out, here = tmp_path / "out", tmp_path / "here"
     failed(processes, ["/out/part-", "File too large"], *in_scores(model, files, out))
-    assert run(*in_scores(model, files, here), "--kernel", "numpy").exit_code == 0
+    run.ok(*in_scores(model, files, here), "--kernel", "numpy")
     wait(lambda: names(out) <= names(here))
     for path in out.glob("*"):
         assert path.read_bytes() == (here / path.name).read_bytes()

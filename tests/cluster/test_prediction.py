@@ -32,7 +32,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("given", [[], *slow(["--format", "scores"])], ids=len)
 def test_predictions_are_those_of_one_machine(run, model, files, cluster, tmp_path, given):
     here, there = tmp_path / "here", tmp_path / "there"
-    assert run("predict", model, *files, "-o", here, *given).exit_code == 0
+    run.ok("predict", model, *files, "-o", here, *given)
     command = ["predict", model, *files, "-o", there, *given, "--cluster", cluster, "--quiet"]
     if given:
         done = run(*command)
@@ -55,7 +55,7 @@ def test_a_worker_that_dies_changes_nothing(run, model, files, on, processes, tm
 
     report = predict_files(model, targets, on=on, tick=kill_once)
     assert report.instances == 400
-    assert run("predict", model, *files, "-o", tmp_path / "here").exit_code == 0
+    run.ok("predict", model, *files, "-o", tmp_path / "here")
     assert contents(tmp_path / "out") == contents(tmp_path / "here")
 
 

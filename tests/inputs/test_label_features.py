@@ -93,6 +93,6 @@ def test_written_label_features_read_back(run, tmp_path):
     """What `mpu vectorize` writes is what the names give."""
     records = [f'{{"text": "{text}", "tags": ["{tag}"]}}' for text, tag in (("a red car", "cars"), ("a bike", "bikes"))]
     (tmp_path / "t.jsonl").write_text("\n".join(records * 3) + "\n")
-    assert run("vectorize", tmp_path / "t.jsonl", "-o", tmp_path / "t.svm").exit_code == 0
+    run.ok("vectorize", tmp_path / "t.jsonl", "-o", tmp_path / "t.svm")
     written = read(tmp_path / "t.text" / "label-features.svm")
     assert len(written) == 2

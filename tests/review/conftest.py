@@ -122,8 +122,7 @@ def open_page(run, chromium, tmp_path):
 
     def opened(*arguments) -> Page:
         path = tmp_path / "review.html"
-        result = run("review", *arguments, "-o", path)
-        assert result.exit_code == 0, result.stderr
+        run.ok("review", *arguments, "-o", path)
         driver, downloads = chromium
         page = Page(driver, path, downloads)
         page.messages(), page.requests()

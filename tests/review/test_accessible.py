@@ -61,7 +61,7 @@ def test_the_report(run, chromium, tmp_path):
     (tmp_path / "a.svm").write_text("1 1:1\n2 2:1\n 1:1\n" * 30)
     (tmp_path / "groups").write_text("one\nother\n" * 45)
     target = tmp_path / "r.html"
-    assert run("report", tmp_path / "a.svm", "--groups", tmp_path / "groups", "-o", target, "-q").exit_code == 0
+    run.ok("report", tmp_path / "a.svm", "--groups", tmp_path / "groups", "-o", target, "-q")
     driver.get(target.as_uri())
     assert violations(driver) == []
 
@@ -74,7 +74,7 @@ def test_the_suggestions_of_a_report_fit_a_narrow_screen(run, chromium, tmp_path
     (tmp_path / "a.svm").write_text("".join(f"{s}{x}\n" for s, x in zip(annotated, features, strict=True)))
     (tmp_path / "names").write_text("".join(f"https://example.org/vocabulary/4326464-{k}\n" for k in (1, 2, 3)))
     target = tmp_path / "r.html"
-    assert run("report", tmp_path / "a.svm", "--labels", tmp_path / "names", "-o", target, "-q").exit_code == 0
+    run.ok("report", tmp_path / "a.svm", "--labels", tmp_path / "names", "-o", target, "-q")
     metrics = {"width": 320, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     try:

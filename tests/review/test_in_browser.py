@@ -365,7 +365,7 @@ RECORDS = """{"id": "b 1", "title": "Football", "abstract": "Of football, the ga
 def test_records_have_title_id_link_and_names_in_the_export(open_page, run, tmp_path):
     (tmp_path / "news.jsonl").write_text(RECORDS)
     fields = "--text", "title", "--text", "abstract"
-    assert run("vectorize", tmp_path / "news.jsonl", *fields, "-o", tmp_path / "n.svm", "--min-df", 1).exit_code == 0
+    run.ok("vectorize", tmp_path / "news.jsonl", *fields, "-o", tmp_path / "n.svm", "--min-df", 1)
     page = open_page(tmp_path / "n.svm", "--link", "https://library.example/{id}?x=1")
     assert (page.text("#title"), page.text("#text")) == ("Football", "Of football, the game.")
     assert page.text("#record") == "b 1 Open the record"
@@ -379,7 +379,7 @@ def test_records_have_title_id_link_and_names_in_the_export(open_page, run, tmp_
         ["2", "'=b2", "*", "*", "no", ""],
     ]
     given = "--data", tmp_path / "n.svm", "--reviewed", path
-    assert run("apply", tmp_path / "news.jsonl", *given, "-o", tmp_path / "new.jsonl").exit_code == 0
+    run.ok("apply", tmp_path / "news.jsonl", *given, "-o", tmp_path / "new.jsonl")
     mine = tmp_path / "mine.tsv"
     mine.write_text('id\tlabel\tverdict\n"\'=b2"\tsports\tyes\nb9\tsports\tno\n')
     assert page.import_file(mine) == "mine.tsv: 1 decisions."

@@ -98,8 +98,7 @@ def trained(run, folder: Path) -> None:
     ]
     commands += [("train", folder / f"{name}.svm", *OPTIONS) for name in ("one", "other", "rules", "texts", "subjects")]
     for command in commands:
-        result = run(*command)
-        assert result.exit_code == 0, result.stderr
+        run.ok(*command)
 
 
 @pytest.fixture

@@ -207,7 +207,7 @@ def test_clients_are_answered_by_one_model_or_the_other_while_it_is_replaced(ser
         client.start()
     for text in (OTHER, ONE, LAST):
         (tmp_path / "m.svm").write_text(text)
-        assert run("train", tmp_path / "m.svm", *OPTIONS).exit_code == 0
+        run.ok("train", tmp_path / "m.svm", *OPTIONS)
     deadline = time.monotonic() + 60
     while (len(answers) <= 20 or answers[-1][2] != ("5",)) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -230,7 +230,7 @@ def test_a_model_that_is_replaced_is_read_anew(service, run, made, tmp_path):
     before = asked.ask("/health")[1]["version"]
     (tmp_path / "m.svm").write_text(OTHER)
     (tmp_path / "test.svm").write_text("".join(reversed(OTHER.splitlines(keepends=True))))
-    assert run("train", tmp_path / "m.svm", *OPTIONS, "--accept-on", tmp_path / "test.svm").exit_code == 0
+    run.ok("train", tmp_path / "m.svm", *OPTIONS, "--accept-on", tmp_path / "test.svm")
     model = tmp_path / "m.mpu"
     asked.until("/health", 200, version=hashlib.sha256((model / "manifest.json").read_bytes()).hexdigest()[:16])
     assert asked.ask("/predict", {"instances": [{"1": 1}]})[1]["predictions"][0]["labels"] == ["3"]

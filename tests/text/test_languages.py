@@ -81,9 +81,7 @@ def books(run, tmp_path):
         # Sorted by language, as a catalogue may be.
         rows.sort(key=lambda row: row["tags"])
         (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        result = run("vectorize", tmp_path / "b.jsonl", "-o", tmp_path / "b.svm", "--json", *options)
-        assert result.exit_code == 0, result.stderr
-        return json.loads(result.stdout)
+        return run.json("vectorize", tmp_path / "b.jsonl", "-o", tmp_path / "b.svm", *options)
 
     return make
 
@@ -114,12 +112,11 @@ def test_names_of_a_thesaurus_are_stemmed_by_their_language(run, books, tmp_path
 def test_a_language_that_the_model_has_not_seen_is_a_warning(run, books, tmp_path):
     books(field=False)
     data = tmp_path / "b.svm"
-    assert run("train", data, "--c", 0.9, "--cost", 30, "--epochs", 2, "--folds", 2, "-q").exit_code == 0
+    run.ok("train", data, "--c", 0.9, "--cost", 30, "--epochs", 2, "--folds", 2, "-q")
     french = "la maison et le jardin de la ville sont dans le pays"
     (tmp_path / "new.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in (ENGLISH, french)))
     for form in ("labels", "jsonl"):
-        result = run("predict", tmp_path / "b.mpu", tmp_path / "new.jsonl", "--format", form)
-        assert result.exit_code == 0
+        result = run.ok("predict", tmp_path / "b.mpu", tmp_path / "new.jsonl", "--format", form)
         assert "1 of 2 texts in other languages than those of the stems, english, german: french 1" in result.stderr
     result = run("vectorize", tmp_path / "new.jsonl", "--like", data, "-o", tmp_path / "n.svm")
     assert "french 1" in result.stderr

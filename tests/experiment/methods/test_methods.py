@@ -104,8 +104,7 @@ def test_a_method_is_one_file_in_the_directory(run, digits, tmp_path, monkeypatc
     """No other file has to be changed for it."""
     monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
     (tmp_path / "toy_one.py").write_text(TOY)
-    result = run("experiment", digits[0], "--methods", "toy-one:least=0.3", "--out", tmp_path / "out", *FEW)
-    assert result.exit_code == 0, result.stderr
+    result = run.ok("experiment", digits[0], "--methods", "toy-one:least=0.3", "--out", tmp_path / "out", *FEW)
     assert "| toy-one:least=0.3 | **0." in result.stdout
     assert "toy-one" in methods.names()
 
@@ -115,8 +114,7 @@ def test_a_method_may_be_elsewhere(run, digits, tmp_path, monkeypatch, label):
     for name in ("toy", "toy_module"):
         (tmp_path / f"{name}.py").write_text(TOY)
     monkeypatch.chdir(tmp_path)
-    result = run("experiment", digits[0], "--methods", label.format(tmp_path), "--out", "out", *FEW)
-    assert result.exit_code == 0, result.stderr
+    result = run.ok("experiment", digits[0], "--methods", label.format(tmp_path), "--out", "out", *FEW)
     assert "failed" not in result.stderr
 
 
@@ -135,8 +133,7 @@ def test_processes_find_a_method_in_the_current_directory(digits, tmp_path):
 def test_the_example_learns(run, digits, tmp_path, monkeypatch):
     shutil.copy(ROOT / "examples" / "centroid_method.py", tmp_path)
     monkeypatch.chdir(tmp_path)
-    result = run("experiment", digits[0], "--methods", "centroid_method.py:sharpness=5", "--out", "out", *FEW)
-    assert result.exit_code == 0, result.stderr
+    result = run.ok("experiment", digits[0], "--methods", "centroid_method.py:sharpness=5", "--out", "out", *FEW)
     (line,) = [line for line in result.stdout.splitlines() if "centroid_method.py:sharpness=5 | **0." in line][:1]
     assert float(line.split("**")[1]) > 0.3
 

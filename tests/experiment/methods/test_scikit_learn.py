@@ -71,8 +71,7 @@ def test_what_is_no_classifier_is_told_before_any_data_are_read(run, tmp_path, l
 def test_it_is_compared_in_the_same_folds(run, digits, tmp_path):
     options = ("--folds", 3, "--run-folds", 1, "--missing-rates", "0.3", "--instances", 300, "-j", 1)
     compared = f"br:epochs=3:cost=10,{FOREST}:n_estimators=30"
-    result = run("experiment", digits[0], *options, "--methods", compared, "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.stderr
+    run.ok("experiment", digits[0], *options, "--methods", compared, "--out", tmp_path / "out")
     with (tmp_path / "out" / "results.csv").open() as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}
     assert sorted(rows) == sorted(compared.split(","))
