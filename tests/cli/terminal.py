@@ -12,16 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Session:
-    """What a command did on a terminal.
-
-    Attributes
-    ----------
-    status : int
-    written : str
-        All that was written, with control sequences.
-    screen : list of str
-        The lines that are left, without the empty end.
-    """
+    """What a command did on a terminal: all that it wrote, with control sequences, and the lines that are left."""
 
     status: int
     written: str

@@ -36,16 +36,7 @@ def worker_with_room(room: int) -> str:
 
 
 class Processes:
-    """A scheduler, and workers with one thread each and no nanny, so that a dead one stays dead.
-
-    Parameters
-    ----------
-    folder : Path
-        For their files.
-    workers : int
-    memory : str
-        The limit of each of these.
-    """
+    """A scheduler, and workers with one thread each and no nanny, so that a dead one stays dead."""
 
     def __init__(self, folder: Path, workers: int = 2, memory: str = "auto") -> None:
         self._folder = folder

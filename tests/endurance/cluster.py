@@ -22,21 +22,7 @@ from tests.endurance.commands import run_as_command
 
 
 def survive(kills: int, seed: int, folder: Path) -> Counter:
-    """Train while workers die, and compare the models.
-
-    Parameters
-    ----------
-    kills : int
-    seed : int
-        Of the moments.
-    folder : Path
-        An empty directory for all files.
-
-    Returns
-    -------
-    Counter
-        How many workers were killed, and how many models were compared.
-    """
+    """Train while workers die, in an empty folder, and compare the models; count workers killed and models compared."""
     rng = random.Random(seed)
     dask, model = folder / "dask", folder / "model.mpu"
     dask.mkdir()

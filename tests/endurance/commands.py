@@ -40,13 +40,7 @@ def _run(log: Path, args: list[str]) -> None:
 
 
 class Trainings:
-    """Two halves of the digits: what `mpu train` makes of each, and what each model predicts.
-
-    Parameters
-    ----------
-    folder : Path
-        An empty directory for all files.
-    """
+    """Two halves of the digits, in an empty folder: what `mpu train` makes of each, and what each model predicts."""
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "log.txt"
@@ -100,16 +94,7 @@ def model_files(path: Path) -> dict[str, bytes]:
 
 
 def run_as_command(count: Callable[..., Counter], description: str, **defaults: float) -> None:
-    """Call a function with numbers from the command line and an empty folder, and print what it has counted.
-
-    Parameters
-    ----------
-    count : callable
-    description : str
-        Its first line is shown as help.
-    **defaults
-        An option for each.
-    """
+    """Call a function with numbers from the command line and an empty folder, and print what it has counted."""
     parser = argparse.ArgumentParser(description=description.partition("\n")[0])
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)

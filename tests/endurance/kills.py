@@ -18,21 +18,9 @@ PHASES = ("training", "writing")
 
 
 def survive(kills: int, seed: int, folder: Path) -> Counter:
-    """Kill trainings and check what is left.
+    """Kill so many trainings, in an empty folder, and check what is left; the seed draws the moments.
 
-    Parameters
-    ----------
-    kills : int
-        How many processes are killed; those that have ended before it comes to that do not count.
-    seed : int
-        Of the moments.
-    folder : Path
-        An empty directory for all files.
-
-    Returns
-    -------
-    Counter
-        How often each phase was hit, each state of the model found, and what had been left.
+    Count how often each phase was hit, each state of the model found, and what had been left.
     """
     rng = random.Random(seed)
     trainings = Trainings(folder)

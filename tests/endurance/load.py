@@ -13,21 +13,9 @@ from tests.endurance.commands import FORMATS, Trainings, run_as_command
 
 
 def predict_while_training(processes: int, seconds: float, folder: Path) -> Counter:
-    """Keep so many predictions under way for so long, while the model changes.
+    """Keep so many predictions under way for so long, while the model changes, and until a training has ended.
 
-    Parameters
-    ----------
-    processes : int
-        How many predict at a time.
-    seconds : float
-        Longer where no training has ended by then.
-    folder : Path
-        An empty directory for all files.
-
-    Returns
-    -------
-    Counter
-        How many models were trained, and how many predictions were made with the one and the other.
+    Count how many models were trained, and how many predictions were made with the one and the other.
     """
     trainings = Trainings(folder)
     done = Counter()

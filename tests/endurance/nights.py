@@ -24,21 +24,9 @@ KEEP = 4
 
 
 def survive(kills: int, seed: int, folder: Path) -> Counter:
-    """Kill trainings and check what is left.
+    """Kill so many trainings, in an empty folder, and check what is left; the seed draws moments and what is done.
 
-    Parameters
-    ----------
-    kills : int
-        How many processes are killed; those that have ended before it comes to that do not count.
-    seed : int
-        Of the moments, and of what is done.
-    folder : Path
-        An empty directory for all files.
-
-    Returns
-    -------
-    Counter
-        How often what was killed, what it left, and how often trainings were accepted and rejected.
+    Count how often what was killed, what it left, and how often trainings were accepted and rejected.
     """
     rng = random.Random(seed)
     nights = _Nights(folder, rng)

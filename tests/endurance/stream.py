@@ -27,19 +27,7 @@ _SLACK = 50 * MEGABYTE
 def predict_stream(n_bytes: int, folder: Path, instances: int = 60_000) -> dict[str, float]:
     """Predict a file so often, as one stream, that at least so many bytes go through.
 
-    Parameters
-    ----------
-    n_bytes : int
-    folder : Path
-        An empty directory for all files.
-    instances : int
-        Of the file.
-
-    Returns
-    -------
-    dict
-        What went through and how long it took, and the largest resident memory in the first tenth of the stream and
-        after it, in bytes.
+    Return what went through and how long it took, and the largest resident memory in the first tenth and after it.
     """
     corpus = Corpus()
     train, file, model = folder / "train.svm", folder / "file.svm", folder / "model.mpu"
