@@ -24,34 +24,6 @@ def label_lines(sets) -> str:
     return "".join(",".join(map(str, np.flatnonzero(row) + 1)) + "\n" for row in sets)
 
 
-def score_lines(scores) -> str:
-    """Score lists of a matrix, a line each; labels start at 1."""
-    return "".join(
-        " ".join(f"{label}:{score:.6g}" for label, score in enumerate(row, start=1)) + "\n" for row in scores
-    )
-
-
-TRAIN = "3,7 1:1\n7 1:1\n1 1:1\n7 1:1\n7 1:1\n"
-
-
-def test_propensities_from_training_data(run, files, tmp_path):
-    truth, _, scores = files
-    (tmp_path / "train.svm").write_text(TRAIN)
-    plain = run.json("evaluate", truth, scores)
-    report = run.json("evaluate", truth, scores, "--training", tmp_path / "train.svm")
-    names = [f"{name}_at_{k}" for name in ("psp", "psndcg") for k in (1, 3, 5)]
-    *plain, last = plain
-    assert list(report) == [*plain, *names, last]
-    scale = (np.log(5) - 1) * 2.5**0.55
-    rare, frequent = (1 + scale * (count + 1.5) ** -0.55 for count in (1, 4))
-    # First labels: 7 (true), 1 (true), 3 (no true labels), 3 (7 is true); the best are 3 or 7, 1, none and 7.
-    assert report["psp_at_1"] == pytest.approx((frequent + rare) / (rare + rare + frequent))
-    assert report["psp_at_5"] == pytest.approx(1)
-
-    options = ("--training", tmp_path / "train.svm", "--propensity-a", "0", "--metrics", "psp_at_1")
-    assert run.json("evaluate", truth, scores, *options)["psp_at_1"] == pytest.approx(2 / 3)
-
-
 def test_metrics_that_are_too_low_have_an_exit_status(run, files):
     truth, labels, _ = files
     least = "--json", "--fail-below"

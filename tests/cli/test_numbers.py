@@ -16,41 +16,20 @@ def lines(exponent: int = 0) -> str:
     return "".join(f"{label} 1:{i % 2 + 1}.5e{exponent} 2:-{i % 3}.25e{exponent}\n" for i, label in enumerate(labels))
 
 
-DATA = {
-    "1e30": lines(30),
+DATA = {  # of texts; tests/core has more of numbers
     "1e37": lines(37),
-    "1e-18": lines(-18),
     "1e-300, which is 0": lines(-300),
-    "one value of 1e38": lines() + "1 2:1e38\n",
-    "one value of 1e-38": lines() + "1 2:1e-38\n",
     "1e38 at once with 1e-38": lines() + "1 2:1e38 3:1e-38\n",
-    "a constant feature": lines().replace("\n", " 9:1\n"),
-    "only constant features": "1 1:2 2:3\n2 1:2 2:3\n" * 20,
-    "every instance twice": lines() * 2,
-    "one instance again and again": "1,2 1:2 2:3\n" * 20 + " 1:2 2:3\n" * 20,
     "a label with one annotation": lines() + "9 1:1\n",
     "a feature of index 500,000": lines() + "1 500000:1\n",
 }
-OPTIONS = {
-    "usual": (),
-    "c = 1": ("--c", 1),
-    "two levels": ("--levels", 2),
-}
 
 
-@pytest.mark.parametrize(
-    ("text", "options"),
-    [
-        # Each of the data with some options; the other pairs are slow.
-        pytest.param(DATA[data], OPTIONS[name], id=f"{data}-{name}", marks=[pytest.mark.slow] if (i - j) % 3 else [])
-        for i, data in enumerate(DATA)
-        for j, name in enumerate(OPTIONS)
-    ],
-)
-def test_weights_and_probabilities_are_finite(run, tmp_path, text, options):
+@pytest.mark.parametrize("text", DATA.values(), ids=DATA)
+def test_weights_and_probabilities_are_finite(run, tmp_path, text):
     source, model, scores = tmp_path / "x.svm", tmp_path / "x.mpu", tmp_path / "scores.txt"
     source.write_text(text)
-    run.ok("train", source, *QUICK, *options, "-q")
+    run.ok("train", source, *QUICK, "--levels", 2, "-q")
     assert all(np.isfinite(level.weights).all() for level in load(model).predictor.levels)
     run.ok("predict", model, source, "--format", "scores", "-o", scores)
     probabilities = read(scores).features

@@ -68,17 +68,6 @@ def test_the_expected_f1_is_that_of_complete_labels_not_trained_on(run, report, 
     assert report["expected_micro_f1"] == pytest.approx(real, abs=0.05)
 
 
-def test_c_one_predicts_less_and_worse(run, report, corrupted, tmp_path):
-    naive = tmp_path / "naive.mpu"
-    run("train", corrupted / "part.svm", "-o", naive, "--c", 1, "--cost", 30, "--threshold", 0.5)
-    run("predict", naive, corrupted / "rest.svm", "-o", tmp_path / "naive.txt")
-    run("predict", report["model"], corrupted / "rest.svm", "-o", tmp_path / "ours.txt")
-    f1 = [
-        run.json("evaluate", corrupted / "rest.svm", tmp_path / name)["micro_f1"] for name in ("naive.txt", "ours.txt")
-    ]
-    assert f1[0] < f1[1] - 0.2
-
-
 def test_the_readable_report(run, tiny):
     result = run("train", tiny, *QUICK)
     assert [line.split()[0] for line in result.stdout.splitlines()] == [

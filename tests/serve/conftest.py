@@ -35,6 +35,12 @@ class Asking:
         finally:
             connection.close()
 
+    def ok(self, path: str, body: bytes | dict | None = None) -> dict:
+        """Send a request that has to succeed; give the answer."""
+        status, found = self.ask(path, body)
+        assert status == 200, found
+        return found
+
     def until(self, path: str, status: int, **values: object) -> dict:
         """Ask until the answer has a status and some values; give it."""
         deadline = time.monotonic() + 60

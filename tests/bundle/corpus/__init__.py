@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Set
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -95,17 +96,17 @@ def _splice(content: bytes, choices: Choices) -> bytes:
     return content[:start] + choices.piece() + content[start + choices.below(12) :]
 
 
-def _change_bytes(files: Files, choices: Choices) -> None:
+def change_bytes(files: Files, choices: Choices) -> None:
     """Change a file, and no checksum."""
     name = choices.one_of(sorted(files))
     files[name] = _splice(files[name], choices)
 
 
-def _cut(files: Files, choices: Choices) -> None:
-    """Cut a file short, or remove it."""
-    name = choices.one_of(sorted(files))
+def cut(files: Files, choices: Choices, kept: Set[str] = frozenset()) -> None:
+    """Cut a file short, or remove it, but not those that are kept."""
+    name = choices.one_of(sorted(files.keys() - kept))
     files[name] = files[name][: choices.below(len(files[name]) + 1)]
-    if not files[name] and len(files) > 1:
+    if not files[name] and len(files) > 1 + len(kept):
         del files[name]
 
 
@@ -150,7 +151,7 @@ def _change_archive(files: Files, choices: Choices) -> None:
     _put_arrays(files, name, _splice(files.get(name, b""), choices))
 
 
-_CHANGES = (_change_value, _change_array, _change_archive, _change_bytes, _cut)
+_CHANGES = (_change_value, _change_array, _change_archive, change_bytes, cut)
 
 
 def _some_arrays(files: Files, choices: Choices) -> str:

@@ -3,7 +3,7 @@
 import io
 import json
 import warnings
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,7 +23,7 @@ from mpu_cli.text.labels import read_labels, read_thesaurus
 from mpu_cli.text.records import FORMATS, Fields, Record, RecordReader, clean
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.vectorizer import Vectorizer
-from tests.bundle.corpus import Choices
+from tests.bundle.corpus import Choices, change_bytes, cut
 
 _LIMITS = 8, 40, 1 << 23
 _OPTIONS = TextOptions(stem="none"), TextOptions(analyzer="char", stem="none"), TextOptions(hashing=8, stem="none")
@@ -212,21 +212,6 @@ def _fit_checksums(folder: Path) -> None:
         return
 
 
-def _splice(files: dict[str, bytes], choices: Choices) -> None:
-    """Replace, remove or insert some bytes of a file."""
-    name = choices.one_of(sorted(files))
-    start = choices.below(len(files[name]) + 1)
-    files[name] = files[name][:start] + choices.piece() + files[name][start + choices.below(12) :]
-
-
-def _cut(files: dict[str, bytes], choices: Choices) -> None:
-    """Cut a file short, or remove it."""
-    name = choices.one_of(sorted(files.keys() - {"data.svm"}))
-    files[name] = files[name][: choices.below(len(files[name]) + 1)]
-    if not files[name] and len(files) > 2:
-        del files[name]
-
-
 def _change_value(files: dict[str, bytes], choices: Choices) -> None:
     """Change, add or remove a value of the manifest."""
     try:
@@ -253,4 +238,4 @@ def _change_number(files: dict[str, bytes], choices: Choices) -> None:
         files["data.text/idf.npy"] = content[:place] + number + content[place + 8 :]
 
 
-_CHANGES = _splice, _cut, _change_value, _change_value, _change_number
+_CHANGES = change_bytes, partial(cut, kept={"data.svm"}), _change_value, _change_value, _change_number
