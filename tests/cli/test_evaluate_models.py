@@ -98,7 +98,7 @@ def test_a_threshold_that_is_given_goes_before_label_lists(run, digits, trained)
 def test_a_model_of_many_labels(run, tmp_path, report):
     lines = "".join(f"{k} {k + 1}:1\n" for k in range(600))
     (tmp_path / "many.svm").write_text(lines * 2)
-    run("train", tmp_path / "many.svm", "--c", 0.5, "--cost", 30, "--epochs", 3, "--levels", 1, "-q")
+    run("train", tmp_path / "many.svm", "--c", 0.5, "--cost", 30, "--epochs", 3, "--levels", 1, "--features", "linear")
     run("predict", tmp_path / "many.mpu", tmp_path / "many.svm", "--format", "both", "-o", tmp_path / "both.txt")
     of_model, of_file = (report(tmp_path / "many.svm", tmp_path / name) for name in ("many.mpu", "both.txt"))
     assert_close(of_model, of_file)

@@ -84,11 +84,11 @@ def test_figures_or_a_warning_that_names_the_package(compare, tmp_path, monkeypa
 
 
 def test_data_that_are_incomplete_themselves(run, tmp_path):
-    """Half of the labels of two thousand instances, of labels that the features tell apart."""
+    """Half of the labels of a thousand instances, of labels that the features tell apart."""
     source, out = tmp_path / "half.svm", tmp_path / "out"
     rng = np.random.default_rng(0)
-    cluster = rng.integers(4, size=2000)
-    kept = rng.random(2000) < 0.5
+    cluster = rng.integers(4, size=1000)
+    kept = rng.random(1000) < 0.5
     source.write_text("".join(f"{k if there else ''} {k + 1}:1\n" for k, there in zip(cluster, kept, strict=True)))
     result = run("experiment", source, "--out", out, "--methods", METHODS, "--folds", 2, "--missing-rates", "0")
     assert "warning: before any are removed, an estimated 5" in result.stderr

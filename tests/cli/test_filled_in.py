@@ -16,7 +16,7 @@ from tests.core.simulated import hide
 from tests.slow import slow_uncompiled
 
 COLUMNS = "instance\tlabel\tverdict\n"
-QUICK = "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1, "-q"
+QUICK = "--features", "linear", "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1, "-q"
 
 
 def c_of(run, file, *options):

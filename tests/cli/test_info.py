@@ -184,7 +184,7 @@ def test_c_by_answers_to_questions_has_its_interval(run, tmp_path):
     reviewed, sampled = np.zeros(S.shape), np.zeros(S.shape)
     cells = asked.rows, asked.columns
     reviewed[cells], sampled[cells] = np.where(X[cells], 1, -1), asked.chance
-    MPUClassifier(levels=1).fit(X, S, reviewed=reviewed, sampled=sampled).save(tmp_path / "a.mpu")
+    MPUClassifier(levels=1, features="linear").fit(X, S, reviewed=reviewed, sampled=sampled).save(tmp_path / "a.mpu")
     report = told(run, tmp_path / "a.mpu")
     low, high = report["c"]["interval"]
     assert low < 0.5 < high

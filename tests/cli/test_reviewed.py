@@ -14,7 +14,8 @@ from tests import svm
 from tests.core.simulated import linear_problem
 from tests.endurance.commands import model_files
 
-FAST = ("--cost", 10, "--epochs", 3, "--levels", 1, "-q")
+LINEAR = ("--features", "linear")
+FAST = (*LINEAR, "--cost", 10, "--epochs", 3, "--levels", 1, "-q")
 
 
 def write(path, S, X):
@@ -97,7 +98,7 @@ def test_complete_sets_of_a_second_file(run, problem, tmp_path):
     report = json.loads(run("train", data, *options, *FAST).stdout)
     assert report["instances"] == 900
     assert report["c_by_people"]["c"] == pytest.approx(S.mean() / Y[400:].mean(), abs=0.05)
-    estimate = json.loads(run("estimate-c", data, "--per-label", *options).stdout)
+    estimate = json.loads(run("estimate-c", data, *LINEAR, "--per-label", *options).stdout)
     assert estimate["method"] == "complete"
     assert [row["c"] for row in estimate["per_label"]] == report["c"]
 
@@ -137,7 +138,7 @@ def test_no_on_an_annotated_label_counts_with_a_warning(run, problem, tmp_path):
 
 def test_estimate_c_by_a_review(run, problem, checked, tmp_path):
     data, path = problem[3], checked[1]
-    estimate = run.json("estimate-c", data, "--reviewed", path, "--per-label", "-o", tmp_path / "c.txt", "-q")
+    estimate = run.json("estimate-c", data, *LINEAR, "--reviewed", path, "--per-label", "-o", tmp_path / "c.txt", "-q")
     train = run.json("train", data, "--reviewed", path, *FAST)
     assert (estimate["method"], estimate["complete_instances"]) == ("reviewed", 100)
     assert estimate["c"] == train["c_by_people"]["c"]
@@ -147,7 +148,7 @@ def test_estimate_c_by_a_review(run, problem, checked, tmp_path):
     np.testing.assert_allclose(given["c"], train["c"], rtol=1e-5)
     assert (
         "rests on           100 instances with complete label sets"
-        in run("estimate-c", data, "--reviewed", path).stdout
+        in run("estimate-c", data, *LINEAR, "--reviewed", path).stdout
     )
 
 
@@ -162,13 +163,13 @@ def test_several_reviews_and_the_readable_report(run, problem, checked, tmp_path
 
 
 def test_a_plan(run, problem):
-    result = run("estimate-c", problem[3], "--plan", "--json", "-q")
+    result = run("estimate-c", problem[3], *LINEAR, "--plan", "--json", "-q")
     plan = {row["width"]: row["instances"] for row in json.loads(result.stdout)["plan"]}
     assert list(plan) == [0.2, 0.1, 0.05, 0.02]
     assert all(few < more for few, more in zip(list(plan.values()), list(plan.values())[1:], strict=False))
-    one = run.json("estimate-c", problem[3], "--plan", "0.1", "-q")
+    one = run.json("estimate-c", problem[3], *LINEAR, "--plan", "0.1", "-q")
     assert one["plan"] == [{"width": 0.1, "instances": plan[0.1]}]
-    assert "0.05" in run("estimate-c", problem[3], "--plan", "0.05", "-q").stdout
+    assert "0.05" in run("estimate-c", problem[3], *LINEAR, "--plan", "0.05", "-q").stdout
 
 
 def test_evaluation_by_a_review(run, problem, checked, tmp_path):
