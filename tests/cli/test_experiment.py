@@ -90,7 +90,8 @@ def test_data_that_are_incomplete_themselves(run, tmp_path):
     cluster = rng.integers(4, size=1000)
     kept = rng.random(1000) < 0.5
     source.write_text("".join(f"{k if there else ''} {k + 1}:1\n" for k, there in zip(cluster, kept, strict=True)))
-    result = run("experiment", source, "--out", out, "--methods", METHODS, "--folds", 2, "--missing-rates", "0")
+    options = ("--methods", METHODS, "--folds", 2, "--missing-rates", "0", "-j", 1)
+    result = run("experiment", source, "--out", out, *options)
     assert "warning: before any are removed, an estimated 5" in result.stderr
     assert "% of the true labels are annotated in these data: " in result.stderr
     assert "## Micro-F1 corrected for c, " in result.stdout
