@@ -200,9 +200,8 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     trained = run.json("train", one_each, "-o", model, "--levels", 1)
     assert trained["c_known"] is False
     assert trained["c_assumption"].startswith("each instance truly has one label only")
-    told = run("info", model).stdout
-    assert "unknown: annotated instances have one label each" in told
-    assert "to find out: mpu suggest FILE --questions 40" in told
+    told = json.loads(run("info", model, "--json").stdout)["c"]
+    assert (told["known"], told["assumption"]) == (False, trained["c_assumption"])
     completed = run("suggest", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv")
     assert "may be right; to narrow this" in completed.stderr
     assert "; how many labels are missing is unknown\n" in completed.stderr

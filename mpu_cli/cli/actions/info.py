@@ -13,6 +13,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.manifest import parse_origin
 from mpu_cli.cli.printing import print_values, show
 from mpu_cli.core.explanation import explain
+from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_ONE_LABEL
 from mpu_cli.errors import ModelError, MpuError
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.text.stored import unpacked
@@ -20,7 +21,7 @@ from mpu_cli.text.stored import unpacked
 _log = logging.getLogger(__name__)
 
 
-_ELSEWHERE = ("c", "c_estimated", "levels")  # options that the report has under other names
+_ELSEWHERE = ("c", "c_estimated", "c_known", "levels")  # options that the report has under other names
 
 
 class _Described:
@@ -60,7 +61,12 @@ class _Described:
                 "lowest": float(c.min()),
                 "mean": float(c[0] if (c == c[0]).all() else c.mean()),
                 "highest": float(c.max()),
-                "estimated": bool(options.get("c_estimated")),  # and not set
+                "estimated": (is_estimated := bool(options.get("c_estimated"))),  # and not set
+                "known": (is_known := options.get("c_known", True)),
+                # what it rests on where annotations alone give it
+                "assumption": (ASSUMPTION if is_known else ASSUMPTION_OF_ONE_LABEL)
+                if is_estimated and "c_by_people" not in options
+                else None,
                 "interval": options.get("c_by_people", {}).get("interval", options.get("c_interval")),  # of 90 %
             },
             "thresholds": {"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
