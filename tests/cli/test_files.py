@@ -145,18 +145,11 @@ def test_an_output_with_a_long_name(run, folder):
     assert len(target.read_text().splitlines()) == 5
 
 
-def test_label_names_are_read_no_further_than_needed(run, folder):
-    """`yes` and a device without a line end give more than there is memory."""
+def test_label_names_without_a_line_end_do_not_fill_the_memory(run, folder):
     (folder / "tags").write_text("1\n2\n1,2\n3\n\n")
-    evaluate = ("evaluate", folder / "x.svm", folder / "tags", "--per-label", "--labels")
-    result = run(*evaluate, "/dev/zero")
+    result = run("evaluate", folder / "x.svm", folder / "tags", "--per-label", "--labels", "/dev/zero")
     assert result.exit_code == 1
     assert result.stderr.startswith("error: /dev/zero:1: ")
-    os.mkfifo(folder / "pipe")
-    with subprocess.Popen(["sh", "-c", f"exec yes > {folder / 'pipe'}"], stderr=subprocess.DEVNULL) as process:
-        result = run(*evaluate, folder / "pipe")
-        process.kill()
-    assert (result.exit_code, result.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
