@@ -1,6 +1,7 @@
 """The files of a command: none is read and replaced at once, what is no regular file is not waited for, none stays."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -163,3 +164,18 @@ def test_a_directory_with_another_manifest_is_left_alone(run, folder, text):
     assert result.exit_code == 1
     assert "manifest.json" in result.stderr.splitlines()[-1]
     assert contents(app) == {"manifest.json": text.encode()}
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 100, b'{"format": "mpu mod', b'{\n "format": "mpu model",\n'])
+def test_a_damaged_model_can_be_trained_again(run, folder, damage):
+    (folder / "x.mpu" / "manifest.json").write_bytes(damage)
+    assert run("train", folder / "x.svm", *QUICK).exit_code == 0
+    assert run("predict", folder / "x.mpu", folder / "x.svm").exit_code == 0
+
+
+def test_a_manifest_alone_can_be_replaced_where_it_is_ours(run, folder):
+    alone = folder / "alone.mpu"
+    alone.mkdir()
+    shutil.copy(folder / "x.mpu" / "manifest.json", alone)
+    assert run("train", folder / "x.svm", "-o", alone, *QUICK).exit_code == 0
+    assert (alone / "manifest.json").exists()
