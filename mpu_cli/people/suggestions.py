@@ -155,8 +155,8 @@ def missing_labels(
     least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
     spread = Z * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # c is given: chance alone is left
     unknown = np.full(len(expected), np.nan)
-    of_all = float(expected.sum()), max(float(least - spread), 0.0), float(most + spread)
-    return Count(expected, unknown, unknown), Count(*of_all)
+    low, high = max(float(least - spread), 0.0), float(most + spread)
+    return Count(expected, unknown, unknown), Count(float(expected.sum()), low, high)
 
 
 @dataclass(frozen=True)

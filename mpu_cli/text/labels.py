@@ -24,6 +24,7 @@ from mpu_cli.text.languages import TextIn
 from mpu_cli.text.records import Bad, clean, no_field, read_rows
 
 _MOST_NUMBERS = 10**7
+_ID = re.compile(r"(?:\([A-Z]{2}-[A-Z0-9-]+\)|[A-Za-z]+:)?([^\s/:()]*[0-9][^\s/:()]*)")  # as of "(DE-588)4113937-9"
 
 
 class Labels:
@@ -35,6 +36,7 @@ class Labels:
     `shared`: number of labels with the main name of an earlier one, and no other URI. They are the same label, so their
     own numbers have no name.
     `of_several`: names of several labels, that have other URIs; they name the first of these.
+    `by_id`: names that no label has, and the labels whose URIs end in them, as ids such as ``4113937-9`` do.
     `deprecated`: labels that are deprecated.
     """
 
@@ -50,7 +52,9 @@ class Labels:
         self.names: list[tuple[str, ...]] = []
         self.shared = 0
         self.of_several: set[str] = set()
+        self.by_id: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
+        self._ids: dict[str, int | None] = {}
         several: set[str] = set()
         others: dict[str, int] = {}
         for number, of_label in enumerate(map(tuple, names), 1):
@@ -67,6 +71,8 @@ class Labels:
                 for other in of_label[1:]:
                     if others.setdefault(other, number) != number:
                         several.add(other)
+                if end := _ID.fullmatch(re.split("[/#:]", uri_of(of_label) or "")[-1]):
+                    self._ids[end[1]] = None if end[1] in self._ids else number
         self.of_several |= several - self._numbers.keys()
         self._numbers = others | self._numbers  # a main name wins over further names of other labels
 
@@ -78,6 +84,8 @@ class Labels:
         number = self._numbers.get(name) or self._numbers.get(without_brackets(name))
         if number is None and name.startswith("http://"):
             number = self._numbers.get(name.replace("http", "https", 1))
+        if number is None and self._ids and (of_id := _ID.fullmatch(name)) and (number := self._ids.get(of_id[1])):
+            self.by_id[name] = number
         return number
 
     def add(self, name: str) -> int:
@@ -254,7 +262,8 @@ def read_table(source: str | Path) -> Iterator[Concept]:
             names = {
                 name.removeprefix(_LABEL): value for name, value in fields.items() if name.startswith(_LABEL) and value
             }
-            others = {"": [fields["notation"]]} if fields.get("notation") else {}
+            notation = fields.get("notation", "")
+            others = {"": [notation]} if notation and not uri.endswith(notation) else {}
             yield Concept(_escaped(uri), names | ({"": fields["label"]} if fields.get("label") else {}), others)
 
 
@@ -286,7 +295,8 @@ def read_skos(source: str | Path) -> Iterator[Concept]:
             continue
         uri, kind = _escaped(subject.value), predicate.value.removeprefix(_SKOS)
         if isinstance(value, Literal):
-            if kind in ("prefLabel", "altLabel", "hiddenLabel", "notation") and value.value.strip():
+            is_end = kind == "notation" and uri.endswith(value.value)  # which is found without being a name
+            if kind in ("prefLabel", "altLabel", "hiddenLabel", "notation") and value.value.strip() and not is_end:
                 (names if kind == "prefLabel" else others)[uri][value.language or ""].append(value.value)
             elif kind == f"{_OWL}deprecated" and value.value.lower() in ("true", "1"):
                 deprecated.add(uri)

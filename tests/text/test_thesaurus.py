@@ -65,10 +65,7 @@ def test_another_language(tmp_path):
 def test_a_table_of_annif(tmp_path):
     path = tmp_path / "vocabulary.csv"
     path.write_text("uri,label_de,label_en,notation\n<https://x.org/2>,Birne,Pear,2\nhttps://x.org/1,Apfel,Apple,1\n")
-    assert read_thesaurus(path, "en").labels.names == [
-        ("Apple", "1", "https://x.org/1"),
-        ("Pear", "2", "https://x.org/2"),
-    ]
+    assert read_thesaurus(path, "en").labels.names == [("Apple", "https://x.org/1"), ("Pear", "https://x.org/2")]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +188,7 @@ def test_one_long_literal(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["ttl", "csv"])
-def test_concepts_by_notation(tmp_path, form):
+def test_concepts_by_notation_and_by_the_end_of_their_uris(tmp_path, form):
     path = tmp_path / f"gnd.{form}"
     if form == "ttl":
         path.write_text(
@@ -206,16 +203,20 @@ def test_concepts_by_notation(tmp_path, form):
             "https://d-nb.info/gnd/4026894-9,Informatik,30\nhttps://d-nb.info/gnd/4127413-1,Chemie,30\n"
         )
     labels = read_thesaurus(path).labels
-    numbers = map(labels.number, BY_TAG)
-    assert [number and labels.names[number - 1][0] for number in numbers] == [*BY_TAG.values()]
+    numbers = map(labels.number, TAGS_BY_ID)
+    assert [number and labels.names[number - 1][0] for number in numbers] == [*TAGS_BY_ID.values()]
+    assert labels.by_id.keys() == {"4113937-9", "(DE-588)4026894-9", "gnd:4113937-9"}
     assert labels.of_several == {"30"}
 
 
-BY_TAG = {
+TAGS_BY_ID = {
     "19.2b": "Hydrogeologie",
     "30": "Informatik",
-    "4113937-9": None,
+    "4113937-9": "Hydrogeologie",
+    "(DE-588)4026894-9": "Informatik",
+    "gnd:4113937-9": "Hydrogeologie",
     "http://d-nb.info/gnd/4113937-9": "Hydrogeologie",
     "https://elsewhere.org/4113937-9": None,
+    "4113937-8": None,
     "Hydrogeologie": "Hydrogeologie",
 }
