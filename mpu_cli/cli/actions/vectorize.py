@@ -455,6 +455,12 @@ def _cautions(
             f"{counted(writer.of_several.total(), 'tag')} that name several labels, taken for the first of these; URIs "
             f"as tags tell them apart: {_first(most, len(writer.of_several))}"
         )
+    if labels.by_id:
+        tag, number = next(iter(labels.by_id.items()))
+        yield (
+            f"{counted(len(labels.by_id), 'tag')} taken for labels by the ids that end their URIs, such as {tag!r} for "
+            f"{labels.names[number - 1][0]!r}"
+        )
     if alike := confusable(names[0] for names in labels.names if names):
         pairs = [f"{one!r} and {other!r}" for one, other in alike[:_MOST_NAMED]]
         yield (
