@@ -91,14 +91,12 @@ def train(
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more of rare labels than other labels do
     task = LearningTask(x, s, c, chosen.settings, run, side_information(instances, chosen, run), top, chosen.prune)
-    scale = scale_of_predictions(x.mean_squared_norm())
-    learned = Stack(instances.annotated, instances.positives_of_labels(), scale)
-    features_of = None
+    learned = Stack(instances.annotated, instances.positives_of_labels(), scale_of_predictions(x.mean_squared_norm()))
     for number in range(n_levels):  # the paper's l = 0, ..., L
+        features_of = None
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
         chains = plan(n, enough, chosen.settings, chosen.folds, run.seed, many=top is not None, kin=instances.kin)
         if number:
-            features_of = None
             if number == 1 and (outer := len(chains[1])):
                 features_of = _features_without(task, learned, outer, instances, chosen.folds)
             task = _extended(task, learned)
@@ -124,10 +122,7 @@ def scale_of_predictions(mean_squared_norm: float) -> float:
 
 
 def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -> int:
-    """Return how many instances to predict out of fold at the last level.
-
-    Thresholds of single labels need all. One for all labels needs no more than the settings do, of many labels fewer.
-    """
+    """Return how many instances to predict out of fold at the last level: all, for thresholds of single labels."""
     n = len(instances)
     if hold_out_all or options.threshold in (PER_LABEL, MACRO_F1):
         return n
@@ -256,8 +251,7 @@ class Stack:
         calibration = calibration if calibrated else None
         threshold, _ = best_threshold(counted, calibration)
         thresholds, expected = decide(held_out, threshold, criterion, self._annotated, calibration)
-        calibrations = (*self._calibrations, calibration)
-        model = StackedModel(tuple(self._models), self.scale, thresholds, calibrations=calibrations)
+        model = StackedModel(tuple(self._models), self.scale, thresholds, (*self._calibrations, calibration))
         return model, TrainingResult(
             c=chosen.rates,
             estimates=chosen.estimates,
