@@ -196,6 +196,9 @@ class Claims:
         decided = posterior_at(probabilities, frequency, rows, columns)
         if evidence.estimates.are_estimated or is_listed.any():
             claims = cls.learned(claimed, top.probabilities, decided, true, is_listed)
+            is_asked, may_be_none = len(true) or learned, reviewed is None or reviewed.interval[1] == 1
+            if is_asked and may_be_none and not true.any():  # people found no missing label
+                claims = claims.or_nothing()
             return replace(claims, at_top=claims.expected_right(top.probabilities))
         return cls(claimed(expit(_TABULATED))[:1], np.ones(1))
 
@@ -232,6 +235,11 @@ class Claims:
         before = (prior.ravel() @ right)[_place(decided[is_listed])]
         counted = Decided.of(before, true[is_listed]) if len(before) else None
         return cls(right, (weights / weights.sum()).ravel(), counted)
+
+    def or_nothing(self) -> "Claims":
+        """Return claims where one more case, that nothing is missing, is as probable as all the others."""
+        nothing = np.zeros((1, self.right.shape[1]))
+        return replace(self, right=np.vstack([self.right, nothing]), weights=np.append(self.weights, 1.0) / 2)
 
     def adding_up_to(self, total: float, every: np.ndarray) -> "Claims":
         """Return claims with log odds lower by one number, so that those of `every` posterior add up to a total."""

@@ -312,3 +312,21 @@ def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path
     assert "judged" not in listed
     said = run("suggest", data, *(option for option in options if option != "-q"))
     assert f"by 80 answers); {yes} of them are found; " in said.stderr
+
+
+@pytest.mark.parametrize("asked", [("--questions", 40), ("--top", 20)])
+def test_where_people_find_no_missing_label_little_is_claimed_and_nothing_filled_in(run, problem, tmp_path, asked):
+    """Of complete data, answers to questions or to a list are all no."""
+    X = [line.partition(" ")[2] for line in problem[2].read_text().splitlines()]
+    complete, no = tmp_path / "complete.svm", tmp_path / "no.tsv"
+    rows = (",".join(str(k + 1) for k in np.flatnonzero(row)) for row in problem[0])
+    complete.write_text("".join(f"{labels} {x}\n" for labels, x in zip(rows, X, strict=True)))
+    run.ok("suggest", complete, *asked, *FAST, "-o", tmp_path / "asked.tsv", "-q")
+    no.write_text(
+        (tmp_path / "asked.tsv").read_text().replace("\t\tquestion", "\tno\tquestion").replace("\t\tsugg", "\tno\tsugg")
+    )
+    report = run.json("suggest", complete, "--reviewed", no, *FAST, "--top", 20, "-o", tmp_path / "missing.tsv")
+    assert report["right_low"] == report["missing_low"] == 0
+    assert report["right"] < 10
+    filled = run.json("suggest", complete, "--reviewed", no, *FAST, "--format", "svm", "-o", tmp_path / "filled.svm")
+    assert filled["filled_in"] == 0
