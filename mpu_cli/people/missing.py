@@ -93,6 +93,9 @@ def find(
         listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         if estimates.is_known:
+            if evidence.reviewed is None and claims.decided is not None:  # what the list has at least is missing
+                left = replace(left, low=max(left.low, min(right.low, left.expected)))
+                of_all = Count(*(count + found.nnz for count in vars(left).values()))
             right = Count(*map(min, vars(right).values(), vars(left).values()))
         filling_in = worth_filling_in(listed, annotated, float(left.expected))
     return Suggestions(
