@@ -223,7 +223,9 @@ def in_order_of(names: Any, values: Any, name: str, whose: str = "y") -> Any:
 
 
 # Names of a class whose label is not annotated, though it comes last in order.
-_NOT_ANNOTATED = re.compile(r"un(known|labell?ed|annotated|assigned|tagged)|no|none|(no|not|non)\W.*|negative|missing")
+_NOT_ANNOTATED = re.compile(
+    r"u|unl|un(known|labell?ed|annotated|assigned|tagged)|no|none|(no|not|non)\W.*|neg|negative|missing|absent"
+)
 
 
 def columns_of(values: Any) -> list[Any] | None:

@@ -91,6 +91,9 @@ def test_which_class_is_positive_is_asked_for(data):
             MPUClassifier(**QUICK, **wrong).fit(X, y)
     with refused(ValueError):
         MPUClassifier(**QUICK, pos_label="b").fit(X, np.array(["a", "b", "c"])[np.arange(len(X)) % 3])
+    for positive, other in (("p", "u"), ("label", "unl"), ("A", "neg")):
+        with refused(ValueError):
+            MPUClassifier(**QUICK).fit(X, np.where(S[:, 0], positive, other))
     named = np.where(S[:, 0], "university", "other")
     assert MPUClassifier(**QUICK, c=0.5).fit(X, named).classes_.tolist() == ["other", "university"]
     assert IncompleteLabelClassifier(LogisticRegression(), pos_label="positive").fit(X, y).classes_[1] == "positive"
