@@ -82,19 +82,19 @@ def find(
         if choice == Choice():  # half of the F1 before
             choice = replace(choice, least=annotated / max(2 * annotated + left.expected, 1))
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
-        if estimates.is_known:
-            at_top = claims.at_top
-            if evidence.reviewed is None and at_top is not None:
+        at_top, is_by_lists = claims.at_top, evidence.reviewed is None and claims.at_top is not None
+        if estimates.is_known and at_top is not None:
+            if is_by_lists:
                 left = no_fewer(left, at_top, claims.decided is not None)
-                of_all = Count(*(count + found.nnz for count in vars(left).values()))
-            if at_top is not None and at_top.expected > left.expected:
+            if at_top.expected > left.expected:
                 every = suggest(probabilities, positive, frequency, Choice(), implied)
                 claims = claims.adding_up_to(float(left.expected), every.probabilities)
         listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         if estimates.is_known:
-            if evidence.reviewed is None and claims.decided is not None:  # what the list has at least is missing
+            if is_by_lists and claims.decided is not None:  # what the list has at least is missing
                 left = replace(left, low=max(left.low, min(right.low, left.expected)))
+            if is_by_lists:
                 of_all = Count(*(count + found.nnz for count in vars(left).values()))
             right = Count(*map(min, vars(right).values(), vars(left).values()))
         filling_in = worth_filling_in(listed, annotated, float(left.expected))
