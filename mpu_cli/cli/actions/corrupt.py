@@ -27,7 +27,7 @@ from mpu_cli.svmlight.streams import (
     read_twice,
     refuse_unwritable,
 )
-from mpu_cli.svmlight.writer import find_labels, labelled_lines, without_labels
+from mpu_cli.svmlight.writer import find_labels, labelled_lines, with_labels
 
 # From the labels of the next instances, and how many each has, to whether each of these labels is drawn.
 Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -140,25 +140,34 @@ def corrupt(
         with opened() as stream, ExitStack() as beside, open_output(target, beside) as out:
             again = Counted(stream)
             removed_out = None if removed is None else beside.enter_context(open_output(removed))
-            for header, lines, spans in labelled_lines(again, str(source), reading):
+            for header, lines in labelled_lines(again, str(source), reading):
                 try:
-                    labels = spans.numbers(lines)
+                    of_lines = find_labels(lines)
+                    labels = np.array([label for labels in of_lines for label in labels], np.int64)
                 except (ValueError, OverflowError):
                     raise changed from None
-                if (repeated := spans.repeated(labels)).any():
-                    lines, labels = without_labels(lines, spans, repeated), labels[~repeated]
-                    spans = find_labels(lines)
-                chosen, rows = draw(labels, spans.sizes), rows_of(spans.sizes)
-                out.write(header + without_labels(lines, spans, chosen))
+                chosen = draw(labels, np.array(list(map(len, of_lines)), int))
+                is_lost = iter(chosen.tolist())
+                lost = [{label for label in labels if next(is_lost)} for labels in of_lines]
+                kept_texts = [
+                    [text for label, text in labels.items() if label not in gone]
+                    for labels, gone in zip(of_lines, lost, strict=True)
+                ]
+                out.write(header + with_labels(lines, kept_texts))
                 if removed_out is not None:
-                    places = zip(rows[chosen].tolist(), spans.starts[chosen], spans.stops[chosen], strict=True)
-                    of_block = [b"%d\t%s\n" % (instances + row + 1, lines[start:stop]) for row, start, stop in places]
-                    removed_out.write(b"".join(of_block))
-                instances += len(spans.sizes)
+                    rows = enumerate(zip(of_lines, lost, strict=True), instances + 1)
+                    removed_out.write(
+                        b"".join(
+                            b"%d\t%s\n" % (row, text)
+                            for row, (labels, gone) in rows
+                            for label, text in labels.items()
+                            if label in gone
+                        )
+                    )
+                instances += len(of_lines)
                 before.update(labels.tolist())
                 after.update(labels[~chosen].tolist())
-                left = np.bincount(rows[~chosen], minlength=len(spans.sizes))
-                emptied += int(np.count_nonzero((spans.sizes > 0) & (left == 0)))
+                emptied += sum(bool(gone) and not left for gone, left in zip(lost, kept_texts, strict=True))
             if first.content() != again.content():
                 raise changed
             c_of_labels = {label: after[label] / before[label] for label in sorted(before)}

@@ -35,7 +35,7 @@ from mpu_cli.runtime.report import HIDDEN, NULL
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, open_input, open_output, refuse_unwritable
-from mpu_cli.svmlight.writer import find_labels, labelled_lines, with_labels, without_labels
+from mpu_cli.svmlight.writer import find_labels, labelled_lines, with_labels
 
 
 def write_filled(
@@ -75,16 +75,21 @@ def write_filled(
         if filled is not None:
             decisions.write(stack.enter_context(open_output(filled)), decisions.Lines(rows, labels), of=source)
         again = Counted(stream)
-        for header, lines, spans in labelled_lines(again, str(source), reading):
-            count = len(spans.sizes)
-            there, written = np.repeat(np.arange(count), spans.sizes), spans.numbers(lines)
+        for header, lines in labelled_lines(again, str(source), reading):
+            of_lines = find_labels(lines)
+            count = len(of_lines)
+            there = np.repeat(np.arange(count), np.array(list(map(len, of_lines)), int))
+            written = np.array([label for labels in of_lines for label in labels], np.int64)
             stays = _has(found.annotated[copied : copied + count], found.ids, there, written)
-            lines = without_labels(lines, spans, ~stays)
+            does_stay = iter(stays.tolist())
+            texts = [[text for text in labels.values() if next(does_stay)] for labels in of_lines]
             here = slice(*np.searchsorted(rows, [copied, copied + count]))
             more_rows, more_labels = rows[here] - copied, labels[here]
             cells = there[stays] * (MAX_ID + 1) + written[stays]
             absent = ~np.isin(more_rows * (MAX_ID + 1) + more_labels, cells)
-            out.write(header + with_labels(lines, find_labels(lines), more_rows[absent], more_labels[absent]))
+            for row, label in zip(more_rows[absent].tolist(), more_labels[absent].tolist(), strict=True):
+                texts[row].append(b"%d" % label)
+            out.write(header + with_labels(lines, texts))
             copied, new = copied + count, new + int(absent.sum())
         if copied != n or content not in (None, again.content()):
             raise InputError(str(source), None, "changed while it was being read; try again")
