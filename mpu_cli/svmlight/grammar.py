@@ -36,7 +36,8 @@ FLOAT32_OVERFLOW = 2.0**128 - 2.0**103  # from here on, rounding to float32 give
 
 _HEADER = re.compile(rb"([0-9]{1,18})[ \t]+(?:([0-9]{1,18})[ \t]+)?([0-9]{1,18})[ \t]*\r?\n?")
 _NOT_TEXT = re.compile(rb"[^\t -~]")
-_NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+NUMBER = rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_VALUE = re.compile(NUMBER)
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUOTED_BYTES = 40
 # No group is possessive: before Python 3.11.5, the re module may then miss a match (gh-106052).
@@ -194,7 +195,7 @@ def _parse_id(text: bytes, name: str) -> int:
 
 
 def _parse_value(text: bytes, index: int) -> float:
-    if not _NUMBER.fullmatch(text):
+    if not _VALUE.fullmatch(text):
         raise LineError(
             f"value {_quote(text)} of index {index} is not a finite number, such as 0.5; write one, or leave the index "
             "out"

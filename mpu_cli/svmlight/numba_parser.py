@@ -9,11 +9,12 @@ import numpy as np
 
 from mpu_cli.runtime.compilation import compiled, inlined
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
-from mpu_cli.svmlight.numpy_parser import EXACT_DIGITS, Rows, UnusualError
+from mpu_cli.svmlight.numpy_parser import Rows, UnusualError
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _COLON, _UPPER_E, _LOWER_E = b"\t\n\r #+,-.:Ee"
 _PADDING = b"\n" * 8  # ends the last line, and lets eight bytes be read from its last one on
 
+_EXACT_DIGITS = 19  # this many digits fit into 64 bits
 _FLOAT64_POWERS = 10.0 ** np.arange(23)  # the powers of ten that are exact
 _FLOAT64_INTEGERS = np.uint64(2**53)  # integers are exact up to here
 _SLACK = 2.0**-50  # more than the error of a quotient or product of a rounded integer and an exact power
@@ -76,7 +77,7 @@ def _read_digits(text, place, number):
 def _read_id(text, place):
     """Read a label or an index; there is none where the place stays the same."""
     stop, number = _read_digits(text, place, np.uint64(0))
-    if stop - place > EXACT_DIGITS or number > MAX_ID:
+    if stop - place > _EXACT_DIGITS or number > MAX_ID:
         stop = place
     return stop, number
 
@@ -112,7 +113,7 @@ def _read_value(text, colon):
         return colon, 0.0
     stop, exponent = _read_exponent(text, stop)
     exponent -= decimals
-    if n_digits > EXACT_DIGITS or abs(exponent) >= len(_FLOAT64_POWERS):
+    if n_digits > _EXACT_DIGITS or abs(exponent) >= len(_FLOAT64_POWERS):
         return stop, np.nan
     if exponent > 0:
         value = np.float64(number) * _FLOAT64_POWERS[exponent]
