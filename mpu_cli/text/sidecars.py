@@ -1,8 +1,8 @@
 """Sidecar files of data: the directory that `mpu vectorize` writes, ``news.text`` beside ``news.svm``.
 
 It holds
-- ``manifest.json``, ``features`` and ``idf.npy``: the vectoriser (`stored`), and where the records are; line j of
-  ``features`` names feature j; where features are hashed, there is ``hashes.npy`` in its place;
+- ``manifest.json``, ``features`` and ``idf.bin``: the vectoriser (`stored`), and where the records are; line j of
+  ``features`` names feature j; where features are hashed, there is ``hashes.bin`` in its place;
 - ``labels``: line k has the names of label k, separated by tabs, or is empty where k is no label;
 - ``broader``: lines of the numbers of a label and of a broader one, where a thesaurus tells them;
 - ``deprecated``: the numbers of labels that records have, and the thesaurus no longer wants;

@@ -1,10 +1,10 @@
 """A vectoriser on disk: a manifest, the names of the features or their hashes, and inverse document frequencies.
 
-It is a directory beside a data file (`save`), or a file of a model (`packed`): a line of JSON, inverse document
-frequencies, and names or hashes.
+It is a directory beside a data file (`save`), or a file of a model (`packed`): a line of JSON, and the same bytes.
 Nothing is unpickled. Checksums detect damage, and no array is larger than its file.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from mpu_cli.errors import DataError, InputError
-from mpu_cli.runtime.files import checksum, open_regular
+from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.options import AUTO, options_of
-from mpu_cli.runtime.untrusted import expect, json_value, read_npy
+from mpu_cli.runtime.untrusted import expect, json_value
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.analyzer import TextOptions
@@ -27,11 +27,11 @@ from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 from mpu_cli.version import __version__
 
 FORMAT, FORMAT_VERSION = "mpu text", 1
-MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.npy", "idf.npy"
+MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.bin", "idf.bin"
+_IDF, _HASHES = np.dtype("<f8"), np.dtype("<i4")
 MOST_BYTES = 1 << 20  # of a manifest
 _FIELDS = ("text", "tags", "id", "separator", "are_tags")
 _PLACE = ("file", "form", "skip_bad", "sha256")
-_HEADER_BYTES = 4096  # of an array, at most
 _LARGEST_IDF = 1 + math.log(2**63)  # of a term in one of 2^63 texts
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -90,20 +90,26 @@ class Stored:
         return len(self.idf) if self.options.hashing is None else 2**self.options.hashing
 
 
-def save(path: Path, stored: Stored) -> None:
+def _files(kept: Stored) -> dict[str, bytes]:
+    """Return the long arrays of a vectoriser as the bytes of files: idf, and names of features or their hashes."""
+    files = {IDF: kept.idf.astype(_IDF).tobytes()}
+    if kept.hashes is not None:
+        return files | {HASHES: kept.hashes.astype(_HASHES).tobytes()}
+    return files | {FEATURES: "".join(f"{feature}\n" for feature in kept.features or ()).encode()}
+
+
+def save(path: Path, kept: Stored) -> None:
     """Write the files of a vectoriser into a directory, which is created if missing."""
     path.mkdir(exist_ok=True)
-    np.save(path / IDF, stored.idf, allow_pickle=False)
-    names = [IDF]
-    if stored.features is not None:
-        with (path / FEATURES).open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{feature}\n" for feature in stored.features)
-        names.append(FEATURES)
-    if stored.hashes is not None:
-        np.save(path / HASHES, stored.hashes, allow_pickle=False)
-        names.append(HASHES)
-    manifest = described(stored) | {"checksums": {name: checksum(path / name) for name in names}}
+    files = _files(kept)
+    for name, data in files.items():
+        (path / name).write_bytes(data)
+    manifest = described(kept) | {"checksums": {name: _checksum(data) for name, data in files.items()}}
     (path / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def load(path: Path) -> Stored:
@@ -111,15 +117,12 @@ def load(path: Path) -> Stored:
     if not (path / MANIFEST).exists():
         raise InputError(str(path), None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
     try:
-        manifest = read_manifest(path)
-        n_hashes = number_of_hashes(manifest)
-        for name in (IDF, FEATURES if n_hashes is None else HASHES):
-            expect(checksum(path / name) == manifest["checksums"][name], f"the checksum of {name} is another")
-        idf = _read_array(path / IDF, manifest["features"] if n_hashes is None else n_hashes + 1, np.float64)
-        if n_hashes is not None:
-            return made(manifest, idf, None, _read_array(path / HASHES, n_hashes, np.int32))
-        with open_regular(path / FEATURES) as file:
-            return made(manifest, idf, file.readall())
+        manifest, arrays = read_manifest(path), []
+        for name in (IDF, FEATURES if manifest["options"]["hashing"] is None else HASHES):
+            with open_regular(path / name) as file:
+                arrays.append(file.readall())
+            expect(_checksum(arrays[-1]) == manifest["checksums"][name], f"the checksum of {name} is another")
+        return _made(manifest, *arrays)
     except OSError as error:
         raise InputError(
             str(error.filename or path), None, f"cannot be read: {error.strerror}; run mpu vectorize again"
@@ -135,25 +138,25 @@ def read_manifest(path: Path) -> dict[str, Any]:
         return parse(file.read(MOST_BYTES), str(path))
 
 
-def described(stored: Stored) -> dict[str, Any]:
+def described(kept: Stored) -> dict[str, Any]:
     """Return the manifest of a vectoriser: all but its long arrays, as JSON values."""
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "mpu_version": __version__,
-        "options": written(stored.options),
-        "features": stored.width,
-        **({} if stored.hashes is None else {"hashes": len(stored.hashes)}),
-        "fields": {name: getattr(stored.fields, name) for name in _FIELDS},
-        "content": None if stored.content is None else asdict(stored.content),
-        **({} if (of := stored.records) is None else {"records": {name: getattr(of, name) for name in _PLACE}}),
+        "options": written(kept.options),
+        "features": kept.width,
+        **({} if kept.hashes is None else {"hashes": len(kept.hashes)}),
+        "fields": {name: getattr(kept.fields, name) for name in _FIELDS},
+        "content": None if kept.content is None else asdict(kept.content),
+        **({} if (of := kept.records) is None else {"records": {name: getattr(of, name) for name in _PLACE}}),
     }
 
 
 def parse(text: bytes, source: str) -> dict[str, Any]:
     """Parse the manifest of `described`.
 
-    Raises InputError (it is of another version), ValueError, KeyError (it is damaged; `made` checks the values).
+    Raises InputError (it is of another version), ValueError, KeyError (it is damaged; `_made` checks the values).
     """
     expect(len(text) < MOST_BYTES, "the manifest is too long")
     values = json_value(text)
@@ -166,39 +169,30 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
     return values
 
 
-def number_of_hashes(values: Mapping[str, Any]) -> int | None:
-    """Return how many hashes are kept; None where features have names.
-
-    Raises KeyError, ValueError (it is damaged).
-    """
-    if values["options"]["hashing"] is None:
-        return None
-    count = values["hashes"]
-    expect(type(count) is int and 0 <= count <= values["features"], f"{count!r} is not a number of hashes")
-    return count
-
-
-def made(
-    values: Mapping[str, Any], idf: np.ndarray, features: bytes | None, hashes: np.ndarray | None = None
-) -> Stored:
-    """Return a vectoriser from its manifest and its long arrays.
+def _made(values: Mapping[str, Any], idf_bytes: bytes, others: bytes) -> Stored:
+    """Return a vectoriser from its manifest and the bytes of `_files`.
 
     Raises DataError, KeyError, TypeError, ValueError (it is damaged).
     """
-    options, count = checked(values["options"]), values["features"]
-    expect(options.hashing is None or count == 2**options.hashing, "features are not as many as hashes")
-    expect(len(idf) == (count if hashes is None else len(hashes) + 1), f"{IDF} has a different number of them")
-    expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has values that are impossible")
-    names = None if features is None else _features(features, count)
-    expect((names is None) == (hashes is not None) == (options.hashing is not None), "features have no names")
-    if hashes is not None:
+    options, count, features, hashes = checked(values["options"]), values["features"], None, None
+    if options.hashing is None:
+        features = others.decode().split("\n")
+        expect(features.pop() == "" and len(features) == count, f"names of features are not {count:,} lines")
+        expect(len(set(features)) == count, "duplicate feature name")
+    else:
+        expect(count == 2**options.hashing, "features are not as many as hashes")
+        hashes = np.frombuffer(others, _HASHES).astype(np.int32)
+        expect(len(hashes) == values["hashes"], f"{HASHES} has a different number of them")
         ascending = np.all(np.diff(hashes, prepend=np.int32(-1)) > 0) and np.all(hashes < count)
         expect(bool(ascending), f"{HASHES} has no ascending hashes")
-    return Stored(options, names, idf, _fields(values["fields"]), content_of(values), hashes)
+    idf = np.frombuffer(idf_bytes, _IDF).astype(np.float64)
+    expect(len(idf) == (count if hashes is None else len(hashes) + 1), f"{IDF} has a different number of them")
+    expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has values that are impossible")
+    return Stored(options, features, idf, _fields(values["fields"]), content_of(values), hashes)
 
 
 def content_of(values: Mapping[str, Any]) -> Content | None:
-    """Return the data file that a manifest belongs to; errors as of `made`."""
+    """Return the data file that a manifest belongs to; errors as of `_made`."""
     if values["content"] is None:
         return None
     content = Content(**values["content"])
@@ -248,29 +242,10 @@ def _fields(values: Mapping[str, Any]) -> Fields:
     return Fields(tuple(text), tuple(tags), **dict(zip(_FIELDS[2:], (*texts, are_tags), strict=True)))
 
 
-def _features(data: bytes, count: int) -> list[str]:
-    features = data.decode().split("\n")
-    expect(features.pop() == "" and len(features) == count, f"names of features are not {count:,} lines")
-    expect(len(set(features)) == count, "duplicate feature name")
-    return features
-
-
-def _read_array(path: Path, count: int, dtype: type) -> np.ndarray:
-    with open_regular(path) as file:
-        most = np.dtype(dtype).itemsize * count + _HEADER_BYTES
-        expect(os.fstat(file.fileno()).st_size <= most, f"{path.name} is too long")
-        return read_npy(file, path.name, dtype, (count,))
-
-
-_IDF, _HASHES = np.dtype("<f8"), np.dtype("<i4")
-
-
 def packed(kept: Stored) -> bytes:
     """Return a vectoriser as bytes, without the data file that it belongs to."""
     header = json.dumps(described(replace(kept, content=None)))
-    names = "".join(f"{feature}\n" for feature in kept.features or ()).encode()
-    hashes = b"" if kept.hashes is None else kept.hashes.astype(_HASHES).tobytes()
-    return b"".join([header.encode(), b"\n", kept.idf.astype(_IDF).tobytes(), names, hashes])
+    return b"".join([header.encode(), b"\n", *_files(kept).values()])
 
 
 def is_same(one: bytes | None, other: bytes | None) -> bool:
@@ -285,11 +260,7 @@ def unpacked(data: bytes, source: str) -> Stored:
     try:
         header, _, rest = data.partition(b"\n")
         values = parse(header, source)
-        n_hashes = number_of_hashes(values)
-        size = (values["features"] if n_hashes is None else n_hashes + 1) * _IDF.itemsize
-        idf = np.frombuffer(rest[:size], _IDF).astype(np.float64)
-        if n_hashes is not None:
-            return made(values, idf, None, np.frombuffer(rest[size:], _HASHES).astype(np.int32))
-        return made(values, idf, rest[size:])
+        size = (values["features"] if values["options"]["hashing"] is None else values["hashes"] + 1) * _IDF.itemsize
+        return _made(values, rest[:size], rest[size:])
     except (DataError, KeyError, TypeError, ValueError) as error:
         raise InputError(source, None, f"the vectoriser is damaged ({error}); copy or train the model again") from error

@@ -151,15 +151,13 @@ def test_hashes_take_no_room_where_they_do_not_occur(tmp_path, bits):
     assert sum(file.stat().st_size for file in (tmp_path / "kept").iterdir()) < 10_000
 
 
-@pytest.mark.parametrize(
-    "hashes", [[1, 1, 2], [2, 1, 3], [-1, 1, 2], [1, 2, 256], [1, 2], np.array([1, 2, 3], np.int64)]
-)
+@pytest.mark.parametrize("hashes", [[1, 1, 2], [2, 1, 3], [-1, 1, 2], [1, 2, 256], [1, 2], [1, 2, 3, 4]])
 def test_hashes_that_cannot_be(tmp_path, hashes):
     kept = tmp_path / "kept"
     Vectorizer(hashing=8, stem="none", ngrams=(1, 1)).fit(["aa bb cc"]).save(kept)
-    np.save(kept / "hashes.npy", np.array(hashes, getattr(hashes, "dtype", np.int32)))
+    (kept / "hashes.bin").write_bytes(np.array(hashes, "<i4").tobytes())
     manifest = json.loads((kept / "manifest.json").read_text())
-    manifest["checksums"]["hashes.npy"] = checksum(kept / "hashes.npy")
+    manifest["checksums"]["hashes.bin"] = checksum(kept / "hashes.bin")
     (kept / "manifest.json").write_text(json.dumps(manifest))
     with refused(Exception):
         Vectorizer.load(kept)

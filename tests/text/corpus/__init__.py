@@ -231,11 +231,11 @@ def _change_value(files: dict[str, bytes], choices: Choices) -> None:
 
 def _change_number(files: dict[str, bytes], choices: Choices) -> None:
     """Change an inverse document frequency."""
-    content = files.get("data.text/idf.npy", b"")
+    content = files.get("data.text/idf.bin", b"")
     place = len(content) - 8 * (1 + choices.below(9))
     if place > 0:
         number = np.float64(choices.one_of(_NUMBERS)).tobytes()
-        files["data.text/idf.npy"] = content[:place] + number + content[place + 8 :]
+        files["data.text/idf.bin"] = content[:place] + number + content[place + 8 :]
 
 
 _CHANGES = change_bytes, partial(cut, kept={"data.svm"}), _change_value, _change_value, _change_number
