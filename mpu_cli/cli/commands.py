@@ -18,7 +18,6 @@ from mpu_cli.cli.options import (
     GroupedCommand,
     Parsed,
     click_option,
-    cluster_option,
     label_features_option,
     max_line_bytes_option,
     names_options,
@@ -36,6 +35,7 @@ from mpu_cli.cli.options import (
     training_files,
 )
 from mpu_cli.cli.printing import json_option
+from mpu_cli.cluster import EXPECTED, Address
 from mpu_cli.core.options import FrequencyOptions, Options
 from mpu_cli.errors import CONTROL, STANDARD_STREAM, MpuError
 from mpu_cli.runtime.options import (
@@ -57,6 +57,13 @@ from mpu_cli.runtime.options import option as declared
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
+
+_cluster_option = option(
+    "--cluster ADDRESS",
+    Parsed("cluster", Address.parse),
+    f"Use a Dask cluster: {EXPECTED}. Needs the extra `cluster`.",
+    name="on",
+)
 
 
 @click.command("apply")
@@ -441,7 +448,7 @@ def info() -> None:
 @option("--fill-implied", bool, "Also write broader labels that the predicted ones imply.")
 @suggestible_options
 @numbers_option
-@cluster_option
+@_cluster_option
 @reading_options
 @run_options("jobs", "kernel")
 @runs_command
@@ -693,7 +700,7 @@ model replaces an existing one only when it is complete.
     ),
     *map(click_option, options_of(Acceptance).values()),
 )
-@cluster_option
+@_cluster_option
 @run_options("seed", "jobs", "kernel")
 @training_files(label_features_option)
 @json_option

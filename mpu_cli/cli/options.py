@@ -12,7 +12,6 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from mpu_cli.cli.messages import progress, verbosity_options
-from mpu_cli.cluster import EXPECTED, Address
 from mpu_cli.names import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import Integer, Kind, Option, Real, RunOptions, options_of
@@ -179,14 +178,6 @@ def run_options(*names: str, **helps: str) -> Callable[..., Any]:
     declared = options_of(RunOptions)
     options = {name: replace(of, help=helps.get(name, of.help)) for name, of in declared.items()}
     return one_parameter("run", partial(Run, observe=progress), *(click_option(options[name]) for name in names))
-
-
-cluster_option = option(
-    "--cluster ADDRESS",
-    Parsed("cluster", Address.parse),
-    f"Use a Dask cluster: {EXPECTED}. Needs the extra `cluster`.",
-    name="on",
-)
 
 
 MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit numbers
