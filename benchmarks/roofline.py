@@ -6,7 +6,7 @@ A kernel's time is at least its bytes over the memory bandwidth and its operatio
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -17,7 +17,8 @@ from benchmarks.limits import Machine
 from benchmarks.work import Work
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.sgd import Fold, Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import Fold, LearningTask, Settings
+from mpu_cli.core.validation import learn
 from mpu_cli.runtime.options import KERNELS
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
@@ -80,17 +81,19 @@ def time_kernels(path: Path, run: Run) -> list[Timing]:
     features = Features.of(data.features)
     n, D, nnz, q = len(data), data.features.shape[1], data.features.nnz, data.labels.shape[1]
 
-    training = TrainingSet(features, data.labels, np.arange(n), run)
     c = LabelFrequency.of(1.0, data.labels.shape)
-    train_linear(training, c, Settings(cost=300, epochs=1))  # compiles
-    model, one = _timed(lambda: train_linear(training, c, Settings(cost=300, epochs=1)))
-    _, more = _timed(lambda: train_linear(training, c, Settings(cost=300, epochs=1 + _EPOCHS)))
+    task = LearningTask(features, data.labels, c, Settings(cost=300, epochs=1), run)
+    longer = replace(task, settings=Settings(cost=300, epochs=1 + _EPOCHS))
+    every = (np.arange(n),)
+    learn([Fold(task, every)])  # compiles
+    (model, _), one = _timed(lambda: learn([Fold(task, every)]))
+    _, more = _timed(lambda: learn([Fold(longer, every)]))
 
     starts = range(0, n, _PREDICTED_TOGETHER)
     _, predict_seconds = _timed(
         lambda: [model.probabilities(features[s : s + _PREDICTED_TOGETHER], run) for s in starts]
     )
-    n_blocks = len(Fold((training,)).blocks())
+    n_blocks = len(task.blocks())
     return [
         Timing("parse", work.parsing(path.stat().st_size, n, nnz), parse_seconds, run.jobs),
         Timing("epoch", work.epoch(n, D, nnz, q), (more - one) / _EPOCHS, min(run.jobs, n_blocks)),

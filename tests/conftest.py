@@ -94,14 +94,14 @@ def compiled():
     if NUMBA:
         from mpu_cli.core.features import Features
         from mpu_cli.core.frequency.label_frequency import LabelFrequency
-        from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+        from mpu_cli.core.sgd import Fold, LearningTask, Settings
+        from mpu_cli.core.validation import learn
         from mpu_cli.svmlight.reader import parse_block
 
         data = parse_block(b"0 1:1\n", 1, "")
         features = Features.of(data.features)
-        model = train_linear(
-            TrainingSet(features, data.labels, np.arange(1)), LabelFrequency(np.ones(1)), Settings(epochs=1)
-        )
+        task = LearningTask(features, data.labels, LabelFrequency(np.ones(1)), Settings(epochs=1))
+        model, _ = learn([Fold(task, (np.arange(1),))])
         model.probabilities(features)
 
         from mpu_cli.experiment.methods import make

@@ -31,7 +31,15 @@ from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.sample import Instances, draw, step_for_all
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_hyper_parameters
-from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, initial_bias, label_blocks, train_block
+from mpu_cli.core.sgd import (
+    LearningTask,
+    Settings,
+    TrainingSet,
+    default_epochs,
+    initial_bias,
+    label_blocks,
+    train_block,
+)
 from mpu_cli.core.stacking import (
     MOST_AUTOMATIC_LEVELS,
     Stack,
@@ -128,8 +136,10 @@ def _learn(
 ) -> LinearModel:
     """Continue learning a block of labels from a shard, where the parts before have left it."""
     shard, round_ = shard_and_round
-    data = TrainingSet(part.features, part.labels, part.shard(shard), replace(run, seed=_seed(part.seed, round_)))
-    return train_block(data, block, LabelFrequency.of(rates, part.labels.shape), settings, start, seen)
+    frequency = LabelFrequency.of(rates, part.labels.shape)
+    of_round = replace(run, seed=_seed(part.seed, round_))
+    task = LearningTask(part.features, part.labels, frequency, settings, of_round)
+    return train_block(TrainingSet(task, part.shard(shard)), block, start, seen)
 
 
 def _mean(models: list[LinearModel], sizes: list[int]) -> LinearModel:

@@ -26,7 +26,8 @@ from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInfo
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
-from mpu_cli.core.sgd import TrainingSet, train_linear
+from mpu_cli.core.sgd import Fold, LearningTask
+from mpu_cli.core.validation import learn
 from mpu_cli.runtime.run import Run
 
 # How many instances, and features, describe a label at most: more change little.
@@ -168,13 +169,20 @@ def sample_negatives(
     group_of[grouped] = 1 + cluster(directions, SIZE, rng)
     n_groups = int(group_of.max()) + 1
     annotated = joined_cells((n, n_groups), [(entry_rows(positives), group_of[positives.indices])])[:, 1:]
-    data = TrainingSet(features, annotated, np.arange(n), run)
-    model = train_linear(data, LabelFrequency.of(1.0, annotated.shape), chosen.settings, prune=chosen.prune)
     by_feature, no_bias = WeightRows.of(csr_array(directions.T)), np.zeros(len(grouped), np.float32)
     similar = kernel(run).top_scores(features.as_sparse(), by_feature, no_bias, Top(_SIMILAR, 0.5))
     similar.eliminate_zeros()
     most = int(np.ceil(min(_NEAREST / np.sqrt(n), 1.0) * (n_groups - 1)))
-    nearest = model.top(features, Top(most, LEAST), run)
+    task = LearningTask(
+        features,
+        annotated,
+        LabelFrequency.of(1.0, annotated.shape),
+        chosen.settings,
+        run,
+        top=Top(most, LEAST),
+        prune=chosen.prune,
+    )
+    nearest: csr_array = learn([Fold(task, (np.arange(n),), np.arange(n))])[1].probabilities
     at_random = rng.integers(1, n_groups, (n, int(np.ceil(_RANDOM * most))), np.int32)
 
     cells = [

@@ -25,8 +25,8 @@ from mpu_cli.core.labels.side_information import Prior, SideInformation
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
-from mpu_cli.core.sgd import Fold
-from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
+from mpu_cli.core.sgd import LearningTask, Settings
+from mpu_cli.core.validation import deal, default_folds, out_of_fold
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -197,7 +197,7 @@ def draw_labels(annotations: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndar
     return columns, 1 / probability[columns]
 
 
-def step_for_all(settings: sgd.Settings, share: float) -> sgd.Settings:
+def step_for_all(settings: Settings, share: float) -> Settings:
     """Turn settings that are best on a share of the instances into those for all."""
     return replace(settings, step=settings.step * share**_STEP_EXPONENT)
 
@@ -214,6 +214,7 @@ class Sample:
     `columns`: which labels are in it, ascending.
     `weights`: float64, shape (m,): how many labels each of them stands for; None: each for itself, since all are in it.
     `rows`: which they are, ascending.
+    `fold_rows`: the instances of each fold, by their places among these.
     `share`: of all instances, those that are in it.
     """
 
@@ -250,7 +251,7 @@ class Sample:
                 self.features = Features(narrow, self.features.dense)
             prior = Prior.of(self.features, of_labels)
         self._side_information = SideInformation(prior)
-        self._fold_rows = deal(len(instances), m or default_folds(len(instances)), run.seed, instances.kin)
+        self.fold_rows = deal(len(instances), m or default_folds(len(instances)), run.seed, instances.kin)
         self._run = run
 
     @property
@@ -261,22 +262,21 @@ class Sample:
     @property
     def m(self) -> int:
         """Number of folds there are."""
-        return len(self._fold_rows)
+        return len(self.fold_rows)
 
     @cached_property
     def fold_of_instances(self) -> np.ndarray:
         """The number of the fold of each instance: int, shape (n,)."""
         numbers = np.empty(self.labels.shape[0], int)
-        for number, rows in enumerate(self._fold_rows):
+        for number, rows in enumerate(self.fold_rows):
             numbers[rows] = number
         return numbers
 
-    @cached_property
-    def folds(self) -> list[Fold]:
-        """The folds, made once for all settings tried on them."""
-        return [split(self.features, self.labels, rows, self._run, self._side_information) for rows in self._fold_rows]
+    def task(self, frequency: LabelFrequency, settings: Settings) -> LearningTask:
+        """Return what is learned from them."""
+        return LearningTask(self.features, self.labels, frequency, settings, self._run, self._side_information)
 
-    def of_sample(self, settings: sgd.Settings) -> sgd.Settings:
+    def of_sample(self, settings: Settings) -> Settings:
         """Turn settings for all instances into those for the sample: the inverse of `step_for_all`."""
         return replace(settings, step=settings.step / self.share**_STEP_EXPONENT)
 
@@ -326,8 +326,8 @@ class Sample:
         frequency = LabelFrequency.of(1.0, self.labels.shape, self.verified and self.verified.left_to_chance())
         coherence = self.features.coherence
         epochs = sgd.default_epochs(len(self.features), coherence)
-        settings = sgd.Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
-        return out_of_fold(self.folds, self.labels.shape, frequency, settings, self._run, tick)
+        settings = Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
+        return out_of_fold(self.task(frequency, settings), self.fold_rows, tick)
 
     def part_of(self, cells: np.ndarray) -> np.ndarray:
         """Select the values of its cells from those of all cells (n x q)."""

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import BinnedCells, calibrate_strata
 from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures
@@ -39,11 +38,11 @@ from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block, count_positives
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
-from mpu_cli.core.sgd import COSTS, Fold, Settings, default_epochs, default_settings, learn_labels
+from mpu_cli.core.sgd import COSTS, Fold, LearningTask, Settings, default_epochs, default_settings, learn_labels
 from mpu_cli.core.thresholds import HeldOut, best_threshold, estimated_macro_f1, pooled_threshold
-from mpu_cli.core.validation import leading, out_of_fold, predict, source_models
+from mpu_cli.core.validation import holding_out, leading, out_of_fold, predict, source_models
 from mpu_cli.errors import DataError, OverflowingError
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import Run
 
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
@@ -71,9 +70,8 @@ T = TypeVar("T")
 class Trial:
     """What settings are compared by: predictions of folds by models that have not seen them."""
 
-    folds: list[Fold]  # they need not hold out all instances
-    labels: csr_array
-    frequency: LabelFrequency
+    task: LearningTask
+    fold_rows: list[np.ndarray]  # the instances of each fold; they need not be all
     # float64, shape (q,): how many labels each of these stands for; None: each for itself
     weights: np.ndarray | None = None
 
@@ -82,31 +80,30 @@ class Trial:
 
         Where label features are learned from, micro-F1 is estimated in strata (`core.predictions`).
         """
-        rows = np.sort(np.concatenate([fold.rows for fold in self.folds]))
-        held_out = predictions[rows], self.labels[rows], self.frequency.rows(rows), self.weights
+        task, rows = self.task, np.sort(np.concatenate(self.fold_rows))
+        held_out = predictions[rows], task.labels[rows], task.frequency.rows(rows), self.weights
         if criterion == MACRO_F1:
             return estimated_macro_f1(*held_out)
         if not guided:
             return pooled_threshold(*held_out)[1]
-        positives = self.frequency.positives(self.labels)
-        binned = BinnedCells.of(*held_out, made_by=source_models(self.folds, positives))
-        return best_threshold(binned, calibrate_strata(binned, count_positives(positives)))[1]
+        made_by = source_models([holding_out(task, rows) for rows in self.fold_rows])
+        binned = BinnedCells.of(*held_out, made_by=made_by)
+        positives = count_positives(task.frequency.positives(task.labels))
+        return best_threshold(binned, calibrate_strata(binned, positives))[1]
 
 
 def choose_settings(
     trial: Trial,
-    start: Settings,
     free: Collection[str] = ("cost", "step"),
     criterion: str | float = PU_F1,
-    run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
 ) -> tuple[float, tuple[Settings, np.ndarray]]:
-    """Climb from a start along C, then along eta0, then along the prior, as long as the estimate rises.
+    """Climb along C, then along eta0, then along the prior, as long as the estimate rises.
 
     The estimate is smooth and has one broad top along each, so that a climb of some seven settings finds what a
     grid of ninety would.
 
-    `start`: where to start; what is free is among `COSTS`, `STEPS` or `PRIORS`.
+    `trial`: the climb starts at its settings; what is free of them is among `COSTS`, `STEPS` or `PRIORS`.
     `free`: what to choose: some of "cost", "step" and "prior". The rest of the start is kept.
     `criterion`: of the thresholds, as in `core.options.Options`: of macro-F1, or else of micro-F1 at one
     threshold.
@@ -116,7 +113,7 @@ def choose_settings(
     """
 
     def evaluate(settings: Settings) -> tuple[float, tuple[Settings, np.ndarray]]:
-        probabilities = out_of_fold(trial.folds, trial.labels.shape, trial.frequency, settings, run)
+        probabilities = out_of_fold(replace(trial.task, settings=settings), trial.fold_rows)
         tick()
         return trial.estimated_f1(probabilities, criterion, bool(settings.prior)), (settings, probabilities)
 
@@ -124,6 +121,7 @@ def choose_settings(
         changed: dict[str, Any] = {name: value}
         return evaluate(replace(settings, **changed))
 
+    start = trial.task.settings
     best = evaluate(start)
     for name, grid in _GRIDS.items():
         if name not in free or (name == "step" and not loss_named(start.loss).has_step):
@@ -138,22 +136,22 @@ def choose_settings(
     return best
 
 
-def choose_pruning(trial: Trial, settings: Settings, run: Run = DEFAULT_RUN) -> float:
+def choose_pruning(trial: Trial) -> float:
     """Choose the largest weight to drop: as large as costs the estimate of micro-F1 next to nothing.
 
     The result is an absolute value, one of `CUTS` by the length of an instance.
     """
-    folds, frequency = trial.folds, trial.frequency
-    cuts = np.array(CUTS) / np.sqrt(folds[0].training.mean_squared_norm)
-    probabilities = [np.empty(trial.labels.shape, np.float32) for _ in cuts]
+    task, folds = trial.task, [holding_out(trial.task, rows) for rows in trial.fold_rows]
+    cuts = np.array(CUTS) / np.sqrt(task.features.mean_squared_norm(*folds[0].learned))
+    probabilities = [np.empty(task.labels.shape, np.float32) for _ in cuts]
 
     def try_block(fold: Fold, block: Block, models: list[LinearModel]) -> None:
         for cut, into in zip(cuts, probabilities, strict=True):
-            predict(models[0].pruned(float(cut)), fold.training.features, fold.rows, block, into, run)
+            predict(models[0].pruned(float(cut)), task.features, fold.rows, block, into, task.run)
 
-    for _ in learn_labels(folds, frequency, settings, try_block, run):
+    for _ in learn_labels(folds, try_block, task.run):
         pass
-    f1 = [trial.estimated_f1(of_cut, guided=bool(settings.prior)) for of_cut in probabilities]
+    f1 = [trial.estimated_f1(of_cut, guided=bool(task.settings.prior)) for of_cut in probabilities]
     return float(cuts[np.flatnonzero(np.array(f1) > f1[0] - _COST_OF_PRUNING)[-1]])
 
 
@@ -316,20 +314,20 @@ def choose_hyper_parameters(
             starts += [_starting(population, options, other) for other in LOSSES if other != loss]
         with run.step("choose C" if "cost" in free else "choose prior", _USUAL_SETTINGS * len(starts)) as tick:
             # Most of many labels have too few annotations to count the F1 of each.
-            trial = _trial(sample, rates, SELECTION_SIZE)
+            trials = [_trial(sample, rates, start, SELECTION_SIZE) for start in starts]
             criterion = PU_F1 if many else options.threshold
-            f1, (settings, probabilities) = _choose(trial, starts, free, criterion, run, tick)
+            f1, (settings, probabilities) = _choose(trials, free, criterion, tick)
             if sample.is_all:  # predict the instances that the trial has not held out, too
-                others = sample.folds[len(trial.folds) :]
-                out_of_fold(others, probabilities.shape, trial.frequency, settings, run, into=probabilities)
-                positives = trial.frequency.positives(sample.labels)
-                made_by = source_models(sample.folds, positives) if settings.prior else None
-                held_out = HeldOut(slice(None), probabilities, sample.labels, trial.frequency, made_by)
+                task = replace(trials[0].task, settings=settings)
+                out_of_fold(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
+                folds = [holding_out(task, rows) for rows in sample.fold_rows]
+                made_by = source_models(folds) if settings.prior else None
+                held_out = HeldOut(slice(None), probabilities, sample.labels, task.frequency, made_by)
             if "step" in free:
                 settings = step_for_all(settings, sample.share)
     if sample is not None and many:
         with run.step("choose weights to drop"):
-            prune = choose_pruning(_trial(sample, rates, PRUNING_SIZE), sample.of_sample(settings), run)
+            prune = choose_pruning(_trial(sample, rates, sample.of_sample(settings), PRUNING_SIZE))
     return HyperParameters(
         rates=rates,
         settings=settings,
@@ -420,28 +418,23 @@ def estimate_frequency(
 
 
 def _choose(
-    trial: Trial,
-    starts: list[Settings],
-    free: tuple[str, ...],
-    criterion: str | float,
-    run: Run,
-    tick: Callable[[], None],
+    trials: list[Trial], free: tuple[str, ...], criterion: str | float, tick: Callable[[], None]
 ) -> tuple[float, tuple[Settings, np.ndarray]]:
     """Choose what is free, from starts of different losses; of equals the first is taken."""
     choices = []
-    for which, start in enumerate(starts):
+    for which, trial in enumerate(trials):
         try:
-            choices.append(choose_settings(trial, start, free, criterion, run, tick))
+            choices.append(choose_settings(trial, free, criterion, tick))
         except OverflowingError:
             if not which:
                 raise  # another loss is only left out: its C is among others, of features of the order of 1
     return max(choices, key=lambda one: one[0])
 
 
-def _trial(sample: Sample, rates: np.ndarray, size: int) -> Trial:
+def _trial(sample: Sample, rates: np.ndarray, settings: Settings, size: int) -> Trial:
     """Return the first folds of the sample, as many as hold out this number of instances."""
-    m = leading([fold.rows for fold in sample.folds], size)
-    return Trial(sample.folds[:m], sample.labels, sample.frequency(rates), sample.weights)
+    m = leading(sample.fold_rows, size)
+    return Trial(sample.task(sample.frequency(rates), settings), sample.fold_rows[:m], sample.weights)
 
 
 @dataclass(frozen=True, kw_only=True)

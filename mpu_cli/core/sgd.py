@@ -16,9 +16,9 @@ from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.kernels import SIMD, descent, kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled
 from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
-from mpu_cli.core.linear_model import LinearModel, pruned, with_rows
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, loss_named
-from mpu_cli.core.predictions import Block
+from mpu_cli.core.predictions import Block, Top
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -41,7 +41,6 @@ BIAS_STEP = 0.02
 # a of labels that do not learn, at least: nothing else makes their weights longer (docs/choices/texts.md).
 UNLEARNED_PRIOR = 45.0
 
-NO_ROWS = partial(np.empty, 0, int)
 T = TypeVar("T")
 
 
@@ -59,59 +58,80 @@ class Settings:
     loss: str = DEFAULT  # one of `core.loss.LOSSES`
 
 
-class TrainingSet:
-    """Instances to learn from, cut into mini-batches once for any number of settings and label blocks.
+@dataclass(frozen=True)
+class LearningTask:
+    """n instances with q labels, and how these are learned, whichever of the instances a model learns from."""
 
-    `labels`: bool or float32, shape (N, q): annotated labels; or numbers in [0, 1], the weights with which instances
-    count as annotated (the rest of each counts as not).
-    `rows`: int, shape (n,): the instances to learn from, ascending.
-    `run`: its seed draws the order of the instances, the same for every label block.
-    `side`: of the N instances and the labels.
+    features: Features
+    # bool or float32, shape (n, q): annotated labels; or numbers in [0, 1], the weights with which instances count as
+    # annotated (the rest of each counts as not)
+    labels: csr_array
+    frequency: LabelFrequency
+    settings: Settings = Settings()
+    run: Run = DEFAULT_RUN  # its seed draws the order of the instances, the same for every label block
+    side: SideInformation = NO_SIDE_INFORMATION
+    top: Top | None = None  # which predictions are kept, where labels are many; None: all
+    prune: float | None = None  # where labels are many, weights below this are dropped; None: weights are dense
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def blocks(self, rows: np.ndarray | slice = slice(None)) -> Sequence[Block]:
+        """Return the groups of labels of the negative sample, if there is one, or else labels cut into blocks.
+
+        Only labels that some of the instances of these rows have, where the others do not learn.
+        """
+        side, q = self.side, self.labels.shape[1]
+        counts = None if side.prior is None else side.prior.counts(rows)
+        learned = None if counts is None else np.flatnonzero(counts)
+        if side.negatives is not None:
+            groups = side.negatives.groups()
+            if learned is None:
+                return groups
+            return [some for group in groups if len(some := np.intersect1d(group, learned, assume_unique=True))]
+        if learned is None:
+            return label_blocks(q, self.run)
+        return [learned[block] for block in label_blocks(len(learned), self.run)] if len(learned) else []
+
+    @cached_property
+    def learnable(self) -> Features:
+        """The features whose weights can move."""
+        if self.side.columns is None:
+            return self.features
+        return Features.of(self.side.columns.of(self.features.as_sparse()))
+
+    @cached_property
+    def by_label(self) -> csc_array:
+        """The labels by column: with many blocks, to look for each in all rows would take longer than to learn it."""
+        return self.labels.tocsc()
+
+
+class TrainingSet:
+    """The instances of a task to learn from, cut into mini-batches once for all blocks of labels.
+
+    `rows`: int, shape (m,): which they are, ascending.
     """
 
-    def __init__(
-        self,
-        features: Features,
-        labels: csr_array,
-        rows: np.ndarray,
-        run: Run = DEFAULT_RUN,
-        side: SideInformation = NO_SIDE_INFORMATION,
-    ) -> None:
-        self.batch_size = BATCH_SIZE
-        if len(rows) >= _MANY and features.coherence <= _FEW_SHARED:
-            self.batch_size = LARGE_BATCH_SIZE
-        self.rows = shuffled(rows, self.batch_size, run.seed)
-        self.size = len(rows)
-        self.run = run
-        self.labels = labels
-        self.side = side
-        self.mean_squared_norm = features.mean_squared_norm(rows)
-        self.features = self._features = features
-        if side.columns is not None:
-            self._features = Features.of(side.columns.of(features.as_sparse()))
-        self.width = self._features.width
-        if side.negatives is None:
-            self._batches = kernel(run).prepare(self._features, self.rows, self.batch_size)
+    def __init__(self, task: LearningTask, rows: np.ndarray) -> None:
+        self.task, self.size = task, len(rows)
+        is_large = len(rows) >= _MANY and task.features.coherence <= _FEW_SHARED
+        self.batch_size = LARGE_BATCH_SIZE if is_large else BATCH_SIZE
+        self.rows = shuffled(rows, self.batch_size, task.run.seed)
+        self.mean_squared_norm = task.features.mean_squared_norm(rows)
+        if task.side.negatives is None:
+            self._batches = kernel(task.run).prepare(task.learnable, self.rows, self.batch_size)
         else:
-            self._among = np.zeros(len(features), bool)
+            self._among = np.zeros(len(task), bool)
             self._among[rows] = True
 
     def batches(self, block: Block) -> "Batches":
         """Return the mini-batches of the instances that a block of labels is learned from."""
-        if self.side.negatives is None:
+        negatives, run = self.task.side.negatives, self.task.run
+        if negatives is None:
             return self._batches
-        instances = self.side.negatives.instances_of(block)
-        rows = shuffled(instances[self._among[instances]], BATCH_SIZE, self.run.seed)
-        return kernel(self.run).prepare(self._features, rows, BATCH_SIZE)
-
-    def annotated(self, block: Block) -> csr_array:
-        """Return the annotated labels of a block, of all N instances."""
-        return self._by_label[:, block].tocsr()
-
-    @cached_property
-    def _by_label(self) -> csc_array:
-        """The labels by column: with many blocks, to look for each in all rows would take longer than to learn it."""
-        return self.labels.tocsc()
+        instances = negatives.instances_of(block)
+        rows = shuffled(instances[self._among[instances]], BATCH_SIZE, run.seed)
+        return kernel(run).prepare(self.task.learnable, rows, BATCH_SIZE)
 
 
 def label_blocks(q: int, run: Run) -> list[slice]:
@@ -124,65 +144,52 @@ def label_blocks(q: int, run: Run) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(cuts)]
 
 
-def blocks_to_learn(q: int, side: SideInformation, run: Run, rows: np.ndarray | slice = slice(None)) -> Sequence[Block]:
-    """Return the groups of labels of the negative sample, if there is one, or else q labels cut into blocks.
-
-    Only labels that some of the instances of these rows have, where the others do not learn.
-    """
-    counts = None if side.prior is None else side.prior.counts(rows)
-    learned = None if counts is None else np.flatnonzero(counts)
-    if side.negatives is not None:
-        groups = side.negatives.groups()
-        if learned is None:
-            return groups
-        return [some for group in groups if len(some := np.intersect1d(group, learned, assume_unique=True))]
-    if learned is None:
-        return label_blocks(q, run)
-    return [learned[block] for block in label_blocks(len(learned), run)] if len(learned) else []
-
-
 @dataclass(frozen=True)
 class Fold:
     """What a model learns from, and the instances that it predicts, which it has not seen by then."""
 
-    sets: tuple[TrainingSet, ...]  # of all instances: one, or several that it learns from one after the other
-    rows: np.ndarray = field(default_factory=NO_ROWS)  # int, shape (n_f,): predicted after the first of them
+    task: LearningTask
+    # Instances, ascending, that it learns from: of several sets it learns from one after the other, each in one pass
+    learned: tuple[np.ndarray, ...]
+    rows: np.ndarray = field(default_factory=partial(np.empty, 0, int))  # predicted after the first set, ascending
 
-    @property
-    def training(self) -> TrainingSet:
-        """What it learns from first."""
-        return self.sets[0]
-
-    def blocks(self) -> Sequence[Block]:
-        """Return the blocks of labels that are learned one by one."""
-        data, rows = self.training, np.concatenate([one.rows for one in self.sets])
-        return blocks_to_learn(data.labels.shape[1], data.side, data.run, rows)
+    def sets(self) -> list[TrainingSet]:
+        """Return the sets, ready to learn from."""
+        task, given, n = self.task, self.task.settings, sum(map(len, self.learned))
+        if len(self.learned) == 1:
+            return [TrainingSet(task, self.learned[0])]
+        settings = [replace(given, epochs=1, cost=given.cost * n / len(rows)) for rows in self.learned]  # one lambda
+        return [TrainingSet(replace(task, settings=s), rows) for s, rows in zip(settings, self.learned, strict=True)]
 
 
 def learn_labels(
     folds: Iterable[Fold],
-    frequency: LabelFrequency,
-    settings: Settings,
     use: Callable[[Fold, Block, list[LinearModel]], T],
     run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
 ) -> Iterator[T]:
     """Learn all labels, block by block, from the instances of each fold. Everything is learned here.
 
-    Folds are a list where they serve several times, and a generator where they should be made one at a time. The
-    threads of the run work on folds and blocks of labels.
+    The threads of the run work on folds, which may be made one at a time, and blocks of labels.
 
     `use`: is given the models of a block after each set of a fold, in a thread; what it returns is yielded, in order.
     `tick`: called once per fold, in their order.
     """
 
-    def learn_block(fold: Fold, block: Block, begin: LinearModel, is_last: bool) -> tuple[T, bool]:
-        return use(fold, block, through(fold.sets, block, frequency, settings, begin.block(block))), is_last
+    def learn_block(
+        fold: Fold, sets: list[TrainingSet], block: Block, begin: LinearModel, is_last: bool
+    ) -> tuple[T, bool]:
+        models, seen = [begin.block(block)], 0
+        for data in sets:
+            models.append(train_block(data, block, models[-1], seen))
+            seen += data.size
+        return use(fold, block, models[1:]), is_last
 
-    def units() -> Iterator[tuple[Fold, Block, LinearModel, bool]]:
+    def units() -> Iterator[tuple[Fold, list[TrainingSet], Block, LinearModel, bool]]:
         for fold in folds:
-            begin, blocks = cold_start(fold.training, frequency), fold.blocks()
-            yield from ((fold, block, begin, block is blocks[-1]) for block in blocks)
+            sets, blocks = fold.sets(), fold.task.blocks(np.concatenate(fold.learned))
+            begin = cold_start(sets[0])
+            yield from ((fold, sets, block, begin, block is blocks[-1]) for block in blocks)
 
     with closing(parallel.run(learn_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
         for used, is_last in finished:
@@ -191,66 +198,8 @@ def learn_labels(
             yield used
 
 
-def train_linear(
-    data: TrainingSet, frequency: LabelFrequency, settings: Settings, prune: float | None = None
-) -> LinearModel:
-    """Learn all labels from all instances.
-
-    With `prune`, weights below this, in absolute value, are dropped, and the others are in a sparse matrix: each block
-    of labels is pruned before the next is learned, so that there are never D x q of them.
-    """
-    if prune is not None:
-        return train_sparse(Fold((data,)), frequency, settings, prune)(0)
-    q = data.labels.shape[1]
-    weights, bias = np.empty((data.width, q), np.float32), np.empty(q, np.float32)
-
-    def keep(_: Fold, block: Block, models: list[LinearModel]) -> None:
-        weights[:, block], bias[block] = models[0].weights, models[0].bias
-
-    for _ in learn_labels([Fold((data,))], frequency, settings, keep, data.run):
-        pass
-    return LinearModel(weights, bias)
-
-
-def train_sparse(
-    fold: Fold, frequency: LabelFrequency, settings: Settings, prune: float, tick: Callable[[], None] = lambda: None
-) -> Callable[[int], LinearModel]:
-    """Learn sparse weights of all labels.
-
-    `tick`: called once per block of labels.
-    Returns: what gives the model after one of the sets, by its number: one is in memory at a time.
-    """
-    data, blocks = fold.training, fold.blocks()
-    others = model_of_unlearned_labels(data, blocks, frequency, settings, prune)  # labels that are in no block
-
-    def keep(_: Fold, block: Block, models: list[LinearModel]) -> list[LinearModel]:
-        tick()
-        return [_sparse(data, model, prune) for model in models]
-
-    of_blocks = list(learn_labels([fold], frequency, settings, keep, data.run))
-    labels = [np.arange(data.labels.shape[1])[block] for block in blocks]
-
-    def after(place: int) -> LinearModel:
-        of_set = [(models[place], of_block) for models, of_block in zip(of_blocks, labels, strict=True)]
-        return LinearModel.of_blocks(*zip(*of_set, *others, strict=True))
-
-    return after
-
-
-def _sparse(data: TrainingSet, model: LinearModel, prune: float) -> LinearModel:
-    """Return what was learned of a block of labels as weights of all features, without those below some value."""
-    weights = pruned(model.weights, prune)
-    if data.side.columns is not None:
-        weights = with_rows(weights, data.side.columns)
-    return LinearModel(weights, model.bias)
-
-
 def model_of_unlearned_labels(
-    data: TrainingSet,
-    learned: Sequence[Block],
-    frequency: LabelFrequency,
-    settings: Settings,
-    prune: float,
+    data: TrainingSet, learned: Sequence[Block], prune: float
 ) -> list[tuple[LinearModel, np.ndarray]]:
     """Return the model of the labels that do not learn, if there are any, and which they are.
 
@@ -259,52 +208,47 @@ def model_of_unlearned_labels(
     on average (Good, "The population frequencies of species and the estimation of population parameters", Biometrika
     1953, who credits Turing).
     """
-    prior, is_other = data.side.prior, np.ones(data.labels.shape[1], bool)
+    task = data.task
+    prior, is_other = task.side.prior, np.ones(task.labels.shape[1], bool)
     for block in learned:
         is_other[block] = False
     others = np.flatnonzero(is_other)
     if prior is None or not len(others) or (counts := prior.counts(data.rows)) is None:
         return []
     vectors = csr_array(prior.vectors[:, others])
-    vectors.data *= np.float32(max(settings.prior, UNLEARNED_PRIOR) / np.sqrt(data.mean_squared_norm))
+    vectors.data *= np.float32(max(task.settings.prior, UNLEARNED_PRIOR) / np.sqrt(data.mean_squared_norm))
     is_named = np.diff(prior.vectors.indptr) > 0
     once = np.count_nonzero(is_named & (counts == 1))
-    expected = max(float(once), 0.5) / (len(data.rows) * float(frequency.rates.mean()))
-    rng = np.random.default_rng(data.run.seed)
-    bias = unannotated_bias(data.features.as_sparse(), data.rows, vectors, expected, rng)
+    expected = max(float(once), 0.5) / (len(data.rows) * float(task.frequency.rates.mean()))
+    rng = np.random.default_rng(task.run.seed)
+    bias = unannotated_bias(task.features.as_sparse(), data.rows, vectors, expected, rng)
     weights = only_entries(vectors, np.abs(vectors.data) >= np.float32(prune))
     return [(LinearModel(weights, bias), others)]
 
 
-def train_block(
-    data: TrainingSet,
-    block: Block,
-    frequency: LabelFrequency,
-    settings: Settings,
-    start: LinearModel,
-    seen: int = 0,
-) -> LinearModel:
+def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int = 0) -> LinearModel:
     """Learn one block of labels: the unit of work.
 
     `start`: of this block; weights of no features are a cold start. It has learned from `seen` instances in the same
     pass; the steps go on decaying from there.
     """
+    task, settings, prior = data.task, data.task.settings, data.task.side.prior
     loss = loss_named(settings.loss)
-    frequency = frequency.block(block).single_precision()
+    frequency = task.frequency.block(block).single_precision()
     batches = data.batches(block)
     n = max(len(batches.rows), 1)  # those left out count as instances that change nothing: the decay is as with them
     step = settings.step / data.mean_squared_norm
     weights, mean, offsets = start.weights if len(start.weights) else None, None, None
-    if data.side.prior is not None and settings.prior:
+    if prior is not None and settings.prior:
         length = settings.prior / np.sqrt(data.mean_squared_norm)
-        mean, offsets = data.side.prior.mean(block, length), data.side.prior.offsets(block, length)
+        mean, offsets = prior.mean(block, length), prior.offsets(block, length)
         weights = None if weights is None else weights - mean
     epochs = settings.epochs or default_epochs(data.size)
-    annotated = frequency.positives(data.annotated(block))
-    rng = np.random.default_rng(data.run.seed)
+    annotated = frequency.positives(task.by_label[:, block].tocsr())
+    rng = np.random.default_rng(task.run.seed)
     with np.errstate(over="ignore", invalid="ignore"):
         if loss.gradient is None:
-            weights, bias = kernel(data.run).descend_dual(
+            weights, bias = kernel(task.run).descend_dual(
                 batches,
                 annotated,
                 frequency,
@@ -315,7 +259,7 @@ def train_block(
                 offsets=offsets,
             )
         else:
-            weights, bias = descent(data.run, loss.gradient)(
+            weights, bias = descent(task.run, loss.gradient)(
                 batches,
                 annotated,
                 frequency,
@@ -335,23 +279,6 @@ def train_block(
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         raise OverflowingError
     return LinearModel(weights, bias)
-
-
-def through(
-    sets: Sequence[TrainingSet], block: Block, frequency: LabelFrequency, settings: Settings, start: LinearModel
-) -> list[LinearModel]:
-    """Learn a block of labels from instances after others, each in one pass if there are several.
-
-    Returns: the model after each of them.
-    """
-    n, seen, models = sum(data.size for data in sets), 0, [start]
-    for data in sets:
-        of_set = settings
-        if len(sets) > 1:  # lambda is that for n instances
-            of_set = replace(settings, epochs=1, cost=settings.cost * n / data.size)
-        models.append(train_block(data, block, frequency, of_set, models[-1], seen))
-        seen += data.size
-    return models[1:]
 
 
 def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
@@ -387,10 +314,10 @@ def _bold_step(coherence: float) -> float:
     return float(2.0 ** np.floor(np.log2(np.clip(_STABLE / coherence, 0.25, _LARGEST_STEP))))
 
 
-def cold_start(data: TrainingSet, frequency: LabelFrequency) -> LinearModel:
+def cold_start(data: TrainingSet) -> LinearModel:
     """Return where all labels start: no weights, and biases of `initial_bias`."""
-    frequency = frequency.rows(data.rows).single_precision()
-    bias = initial_bias(frequency.count(data.labels[data.rows]), frequency.rates)
+    frequency = data.task.frequency.rows(data.rows).single_precision()
+    bias = initial_bias(frequency.count(data.task.labels[data.rows]), frequency.rates)
     return LinearModel(np.empty((0, len(bias)), np.float32), bias)
 
 

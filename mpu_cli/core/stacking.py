@@ -13,7 +13,7 @@ Inference: y^(l) = f^(l)(x^(l)) and x^(l+1) = (x^(l), y^(l)), level by level. Th
 features, predictions are calibrated, and multiplied by a scale.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,22 +34,22 @@ from mpu_cli.core.limits import refuse_labels_of_one, refuse_too_large
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
 from mpu_cli.core.many_labels import side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
-from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Predictions, SourceModels, Top, at_least
+from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Predictions, Top, at_least
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
-from mpu_cli.core.sgd import NO_ROWS
+from mpu_cli.core.sgd import Fold, LearningTask
 from mpu_cli.core.thresholds import HeldOut, best_threshold, decide
 from mpu_cli.core.validation import (
     FEWEST_FOLDS,
-    Chain,
-    LearningTask,
     deal,
     default_folds,
+    holding_out,
     learn,
     pairs_of,
     plan,
     predict_nested,
     predict_out_of_fold,
+    source_models,
 )
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -93,17 +93,17 @@ def train(
     task = LearningTask(x, s, c, chosen.settings, run, side_information(instances, chosen, run), top, chosen.prune)
     learned = Stack(instances.annotated, instances.positives_of_labels(), scale_of_predictions(x.mean_squared_norm()))
     for number in range(n_levels):  # the paper's l = 0, ..., L
-        features_of = None
+        below, task = task, _extended(task, learned) if number else task
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
-        chains = plan(n, enough, chosen.settings, chosen.folds, run.seed, many=top is not None, kin=instances.kin)
-        if number:
-            if number == 1 and (outer := len(chains[1])):
-                features_of = _features_without(task, learned, outer, instances, chosen.folds)
-            task = _extended(task, learned)
-            if not (is_automatic and features_of):
-                learned.forget()
+        whole, fold_rows = plan(task, enough, chosen.folds, kin=instances.kin)
+        features_of = None
+        if number == 1 and fold_rows:
+            features_of = _features_without(below, learned, len(fold_rows), instances, chosen.folds)
+        if not (is_automatic and features_of):
+            learned.forget()
         # Of few instances, choosing C has predicted them all out of fold.
-        learned.add(*_learn(task, *chains, f"level {number}", features_of, None if number else chosen.held_out))
+        predicted = None if number else chosen.held_out
+        learned.add(*_learn(whole, fold_rows, f"level {number}", features_of, predicted))
     with run.step("thresholds"):
         model, result = learned.finish(chosen, options.threshold, calibrated)
     model = replace(model, top=top, columns=instances.columns, rbf=instances.rbf)
@@ -132,31 +132,30 @@ def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -
 
 
 def _learn(
-    task: LearningTask,
-    whole: Sequence[Chain],
-    folds: Sequence[Chain],
+    whole: list[Fold],
+    fold_rows: list[np.ndarray],
     name: str,
     features_of: Callable[[int], Features] | None,
     predicted: HeldOut | None,
 ) -> tuple[LinearModel, HeldOut]:
     """Learn a level from all instances, and predict them, or some, by models that have not seen them.
 
-    `whole`, `folds`: of `plan`.
+    `whole`, `fold_rows`: of `plan`.
     `features_of`: gives the features of the instances where a fold is held out; None: they are the same for all folds.
     `predicted`: predictions of all instances that are there already.
     """
+    task = whole[0].task
     if predicted is not None:
-        whole = [((np.arange(len(task)),), NO_ROWS())]
+        whole = [Fold(task, (np.arange(len(task)),))]
     with task.run.step(name, len(whole) * len(task.blocks())) as tick:
-        model, held_out = learn(task, whole, tick)
+        model, held_out = learn(whole, tick)
     if predicted is not None:
         return model, predicted
-    if folds:
-        with task.run.step(f"{name}, out of fold", len(folds)) as tick:
-            held_out = predict_out_of_fold(task, folds, features_of or (lambda _: task.features), tick)
+    if fold_rows:
+        with task.run.step(f"{name}, out of fold", len(fold_rows)) as tick:
+            held_out = predict_out_of_fold(task, fold_rows, tick, features_of)
     if task.settings.prior:  # what a model has seen matters where something besides annotations teaches labels
-        rows, learned = zip(*((rows, first) for (first, *_), rows in folds or whole), strict=True)
-        made_by = SourceModels.learned(rows, learned, task.frequency.positives(task.labels))
+        made_by = source_models([holding_out(task, rows) for rows in fold_rows] or whole)
         held_out = replace(held_out, made_by=made_by)
     return model, held_out
 

@@ -15,21 +15,17 @@ Labels are learned block by block in the threads of one process. `plan` chooses 
 For a level above that is validated itself, predictions are by nested cross-validation: `predict_nested`.
 """
 
-from collections.abc import Callable, Iterable, Sequence, Sized
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence, Sized
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core import sgd
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInformation
-from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.linear_model import LinearModel, pruned, with_rows
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.predictions import Block, SourceModels, Top
-from mpu_cli.core.sgd import NO_ROWS, Fold, Settings, TrainingSet, learn_labels
+from mpu_cli.core.predictions import Block, Predictions, SourceModels, Top
+from mpu_cli.core.sgd import Fold, LearningTask, learn_labels, model_of_unlearned_labels
 from mpu_cli.core.thresholds import HeldOut
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -82,15 +78,9 @@ def leading(fold_rows: Sequence[Sized], size: int) -> int:
     return min(int(np.searchsorted(np.cumsum([len(rows) for rows in fold_rows]), size)) + 1, len(fold_rows))
 
 
-def split(
-    features: Features,
-    labels: csr_array,
-    rows: np.ndarray,
-    run: Run = DEFAULT_RUN,
-    side: SideInformation = NO_SIDE_INFORMATION,
-) -> Fold:
+def holding_out(task: LearningTask, rows: np.ndarray) -> Fold:
     """Hold out these rows."""
-    return Fold((TrainingSet(features, labels, without(rows, len(features)), run, side),), rows)
+    return Fold(task, (without(rows, len(task)),), rows)
 
 
 def without(rows: np.ndarray, n: int) -> np.ndarray:
@@ -99,33 +89,40 @@ def without(rows: np.ndarray, n: int) -> np.ndarray:
     return others if len(others) else rows
 
 
-def source_models(folds: Sequence[Fold], positives: csr_array) -> SourceModels:
-    """Return the models of folds, by the positive labels of all instances, for those that are held out, ascending."""
-    return SourceModels.learned([fold.rows for fold in folds], [fold.training.rows for fold in folds], positives)
+def source_models(folds: Sequence[Fold]) -> SourceModels:
+    """Return the models of folds, for the instances that are held out, ascending."""
+    positives = folds[0].task.frequency.positives(folds[0].task.labels)
+    return SourceModels.learned([fold.rows for fold in folds], [fold.learned[0] for fold in folds], positives)
 
 
 def out_of_fold(
-    folds: Iterable[Fold],
-    shape: tuple[int, int],
-    frequency: LabelFrequency,
-    settings: Settings,
-    run: Run = DEFAULT_RUN,
+    task: LearningTask,
+    fold_rows: Sequence[np.ndarray],
     tick: Callable[[], None] = lambda: None,
     into: np.ndarray | None = None,
+    features_of: Callable[[int], Features] | None = None,
 ) -> np.ndarray:
-    """Predict every instance by a model that has not seen it: float32, shape (n, q).
+    """Predict the instances of each fold by a model that has not seen them: float32, shape (n, q).
 
-    Arguments as for `learn_labels`. Probabilities go into `into`, which keeps its rows of instances that no fold holds
-    out, or into a new array.
+    `tick`: called once per fold.
+    `into`: where probabilities go; it keeps the rows of instances that no fold holds out. Default: a new array.
+    `features_of`: gives the features of all instances for each fold, by its number. Default: those of the task.
     """
-    probabilities = np.empty(shape, np.float32) if into is None else into
+    probabilities = np.empty(task.labels.shape, np.float32) if into is None else into
 
     def predict_block(fold: Fold, block: Block, models: list[LinearModel]) -> None:
-        predict(models[0], fold.training.features, fold.rows, block, probabilities, run)
+        predict(models[0], fold.task.features, fold.rows, block, probabilities, task.run)
 
-    for _ in learn_labels(folds, frequency, settings, predict_block, run, tick):
+    for _ in learn_labels(_folds(task, fold_rows, features_of), predict_block, task.run, tick):
         pass
     return probabilities
+
+
+def _folds(
+    task: LearningTask, fold_rows: Sequence[np.ndarray], features_of: Callable[[int], Features] | None
+) -> Iterator[Fold]:
+    for number, rows in enumerate(fold_rows):
+        yield holding_out(task if features_of is None else replace(task, features=features_of(number)), rows)
 
 
 def predict_top(model: LinearModel, features: Features, rows: np.ndarray, top: Top, run: Run) -> csr_array:
@@ -164,94 +161,44 @@ def predict(
 LARGER_STEPS = 2.0
 
 
-# What a model learns from, some instances after others, each in one pass if there are several; and the instances that
-# are predicted when it has learned from the first of them. Rows of either ascend.
-Chain: TypeAlias = tuple[tuple[np.ndarray, ...], np.ndarray]
-
-
-def holding_out(rows: np.ndarray, n: int) -> Chain:
-    """Hold out these rows of n instances."""
-    return (without(rows, n),), rows
-
-
 def plan(
-    n: int,
-    enough: int,
-    settings: Settings,
-    folds: int | None,
-    seed: int,
-    *,
-    many: bool = False,
-    kin: np.ndarray | None = None,
-) -> tuple[list[Chain], list[Chain]]:
+    task: LearningTask, enough: int, folds: int | None, *, kin: np.ndarray | None = None
+) -> tuple[list[Fold], list[np.ndarray]]:
     """Return how a level is learned.
 
-    `n`: number of instances.
-    `enough`: how many are to be predicted, at least.
+    `enough`: how many instances are to be predicted, at least.
     `folds`: of cross-validation; None: by the number of instances.
-    `seed`: deals the instances into folds.
-    `many`: whether labels are many: the rarest are in one half only, and the mean of sparse weights is less sparse.
     `kin`: as for `deal`.
-    Returns: models whose mean is that of all instances, and models that only predict.
+    Returns: what models learn from whose mean is the model of all instances; and the folds that others predict.
     """
+    n, seed = len(task), task.run.seed
     m = folds or default_folds(n)
-    is_one_pass = settings.epochs == 1 and loss_named(settings.loss).has_step
+    is_one_pass = task.settings.epochs == 1 and loss_named(task.settings.loss).has_step
     if is_one_pass and n >= 2 * enough:
         fold = deal(n, n // enough, seed, kin)[0]
-        return [((without(fold, n), fold), fold)], []
+        return [Fold(task, (without(fold, n), fold), fold)], []
     dealt = deal(n, m, seed, kin)
-    if is_one_pass and m == 2 and enough >= n and not many:
-        return [holding_out(fold, n) for fold in dealt], []
-    return [((np.arange(n),), NO_ROWS())], [holding_out(fold, n) for fold in dealt[: leading(dealt, enough)]]
+    # Of many labels, the rarest are in one half only, and the mean of sparse weights is less sparse.
+    if is_one_pass and m == 2 and enough >= n and task.top is None:
+        return [holding_out(task, fold) for fold in dealt], []
+    return [Fold(task, (np.arange(n),))], dealt[: leading(dealt, enough)]
 
 
-@dataclass(frozen=True)
-class LearningTask:
-    """What all models of a level share, whichever of its instances they learn from."""
+def learn(folds: Sequence[Fold], tick: Callable[[], None] = lambda: None) -> tuple[LinearModel, HeldOut]:
+    """Learn models of the instances of each fold, and take the mean of them: of several, with larger steps.
 
-    features: Features
-    labels: csr_array
-    frequency: LabelFrequency
-    settings: Settings
-    run: Run = DEFAULT_RUN
-    side: SideInformation = NO_SIDE_INFORMATION  # of these instances and labels
-    top: Top | None = None  # which predictions are kept, where labels are many; None: all
-    prune: float | None = None  # where labels are many, weights below this are dropped; None: weights are dense
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def fold(self, chain: Chain) -> Fold:
-        """Return the instances of a chain, ready to learn from."""
-        learned, predicted = chain
-        return Fold(
-            tuple(TrainingSet(self.features, self.labels, rows, self.run, self.side) for rows in learned), predicted
-        )
-
-    def blocks(self) -> Sequence[Block]:
-        """Return the blocks of labels that are learned one by one."""
-        return sgd.blocks_to_learn(self.labels.shape[1], self.side, self.run)
-
-
-def learn(
-    task: LearningTask, chains: Sequence[Chain], tick: Callable[[], None] = lambda: None
-) -> tuple[LinearModel, HeldOut]:
-    """Learn models of the instances of each chain, and take the mean of them: of several, with larger steps.
-
-    `chains`: one where labels are many.
-    `tick`: called once per chain and block of labels.
-    Returns: the mean, and what the chains have predicted; of no instances where they predict none.
+    `folds`: one where weights are sparse.
+    `tick`: called once per fold and block of labels.
+    Returns: the mean, and what the folds have predicted; of no instances where they predict none.
     """
-    if len(chains) > 1:
+    task, parts = folds[0].task, [fold.rows for fold in folds]
+    if task.prune is not None:
+        return _learn_sparse(folds[0], task.prune, tick)
+    if len(folds) > 1:
         task = replace(task, settings=replace(task.settings, step=LARGER_STEPS * task.settings.step))
-    if task.top is not None and task.prune is not None:  # weights are sparse: those of all labels predict together
-        (chain,) = chains
-        after = sgd.train_sparse(task.fold(chain), task.frequency, task.settings, task.prune, tick)
-        _, held_out = chain
-        predictions = predict_top(after(0), task.features, held_out, task.top, task.run)
-        return after(-1), HeldOut(held_out, predictions, task.labels, task.frequency)
-    rows, q = rows_of([held_out for _, held_out in chains], len(task)), task.labels.shape[1]
-    probabilities = np.empty((len(task) if isinstance(rows, slice) else len(rows), q), np.float32)
+        folds = [replace(fold, task=task) for fold in folds]
+    rows, q = rows_of(parts, len(task)), task.labels.shape[1]
+    probabilities = np.empty((sum(map(len, parts)), q), np.float32)
     weights, bias = np.zeros((task.features.width, q), np.float32), np.zeros(q, np.float32)
 
     def predict_first(fold: Fold, block: Block, models: list[LinearModel]) -> tuple[Block, LinearModel]:
@@ -260,11 +207,37 @@ def learn(
         tick()
         return block, models[-1]
 
-    folds = map(task.fold, chains)
-    for block, model in learn_labels(folds, task.frequency, task.settings, predict_first, task.run):
-        weights[:, block] += model.weights / len(chains)
-        bias[block] += model.bias / len(chains)
+    for block, model in learn_labels(folds, predict_first, task.run):
+        weights[:, block] += model.weights / len(folds)
+        bias[block] += model.bias / len(folds)
     return LinearModel(weights, bias), HeldOut(rows, probabilities, task.labels, task.frequency)
+
+
+def _learn_sparse(fold: Fold, prune: float, tick: Callable[[], None]) -> tuple[LinearModel, HeldOut]:
+    """Learn as `learn` does: each block of labels is pruned before the next, so there are never D x q weights."""
+    task, first = fold.task, fold.sets()[0]
+    columns = task.side.columns
+
+    def keep(_: Fold, block: Block, models: list[LinearModel]) -> tuple[list[LinearModel], Block]:
+        tick()
+        sparse = [pruned(model.weights, prune) for model in models]
+        if columns is not None:
+            sparse = [with_rows(weights, columns) for weights in sparse]
+        return [LinearModel(weights, model.bias) for weights, model in zip(sparse, models, strict=True)], block
+
+    of_blocks = list(learn_labels([fold], keep, task.run))
+    others = model_of_unlearned_labels(first, [block for _, block in of_blocks], prune)
+    every = np.arange(task.labels.shape[1])
+
+    def after(number: int) -> LinearModel:
+        of_set = [(models[number], every[block]) for models, block in of_blocks]
+        return LinearModel.of_blocks(*zip(*of_set, *others, strict=True))
+
+    model = after(0)
+    predictions = predict_top(model, task.features, fold.rows, task.top or Top(), task.run)
+    if len(fold.learned) > 1:
+        model = after(-1)
+    return model, HeldOut(fold.rows, predictions, task.labels, task.frequency)
 
 
 def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
@@ -275,28 +248,21 @@ def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
 
 def predict_out_of_fold(
     task: LearningTask,
-    chains: Sequence[Chain],
-    features_of: Callable[[int], Features],
+    fold_rows: Sequence[np.ndarray],
     tick: Callable[[], None],
+    features_of: Callable[[int], Features] | None = None,
 ) -> HeldOut:
-    """Predict the instances of some folds by models that have not seen them.
-
-    `features_of` gives the features of all n instances for each fold, by its number. `tick` is called once per fold.
-    """
-    fold_rows = [rows for _, rows in chains]
+    """Predict the instances of some folds by models that have not seen them; arguments as for `out_of_fold`."""
     held_out = rows_of(fold_rows, len(task))
-    tasks = (replace(task, features=features_of(number)) for number in range(len(chains)))
     if task.top is None:
-        folds = (one.fold(chain) for one, chain in zip(tasks, chains, strict=True))
-        probabilities = out_of_fold(folds, task.labels.shape, task.frequency, task.settings, task.run, tick)
-        predicted = probabilities if isinstance(held_out, slice) else probabilities[held_out]
-        return HeldOut(held_out, predicted, task.labels, task.frequency)
-    predictions = []
-    for one, chain in zip(tasks, chains, strict=True):
-        predictions.append(learn(one, [chain])[1].probabilities)
-        tick()
-    in_order = np.argsort(np.concatenate(fold_rows))
-    predicted = csr_array(vstack(predictions, format="csr")[in_order])
+        predicted: Predictions = out_of_fold(task, fold_rows, tick, features_of=features_of)[held_out]
+    else:
+        predictions = []
+        for fold in _folds(task, fold_rows, features_of):
+            predictions.append(learn([fold])[1].probabilities)
+            tick()
+        in_order = np.argsort(np.concatenate(fold_rows))
+        predicted = csr_array(vstack(predictions, format="csr")[in_order])
     return HeldOut(held_out, predicted, task.labels, task.frequency)
 
 
@@ -338,7 +304,7 @@ def predict_nested(
                 predict(models[0], task.features, fold_rows[of], block, predictions[held_out], task.run)
 
     pairs = pairs_of(len(fold_rows), outer)
-    chains = (holding_out(np.sort(np.concatenate([fold_rows[i], fold_rows[j]])), len(task)) for i, j in pairs)
-    for _ in learn_labels(map(task.fold, chains), task.frequency, task.settings, predict_pair, task.run, tick):
+    folds = (holding_out(task, np.sort(np.concatenate([fold_rows[i], fold_rows[j]]))) for i, j in pairs)
+    for _ in learn_labels(folds, predict_pair, task.run, tick):
         pass
     return predictions

@@ -11,11 +11,11 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import Fold, LearningTask, Settings
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import LARGER_STEPS, LearningTask, deal, learn
+from mpu_cli.core.validation import LARGER_STEPS, deal, learn
 from mpu_cli.runtime.run import Run
-from tests.core.simulated import as_features, hide, linear_problem
+from tests.core.simulated import as_features, hide, linear_problem, trained
 
 SETTINGS = Settings(cost=5.0, step=2.0, epochs=1)
 HALVES = deal(120, 2, 0)
@@ -29,14 +29,14 @@ def problem():
 
 def run(features, labels, c, **options):
     task = LearningTask(features, labels, c, SETTINGS, Run(**options))
-    model, held_out = learn(task, [((rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])])
+    model, held_out = learn([Fold(task, (rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])])
     return model, held_out.probabilities
 
 
 def test_the_model_is_the_mean_of_models_of_halves_with_larger_steps(problem):
     features, labels, c = problem
     settings = replace(SETTINGS, step=LARGER_STEPS * SETTINGS.step)
-    first, second = (train_linear(TrainingSet(features, labels, rows), c, settings) for rows in HALVES)
+    first, second = (trained(features, labels, rows, c, settings) for rows in HALVES)
     model, probabilities = run(features, labels, c)
     assert_allclose(model.weights, (first.weights + second.weights) / 2, rtol=1e-5, atol=1e-6)
     assert_allclose(model.bias, (first.bias + second.bias) / 2, rtol=1e-5)
@@ -49,10 +49,10 @@ def test_a_level_that_the_next_learns_from_is_learned_by_halves(monkeypatch, fol
     """The last level needs few predictions, which cost nothing in passing."""
     used = []
 
-    def remembered(task, chains, *arguments):
-        if len(chains) == 2:
+    def remembered(folds, *arguments):
+        if len(folds) == 2:
             used.append(True)
-        return learn(task, chains, *arguments)
+        return learn(folds, *arguments)
 
     monkeypatch.setattr("mpu_cli.core.stacking.learn", remembered)
     X, Y = linear_problem(300, 6, 4)

@@ -11,17 +11,17 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
-from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_block, train_linear
+from mpu_cli.core.sgd import LearningTask, Settings, TrainingSet, initial_bias, train_block
 from mpu_cli.core.stacking import train
 from tests import kernels
-from tests.core.simulated import as_features, as_labels, hide, linear_problem
+from tests.core.simulated import as_features, as_labels, hide, linear_problem, trained
 from tests.core.test_training import as_bytes
 from tests.core.verified import FALSE, IGNORED, TRUE, UNKNOWN, mixed, quick, verified_of
 from tests.slow import slow
 
 
-def training_set(X, S) -> TrainingSet:
-    return TrainingSet(Features.of(as_features(X)), as_labels(S), np.arange(len(X)))
+def training_set(X, S, frequency, settings) -> TrainingSet:
+    return TrainingSet(LearningTask(Features.of(as_features(X)), as_labels(S), frequency, settings), np.arange(len(X)))
 
 
 @pytest.fixture(params=kernels.AVAILABLE)
@@ -56,7 +56,9 @@ def loss_and_gradient(z, S, verdicts, complete, rates) -> tuple[np.ndarray, np.n
 @pytest.mark.usefixtures("kernel")
 def test_converges_to_the_minimum_of_the_objective():
     X, S, verified, rates, (s, c) = mixed(n=600)
-    model = train_linear(training_set(X, S), LabelFrequency.of(rates, S.shape, verified), Settings(1.0, epochs=150))
+    frequency = LabelFrequency.of(rates, S.shape, verified)
+    given = Features.of(as_features(X)), as_labels(S), np.arange(600)
+    model = trained(*given, frequency, Settings(1.0, epochs=150))
     for k in range(3):
 
         def value_and_gradient(v, s=s[:, k], c=c[:, k]):
@@ -82,8 +84,8 @@ def test_a_checked_cell_is_learned_as_with_complete_labels(verdict):
         labels, expected = S, LabelFrequency(np.array([0.5, 1.0, 0.5]))
     start = LinearModel(np.zeros((5, 3), np.float32), np.zeros(3, np.float32))
     verified = LabelFrequency.of(0.5, S.shape, verified_of(found))
-    one = train_block(training_set(X, S), slice(None), verified, Settings(), start)
-    other = train_block(training_set(X, labels), slice(None), expected, Settings(), start)
+    one = train_block(training_set(X, S, verified, Settings()), slice(None), start)
+    other = train_block(training_set(X, labels, expected, Settings()), slice(None), start)
     assert_array_equal(one.weights, other.weights)
     assert_array_equal(one.bias, other.bias)
 

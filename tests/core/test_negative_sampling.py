@@ -1,5 +1,7 @@
 """Labels that are learned from some of the instances."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -15,10 +17,11 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
-from mpu_cli.core.sgd import Settings, TrainingSet, initial_bias, train_block, train_linear
+from mpu_cli.core.sgd import Fold, LearningTask, Settings, TrainingSet, initial_bias, train_block
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import LearningTask, holding_out, learn, predict_out_of_fold
+from mpu_cli.core.validation import learn, predict_out_of_fold
 from mpu_cli.runtime.run import Run
+from tests.core.simulated import trained
 from tests.core.steps import Steps
 from tests.core.test_many_labels import Q, micro_f1, problem
 
@@ -49,12 +52,7 @@ def test_weights_are_the_same_where_all_instances_are_on_the_list(drawn):
     features, labels, frequency = drawn
     rows = np.arange(0, N, 3)
     expected, found = (
-        train_linear(
-            TrainingSet(features, labels, rows, Run(), SideInformation(negatives=negatives)),
-            frequency,
-            SETTINGS,
-            prune=0.05,
-        )
+        trained(features, labels, rows, frequency, SETTINGS, side=SideInformation(negatives=negatives), prune=0.05)
         for negatives in (None, of_all_instances(N))
     )
     np.testing.assert_array_equal(found.bias, expected.bias)
@@ -68,9 +66,9 @@ def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
     for negatives in (None, of_all_instances(N)):
         side, others = SideInformation(negatives=negatives), np.setdiff1d(np.arange(N), held_out)
         task = LearningTask(features, labels, frequency, SETTINGS, Run(), side, Top(), 0.1)
-        predicted = predict_out_of_fold(task, [holding_out(held_out, N)], lambda _: features, lambda: None)
+        predicted = predict_out_of_fold(task, [held_out], lambda: None)
         in_folds.append(predicted.probabilities.toarray())
-        in_passing.append(learn(task, [((others, held_out), held_out)])[1].probabilities.toarray())
+        in_passing.append(learn([Fold(task, (others, held_out), held_out)])[1].probabilities.toarray())
     np.testing.assert_allclose(*in_folds, atol=1e-6)
     np.testing.assert_allclose(*in_passing, atol=1e-6)
 
@@ -80,15 +78,13 @@ def test_instances_that_are_left_out_count_as_instances_without_gradient(drawn):
     features, labels, frequency = drawn
     some = np.arange(0, N, 4)
     negatives = NegativeSample(np.zeros(Q, np.int32), csr_array(np.isin(np.arange(N), some)[None]))
-    data = TrainingSet(features, labels, np.arange(N), Run(), SideInformation(negatives=negatives))
-    still = Settings(cost=1e-3, step=1e-9, epochs=1)
-    np.testing.assert_allclose(
-        train_linear(data, frequency, still).bias, initial_bias(frequency.count(labels), frequency.rates), atol=1e-5
-    )
-    start = train_linear(data, frequency, SETTINGS)
-    decayed = train_block(data, slice(None), frequency, Settings(cost=1.0, step=1e-5, epochs=1), start)
-    whole = TrainingSet(features, labels, np.arange(N), Run())
-    of_all = train_block(whole, slice(None), frequency, Settings(cost=1.0, step=1e-5, epochs=1), start)
+    side, rows = SideInformation(negatives=negatives), np.arange(N)
+    still = trained(features, labels, rows, frequency, Settings(cost=1e-3, step=1e-9, epochs=1), side=side)
+    np.testing.assert_allclose(still.bias, initial_bias(frequency.count(labels), frequency.rates), atol=1e-5)
+    start = trained(features, labels, rows, frequency, SETTINGS, side=side)
+    task = LearningTask(features, labels, frequency, Settings(cost=1.0, step=1e-5, epochs=1), side=side)
+    decayed = train_block(TrainingSet(task, rows), slice(None), start)
+    of_all = train_block(TrainingSet(replace(task, side=SideInformation()), rows), slice(None), start)
     np.testing.assert_allclose(np.linalg.norm(decayed.weights), np.linalg.norm(of_all.weights), rtol=1e-3)
 
 

@@ -13,10 +13,10 @@ from mpu_cli.core.labels.side_information import Prior, SideInformation
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.options import Options
 from mpu_cli.core.sample import draw_labels
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import Settings
 from mpu_cli.core.stacking import train
 from mpu_cli.runtime.run import Run
-from tests.core.simulated import as_features, as_labels, hide, linear_problem
+from tests.core.simulated import as_features, as_labels, hide, linear_problem, trained
 
 QUICK = {"c": 0.7, "cost": 30.0, "eta0": 4.0, "epochs": 3, "folds": 3, "levels": 1}
 
@@ -42,8 +42,8 @@ def test_weights_converge_to_the_minimum_around_the_mean():
     S, c, cost = hide(Y, 0.4).toarray(), 0.6, 0.3
     V = np.array([[2, 0, -1, 0], [0, 0, 0, 0]], np.float32)
     features = Features.of(as_features(X))
-    data = TrainingSet(features, as_labels(S), np.arange(600), side=SideInformation(Prior.of(features, as_features(V))))
-    model = train_linear(data, LabelFrequency(np.full(2, c)), Settings(cost, epochs=150, prior=3.0))
+    side, settings = SideInformation(Prior.of(features, as_features(V))), Settings(cost, epochs=150, prior=3.0)
+    model = trained(features, as_labels(S), np.arange(600), LabelFrequency(np.full(2, c)), settings, side=side)
     length = 3.0 / np.sqrt((X**2).sum(axis=1).mean())
     for k, mean in enumerate((length * V[0] / np.sqrt(5), np.zeros(4))):
 
@@ -66,11 +66,9 @@ def test_weights_converge_to_the_minimum_around_the_mean():
 def test_a_weight_of_zero_changes_no_byte(kernel):
     matrix, annotated, _, of_labels = named_problem()
     features, frequency = Features.of(matrix), LabelFrequency(np.full(60, 0.5))
-    rows, run = np.arange(len(features)), Run(kernel=kernel)
+    given = features, annotated, np.arange(len(features)), frequency, Settings(3.0, epochs=2)
     without, at_zero = (
-        train_linear(
-            TrainingSet(features, annotated, rows, run, SideInformation(prior)), frequency, Settings(3.0, epochs=2)
-        )
+        trained(*given, run=Run(kernel=kernel), side=SideInformation(prior))
         for prior in (None, Prior.of(features, of_labels))
     )
     assert_array_equal(without.weights, at_zero.weights)

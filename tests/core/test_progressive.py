@@ -5,10 +5,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.validation import LearningTask, learn
+from mpu_cli.core.sgd import Fold, LearningTask, Settings
+from mpu_cli.core.validation import learn
 from mpu_cli.runtime.run import Run
-from tests.core.simulated import as_features, as_labels, hide, linear_problem
+from tests.core.simulated import as_features, as_labels, hide, linear_problem, trained
 
 SETTINGS = Settings(cost=5.0, step=2.0, epochs=1)
 LAST = np.arange(3, 120, 4)
@@ -26,14 +26,14 @@ def run(features, labels, c, **options):
 
 def progressively(task, last):
     first = np.setdiff1d(np.arange(len(task)), last)
-    model, held_out = learn(task, [((first, last), last)])
+    model, held_out = learn([Fold(task, (first, last), last)])
     return model, held_out.probabilities
 
 
 def test_the_last_instances_are_predicted_by_a_model_of_the_others(problem):
     features, labels, c = problem
     first = np.setdiff1d(np.arange(120), LAST)
-    of_first = train_linear(TrainingSet(features, labels, first), c, Settings(5.0 * 120 / 90, 2.0, 1))
+    of_first = trained(features, labels, first, c, Settings(5.0 * 120 / 90, 2.0, 1))
     _, probabilities = run(features, labels, c)
     assert_allclose(probabilities, of_first.probabilities(features[LAST]), rtol=1e-6)
 

@@ -23,8 +23,8 @@ def test_draws_instances_with_their_labels():
     assert sample.share == 0.3
     assert len(np.unique(drawn)) == 30
     assert_array_equal(sample.labels.toarray(), labels[drawn.astype(int)])
-    assert sample.m == len(sample.folds) == 4
-    assert sorted(np.concatenate([fold.rows for fold in sample.folds])) == list(range(30))
+    assert sample.m == len(sample.fold_rows) == 4
+    assert sorted(np.concatenate(sample.fold_rows)) == list(range(30))
     again, other = (
         Sample(Instances(features, as_labels(labels)), 30, 4, Run(seed=seed)).labels.toarray() for seed in (0, 1)
     )
@@ -56,5 +56,5 @@ def test_features_that_neither_instances_nor_its_labels_have_change_nothing():
     sample = Sample(Instances(wide, as_labels(labels)), 200, 4, label_features=padded)
     assert sample.features.width == 30
     settings, frequency = Settings(3.0, 1.0, 2, prior=5.0), LabelFrequency.of(0.7, (200, 3))
-    one, other = (out_of_fold(each.folds, (200, 3), frequency, settings) for each in (narrow, sample))
+    one, other = (out_of_fold(each.task(frequency, settings), each.fold_rows) for each in (narrow, sample))
     assert_array_equal(one, other)

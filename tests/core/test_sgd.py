@@ -10,16 +10,16 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss.pu_logistic import pu_loss
-from mpu_cli.core.sgd import Settings, TrainingSet, default_epochs, default_step, train_linear
+from mpu_cli.core.sgd import Settings, default_epochs, default_step
 from mpu_cli.runtime.run import Run
-from tests.core.simulated import as_features, as_labels, linear_problem
+from tests.core.simulated import as_features, as_labels, linear_problem, trained
 
 QUICK = Settings(cost=3.0, epochs=2)
 BLOCK_SIZE = kernel(Run()).BLOCK_SIZE
 
 
-def training_set(X, Y, **run) -> TrainingSet:
-    return TrainingSet(Features.of(as_features(X)), as_labels(Y), np.arange(len(X)), Run(**run))
+def learned(X, Y, c, settings) -> LinearModel:
+    return trained(Features.of(as_features(X)), as_labels(Y), np.arange(len(X)), LabelFrequency(c), settings)
 
 
 def as_bytes(model: LinearModel) -> tuple[bytes, bytes]:
@@ -43,7 +43,7 @@ def test_probabilities_are_those_of_a_logistic_model():
 def test_complete_labels_converge_to_logistic_regression(cost):
     """scikit-learn minimises C * sum of losses + ||w||^2 / 2: our objective times C n, so that its C is ours."""
     X, Y = linear_problem(400, 5, 3)
-    model = train_linear(training_set(X, Y), LabelFrequency(np.ones(3)), Settings(cost, epochs=150))
+    model = learned(X, Y, np.ones(3), Settings(cost, epochs=150))
     for k in range(3):
         fitted = LogisticRegression(C=cost, tol=1e-8, max_iter=1000).fit(X.astype(float), Y[:, k])
         least = objective(X, Y[:, k], 1.0, cost, fitted.coef_[0], fitted.intercept_[0])
@@ -55,8 +55,7 @@ def test_rare_labels_converge_with_thinned_gradients_too():
     X, _ = linear_problem(2000, 5, 1)
     rng = np.random.default_rng(0)
     Y = rng.random((2000, 3)) < expit(2 * X[:, :3] - 6)  # most gradients are small
-    data, c = training_set(X, Y), LabelFrequency(np.ones(3))
-    exact, thin = (train_linear(data, c, Settings(10.0, epochs=60, thin=thin)) for thin in (False, True))
+    exact, thin = (learned(X, Y, np.ones(3), Settings(10.0, epochs=60, thin=thin)) for thin in (False, True))
     assert not np.array_equal(exact.weights, thin.weights)
     for k in range(3):
         least = objective(X, Y[:, k], 1.0, 10.0, exact.weights[:, k], exact.bias[k])
@@ -65,8 +64,7 @@ def test_rare_labels_converge_with_thinned_gradients_too():
 
 def test_without_features_a_label_has_its_share_of_complete_labels():
     S = np.arange(200)[:, None] < [20, 100, 60]
-    c = LabelFrequency(np.array([0.5, 1.0, 0.6]))
-    model = train_linear(training_set(np.zeros((200, 3)), S), c, Settings())
+    model = learned(np.zeros((200, 3)), S, np.array([0.5, 1.0, 0.6]), Settings())
     assert_allclose(expit(model.bias), [0.2, 0.5, 0.5], atol=0.03)
     assert_array_equal(model.weights, 0)
 
@@ -74,9 +72,9 @@ def test_without_features_a_label_has_its_share_of_complete_labels():
 def test_scale_of_the_features_does_not_matter():
     """Features times a, with C / a^2, are the same problem."""
     X, Y = linear_problem(300, 5, 4)
-    model = train_linear(training_set(X, Y), LabelFrequency(np.full(4, 0.7)), Settings(4.0, epochs=5))
+    model = learned(X, Y, np.full(4, 0.7), Settings(4.0, epochs=5))
     for a in (2.0**-10, 2.0**10):
-        scaled = train_linear(training_set(X * a, Y), LabelFrequency(np.full(4, 0.7)), Settings(4.0 / a**2, epochs=5))
+        scaled = learned(X * a, Y, np.full(4, 0.7), Settings(4.0 / a**2, epochs=5))
         assert_allclose(scaled.weights * a, model.weights, rtol=1e-3, atol=1e-4)
         assert_allclose(scaled.bias, model.bias, rtol=1e-3, atol=1e-4)
 
@@ -86,12 +84,12 @@ def test_a_label_does_not_depend_on_the_labels_beside_it(density):
     X, Y = linear_problem(150, 10, BLOCK_SIZE + 5)
     X *= np.random.default_rng(0).random(X.shape) < density
     c = np.linspace(0.3, 1, Y.shape[1])
-    model = train_linear(training_set(X, Y), LabelFrequency(c), QUICK)
+    model = learned(X, Y, c, QUICK)
     beside = np.arange(Y.shape[1]) % 3 != 0
-    changed = train_linear(training_set(X, Y ^ beside), LabelFrequency(np.where(beside, 1, c)), QUICK)
+    changed = learned(X, Y ^ beside, np.where(beside, 1, c), QUICK)
     assert_array_equal(changed.weights[:, ~beside], model.weights[:, ~beside])
     assert_array_equal(changed.bias[~beside], model.bias[~beside])
-    alone = train_linear(training_set(X, Y[:, [BLOCK_SIZE]]), LabelFrequency(c[[BLOCK_SIZE]]), QUICK)
+    alone = learned(X, Y[:, [BLOCK_SIZE]], c[[BLOCK_SIZE]], QUICK)
     assert_allclose(alone.weights[:, 0], model.weights[:, BLOCK_SIZE], rtol=1e-4, atol=1e-5)
 
 
@@ -99,10 +97,10 @@ def test_instances_that_are_not_among_the_rows_are_not_learned():
     X, Y = linear_problem(200, 8, 3)
     rows = np.random.default_rng(0).permutation(200)[:120]
     features, c = Features.of(as_features(X)), LabelFrequency(np.full(3, 0.5))
-    model = train_linear(TrainingSet(features, as_labels(Y), rows), c, QUICK)
+    model = trained(features, as_labels(Y), rows, c, QUICK)
     changed = Y.copy()
     changed[np.setdiff1d(np.arange(200), rows)] ^= True
-    assert as_bytes(train_linear(TrainingSet(features, as_labels(changed), rows), c, QUICK)) == as_bytes(model)
+    assert as_bytes(trained(features, as_labels(changed), rows, c, QUICK)) == as_bytes(model)
 
 
 @pytest.mark.parametrize("sign", [1, -1], ids=["positive", "centred"])
@@ -114,6 +112,6 @@ def test_many_dense_instances_are_learned(sign):
     features = Features.of(as_features(X))
     epochs = default_epochs(len(X), features.coherence)
     settings = Settings(100.0, default_step(epochs, features.coherence), epochs)
-    model = train_linear(TrainingSet(features, as_labels(Y), np.arange(50_000)), LabelFrequency(np.ones(3)), settings)
+    model = trained(features, as_labels(Y), np.arange(50_000), LabelFrequency(np.ones(3)), settings)
     predicted = model.probabilities(features[50_000:]) >= 0.5
     assert f1_score(Y[50_000:], predicted, average="micro") > 0.9

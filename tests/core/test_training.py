@@ -14,10 +14,10 @@ from mpu_cli.core.kernels import kernel
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.sample import Instances, Sample
-from mpu_cli.core.sgd import default_epochs, default_step
+from mpu_cli.core.sgd import Fold, LearningTask, default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.thresholds import expected_f1, pooled_threshold
-from mpu_cli.core.validation import LearningTask, deal, learn
+from mpu_cli.core.validation import deal, learn
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
@@ -121,10 +121,10 @@ def test_trains_nothing_twice(problem, monkeypatch, given, sample):
     calls, kept = set(), []
     train_block = sgd.train_block
 
-    def counted(data, block, frequency, settings, *start):
-        kept.append(data)  # alive, so that no other has its id
-        calls.add((id(data), frequency.rates.tobytes(), settings))
-        return train_block(data, block, frequency, settings, *start)
+    def counted(data, *block_and_start):
+        kept.append(data.task.features)  # alive, so that no other has its id
+        calls.add((id(kept[-1]), data.rows.tobytes(), data.task.frequency.rates.tobytes(), data.task.settings))
+        return train_block(data, *block_and_start)
 
     monkeypatch.setattr(sgd, "train_block", counted)
     steps = Steps()
@@ -165,7 +165,7 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
     last, c = deal(120, 3, 0)[0], LabelFrequency(np.full(4, 0.7))
     task = LearningTask(Features.of(matrix), labels, c, report.settings)
     first = np.setdiff1d(np.arange(len(labels.indptr) - 1), last)
-    _, held_out = learn(task, [((first, last), last)])
+    _, held_out = learn([Fold(task, (first, last), last)])
     probabilities = held_out.probabilities
     threshold, f1 = pooled_threshold(probabilities, labels[last], c)
     assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))

@@ -16,10 +16,11 @@ from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInfo
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top
-from mpu_cli.core.sgd import UNLEARNED_PRIOR, Fold, Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import UNLEARNED_PRIOR, Fold, LearningTask, Settings
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import LearningTask, learn
+from mpu_cli.core.validation import learn
 from mpu_cli.runtime.run import Run
+from tests.core.simulated import trained
 
 # Words are names; that of the last label is in no instance. Labels from USED on are never annotated.
 N, WORDS, USED = 400, 700, 300
@@ -46,8 +47,8 @@ def prior_of(problem: Problem, sparing: bool = True) -> tuple[Features, Prior]:
 def learned(problem: Problem, rows: np.ndarray = ROWS, settings: Settings = SETTINGS) -> tuple[LinearModel, float]:
     """Learn labels from some of the instances; return also the length of a name's weights by the prior of 1."""
     features, prior = prior_of(problem)
-    data = TrainingSet(features, problem.labels, rows, side=SideInformation(prior))
-    return train_linear(data, RATES, settings, prune=PRUNE), 1 / np.sqrt(data.mean_squared_norm)
+    model = trained(features, problem.labels, rows, RATES, settings, side=SideInformation(prior), prune=PRUNE)
+    return model, 1 / np.sqrt(features.mean_squared_norm(rows))
 
 
 def weights_of(model: LinearModel) -> csr_array:
@@ -76,8 +77,8 @@ def test_annotated_labels_learn_what_they_learn_alone(problem, unused):
     used = np.setdiff1d(np.arange(WORDS), unused)
     alone = replace(problem, labels=problem.labels[:, used], label_features=problem.label_features[used])
     features, prior = prior_of(alone, sparing=False)
-    data = TrainingSet(features, alone.labels, np.arange(N), side=SideInformation(prior))
-    expected = train_linear(data, RATES.block(used), SETTINGS, prune=PRUNE)
+    side, rates = SideInformation(prior), RATES.block(used)
+    expected = trained(features, alone.labels, np.arange(N), rates, SETTINGS, side=side, prune=PRUNE)
     assert_array_equal(weights_of(model)[:, used].toarray(), weights_of(expected).toarray())
     assert_array_equal(model.bias[used], expected.bias)
 
@@ -164,7 +165,7 @@ def test_predictions_in_passing_are_of_all_labels(problem, unused):
     task = LearningTask(
         features, problem.labels, RATES, SETTINGS, side=SideInformation(prior), top=Top(WORDS, 1e-6), prune=PRUNE
     )
-    model, predicted = learn(task, [((first, last), last)])
+    model, predicted = learn([Fold(task, (first, last), last)])
     held_out = csr_array(predicted.probabilities).toarray()
     has_name = problem.features[last].toarray()[:, unused] > 0
     assert has_name.any()
@@ -175,12 +176,12 @@ def test_predictions_in_passing_are_of_all_labels(problem, unused):
 def test_groups_of_a_negative_sample_leave_them_out(problem, unused):
     features, prior = prior_of(problem)
     groups = NegativeSample(np.arange(WORDS, dtype=np.int32) // 64, csr_array(np.ones((11, N), bool)))
-    data = TrainingSet(features, problem.labels, np.arange(N), side=SideInformation(prior, groups))
-    learned = np.concatenate([np.arange(WORDS)[block] for block in Fold((data,)).blocks()])
+    task = LearningTask(features, problem.labels, RATES, side=SideInformation(prior, groups))
+    learned = np.concatenate([np.arange(WORDS)[block] for block in task.blocks()])
     assert_array_equal(learned, np.setdiff1d(np.arange(WORDS), unused))
     every = SideInformation(prior_of(problem, sparing=False)[1], groups)
-    data = TrainingSet(features, problem.labels, np.arange(N), side=every)
-    assert_array_equal(np.concatenate([np.arange(WORDS)[block] for block in Fold((data,)).blocks()]), np.arange(WORDS))
+    task = replace(task, side=every)
+    assert_array_equal(np.concatenate([np.arange(WORDS)[block] for block in task.blocks()]), np.arange(WORDS))
 
 
 def test_instances_without_annotations_teach_no_label(problem):

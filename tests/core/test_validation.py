@@ -7,10 +7,10 @@ from numpy.testing import assert_array_equal
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from mpu_cli.core.validation import deal, out_of_fold, split
+from mpu_cli.core.sgd import LearningTask, Settings
+from mpu_cli.core.validation import deal, holding_out, out_of_fold
 from mpu_cli.runtime.run import Run
-from tests.core.simulated import as_features, as_labels, linear_problem
+from tests.core.simulated import as_features, as_labels, linear_problem, trained
 
 QUICK = Settings(cost=3.0, epochs=2)
 
@@ -37,23 +37,22 @@ def test_predicts_each_instance_by_a_model_of_the_others(jobs):
     features, labels, c = problem(q)
     rows = deal(61, 4, 0)
     ticks = []
-    predicted = out_of_fold(
-        (split(features, labels, held_out, Run(seed=5)) for held_out in rows),
-        (61, q), c, QUICK, Run(jobs=jobs, seed=5), lambda: ticks.append(1),
-    )  # fmt: skip
+    task = LearningTask(features, labels, c, QUICK, Run(jobs=jobs, seed=5))
+    predicted = out_of_fold(task, rows, lambda: ticks.append(1))
     assert predicted.dtype == np.float32
     for held_out in rows:
         rest = np.array([i for i in range(61) if i not in held_out])
-        model = train_linear(TrainingSet(features[rest], labels[rest], np.arange(len(rest)), Run(seed=5)), c, QUICK)
+        model = trained(features[rest], labels[rest], np.arange(len(rest)), c, QUICK, run=Run(seed=5))
         assert_array_equal(predicted[held_out], model.probabilities(features[held_out]))
     assert len(ticks) == 4
 
 
 def test_a_single_instance_is_learned_from_itself():
     features, labels = Features.of(as_features([[1, 2]])), as_labels([[True]])
-    fold = split(features, labels, np.array([0]))
-    assert (fold.rows, fold.training.rows) == ([0], [0])
-    assert np.isfinite(out_of_fold([fold], (1, 1), LabelFrequency(np.ones(1)), QUICK)).all()
+    task = LearningTask(features, labels, LabelFrequency(np.ones(1)), QUICK)
+    fold = holding_out(task, np.array([0]))
+    assert (fold.rows, fold.learned) == ([0], ([0],))
+    assert np.isfinite(out_of_fold(task, [fold.rows])).all()
 
 
 def test_few_sets_make_folds_of_about_one_size():

@@ -20,8 +20,8 @@ from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
 from mpu_cli.core.sample import Instances, Sample, step_for_all
 from mpu_cli.core.selection import Trial, choose_settings
-from mpu_cli.core.sgd import TrainingSet, default_epochs, default_settings, train_linear
-from mpu_cli.core.validation import deal, default_folds, out_of_fold, split
+from mpu_cli.core.sgd import Fold, LearningTask, default_epochs, default_settings
+from mpu_cli.core.validation import deal, default_folds, learn, out_of_fold
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -62,20 +62,20 @@ class Method:
         sample = Sample(Instances(features, S, kin=kin), _SAMPLE, self.folds, run)
         settings = default_settings(self.epochs or default_epochs(n, features.coherence), features.coherence)
         if self.cost is None:
-            _, (settings, held_out) = choose_settings(Trial(sample.folds, sample.labels, ones), settings, run=run)
+            _, (settings, held_out) = choose_settings(Trial(sample.task(ones, settings), sample.fold_rows))
             settings = step_for_all(settings, sample.share)
         else:
             settings = replace(settings, cost=self.cost)
-            held_out = out_of_fold(sample.folds, sample.labels.shape, ones, settings, run)
+            held_out = out_of_fold(sample.task(ones, settings), sample.fold_rows)
         pooled = estimate(held_out, sample.labels, self.c_method)
         alone = estimate_per_label(held_out, sample.labels, self.c_method)  # NaN of labels with few annotations
         self.c = np.where(np.isnan(alone), pooled.c, alone)
         if self.is_weighted:
             if sample.share < 1:
                 rows = deal(n, self.folds or default_folds(n), run.seed, kin)
-                held_out = out_of_fold((split(features, S, of, run) for of in rows), S.shape, ones, settings, run)
+                held_out = out_of_fold(LearningTask(features, S, ones, settings, run), rows)
             S = weights(held_out, S, self.c)
-        self.model = train_linear(TrainingSet(features, S, np.arange(n), run), ones, settings)
+        self.model, _ = learn([Fold(LearningTask(features, S, ones, settings, run), (np.arange(n),))])
 
     def predict(self, X: csr_array) -> np.ndarray:
         """Return g / c, cut off at 1, or what the second classifier gives."""

@@ -9,8 +9,8 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled, visited
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
-from tests.core.simulated import as_features, as_labels, linear_problem
+from mpu_cli.core.sgd import Settings
+from tests.core.simulated import as_features, as_labels, linear_problem, trained
 from tests.hypotheses import examples
 
 BATCH_SIZE = 32
@@ -44,8 +44,7 @@ def test_sorted_instances_are_learnt_as_well_in_groups(monkeypatch):
     features, labels = Features.of(as_features(X[:2000][by_label])), as_labels(Y[:2000][by_label])
 
     def micro_f1() -> float:
-        data = TrainingSet(features, labels, np.arange(2000))
-        model = train_linear(data, LabelFrequency(np.ones(3)), Settings(epochs=2))
+        model = trained(features, labels, np.arange(2000), LabelFrequency(np.ones(3)), Settings(epochs=2))
         return f1_score(Y[2000:], model.probabilities(Features.of(as_features(X[2000:]))) >= 0.5, average="micro")
 
     altogether = micro_f1()

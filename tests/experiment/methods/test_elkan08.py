@@ -8,10 +8,10 @@ from sklearn.metrics import f1_score
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.sgd import Settings, TrainingSet, train_linear
+from mpu_cli.core.sgd import Settings
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.methods import elkan08
-from tests.core.simulated import as_features, as_labels, hide, linear_problem
+from tests.core.simulated import as_features, as_labels, hide, linear_problem, trained
 
 
 def fit(X, S, **options) -> elkan08.Method:
@@ -66,10 +66,9 @@ def test_learning_from_weights_is_that_of_scikit_learn():
     X, Y = linear_problem(2000, 5, 1)
     S = hide(Y, 0.5).toarray()[:, 0]
     w = np.where(S, 1, np.random.default_rng(0).random(2000) * 0.6).astype(np.float32)
-    data = TrainingSet(Features.of(as_features(X)), elkan08.csr_array(w[:, None]), np.arange(2000))
-    ours = train_linear(data, LabelFrequency(np.ones(1)), Settings(cost=1.0, step=0.3, epochs=60)).probabilities(
-        Features.of(as_features(X))
-    )
+    features, settings = Features.of(as_features(X)), Settings(cost=1.0, step=0.3, epochs=60)
+    given = features, elkan08.csr_array(w[:, None]), np.arange(2000), LabelFrequency(np.ones(1)), settings
+    ours = trained(*given).probabilities(features)
     oracle = LogisticRegression(C=1.0).fit(
         np.vstack([X, X]), np.repeat([1, 0], 2000), sample_weight=np.concatenate([w, 1 - w])
     )
