@@ -68,7 +68,7 @@ def read_rows(
     `source`: its name for errors.
     `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table; or, without a
     row of names, lines of a text, a tab, and URIs with blanks between them: the fields ``text`` and ``subjects``.
-    `max_line_bytes`: largest size of a line, and of a row of a table, which may have several lines.
+    `max_line_bytes`: largest size of a line, and of a value of a table, which may have several lines.
     `needed`: fields that a table must have. If it has rows, each of them reports a missing one.
     Yields: `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
     Raises InputError (the file as a whole cannot be read: it is a JSON array, or a table without a row of names, with
@@ -132,17 +132,12 @@ def is_blank(line: str) -> bool:
 def _table(
     lines: Iterator[str | None], source: str, form: str, limit: int, needed: Iterable[str]
 ) -> Iterator[Row | Bad]:
-    # Of a row: the line in which it starts, how many characters are left, what is wrong.
-    first, room, problem = 0, 0, ""
+    problem = ""  # what is wrong with a line of the row
 
-    def numbered(lines: Iterable[str | None]) -> Iterator[str]:
-        nonlocal room, problem
+    def checked(lines: Iterable[str | None]) -> Iterator[str]:
+        nonlocal problem
         for line in lines:
             problem = problem or _problem(line, limit)
-            room -= len(line or "")
-            if room < 0:
-                too_long = f"the row is longer than {limit:,} characters; is a quotation mark not closed?"
-                raise InputError(source, first, f"{too_long} --max-line-bytes N allows longer rows")
             yield line or "\n"
 
     before: list[str | None] = []  # up to the line that names the columns
@@ -151,18 +146,21 @@ def _table(
         if before[-1] != "\n":
             break
     delimiter = delimiter_of(before[-1] or "" if before else "", DELIMITERS[form], needed)
-    rows = csv.reader(numbered(chain(before, lines)), delimiter=delimiter, strict=True)
+    rows = csv.reader(checked(chain(before, lines)), delimiter=delimiter, strict=True)
     header = 0  # the line of the names of columns
     names: list[str] = []
     absent: list[str] = []
     empty: dict[str, object] = {}
     values: list[str] | None = []
     while values is not None:
-        first, room, problem, values = rows.line_num + 1, limit + len("\r\n"), "", []
-        largest = csv.field_size_limit(room)  # a setting of the whole process
+        first, problem, values = rows.line_num + 1, "", []
+        largest = csv.field_size_limit(limit)  # a setting of the whole process
         try:
             values = next(rows, None)
         except csv.Error as error:
+            if "field limit" in str(error):
+                too_long = f"a value is longer than {limit:,} characters; is a quotation mark not closed?"
+                raise InputError(source, first, f"{too_long} --max-line-bytes N allows longer ones") from None
             if "end of data" in str(error):
                 raise InputError(
                     source, first, "a quotation mark opens here, or after this line, and is not closed"
