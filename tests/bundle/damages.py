@@ -49,54 +49,38 @@ def _calibration(predicted=(0.0, 1.0), actual=(0.0, 1.0)) -> dict:
 VALUES = {
     "other format": {"format": "another model"},
     "another format": {"format_version": 5, "labels": ...},
-    "version zero": {"format_version": 0},
     "version a truth": {"format_version": True},
     "an option infinite": {"options": {"cost": float("inf")}},
-    "an option of 400 digits": {"options": {"expected_micro_f1": 10**400}},
-    "an option beyond 64 bits": {"options": {"c_interval": [0.1, 10**309]}},
-    "scale infinite": _numbers(scale=float("inf")),
-    "scale not a number": _numbers(scale=float("nan")),
     "scale negative": _numbers(scale=-0.3),
     "scale beyond float32": _numbers(scale=1e300),
-    "scale beyond float64": _numbers(scale=10**400),
     "calibrations of other levels": _numbers(calibrations=[None]),
     "calibration without names": _numbers(calibrations=[{}, None]),
     "calibration of nothing": _calibration((), ()),
     "calibration ragged": _calibration((0.0, 1.0), (0.0,)),
     "calibration not ascending": _calibration(actual=(1.0, 0.0)),
     "calibration of predictions not ascending": _calibration((1.0, 0.0)),
-    "calibration not a number": _calibration((0.0, float("nan"))),
     "calibration huge": _calibration((0.0, 1e300)),
-    "calibration beyond float64": _calibration((0, 10**400)),
     "a kernel without arrays": _numbers(kernel={"gamma": 0.5, "landmarks": 2}),
     "a kernel of no landmarks": _numbers(kernel={"gamma": 0.5, "landmarks": 0}),
     "a kernel without names": _numbers(kernel={}),
-    "fewer levels": _numbers(levels=1),
     "more levels": _numbers(levels=10**12),
     "features negative": {"features": -4},
     "features beyond the file format": {"features": 2**31},
-    "features huge": {"features": 10**4000},
-    "features that ask for much memory": {"features": 10**12},
     "as many features as can be": {"features": 2**31 - 1, "features_known": 2**31 - 1},
     "no files": {"files": []},
     "file above": {"files": [{"file": "../level0-0123456789abcdef.npz", "sha256": "0"}]},
-    "file elsewhere": {"files": [{"file": "/etc/passwd", "sha256": "0"}]},
-    "file of another name": {"files": [{"file": "manifest.json", "sha256": "0"}]},
     "file with a newline": {"files": [{"file": "level0-0123456789abcdef.npz\n", "sha256": "0"}]},
     "file without checksum": {"files": [{"file": "level0-0123456789abcdef.npz"}]},
     "file name of half a character": {"files": [{"file": "\ud800", "sha256": "0"}]},
     "no labels": {"labels": 0},
     "more labels": {"labels": 4},
-    "labels negative": {"labels": -3},
     "labels beyond the file format": {"labels": 2**31},
-    "as many labels as can be": {"labels": 2**31 - 1},
     "known features more": {"features_known": 3},
     "known features more than features": {"features_known": 5},
     "top of none": _numbers(top={"most": 0, "least": 0.1}),
     "top huge": _numbers(top={"most": 10**30, "least": 0.1}),
     "top from zero": _numbers(top={"most": 2, "least": 0}),
     "top from one": _numbers(top={"most": 2, "least": 1}),
-    "top from not a number": _numbers(top={"most": 2, "least": float("nan")}),
     "compact where all features have weights": _numbers(compact=True),
     "entries of fewer levels": _numbers(entries=[None]),
     "entries of weights without": _numbers(entries=[3, None]),
@@ -106,16 +90,11 @@ VALUES = {
     **{f"{key} missing": {"predictor": {k: v for k, v in NUMBERS.items() if k != key}} for key in NUMBERS},
 }
 TEXTS = {
-    "empty": b"",
     "no JSON": b"not json",
     "no UTF-8": b"\xff\xfe",
-    "a byte order mark": b"\xef\xbb\xbf{}",
     "a list": b"[]",
-    "a number": b"3",
-    "null": b"null",
     "no fields": b"{}",
     "nested": b"[" * 100_000,
-    "digits": b'{"format": "mpu model", "format_version": ' + b"9" * 5000 + b"}",
 }
 
 
@@ -147,43 +126,39 @@ def _header(text: str | None = None, **changes) -> bytes:
 def _files() -> Iterator[tuple[str, bytes]]:
     """Yield files of level 0 whose checksums are right."""
     whole = level_arrays(0)
-    for name in whole:
-        yield f"{name} missing", npz(**{other: array for other, array in whole.items() if other != name})
-        yield f"{name} too long", npz(**whole | {name: np.concatenate([whole[name], whole[name][:1]])})
-        yield f"{name} of single bytes", npz(**whole | {name: whole[name].astype(np.int8)})
-        other_order = whole[name].astype(whole[name].dtype.newbyteorder())
-        yield f"{name} in another byte order", npz(**whole | {name: other_order})
+    weights = whole["weights"]
+    yield "weights missing", npz(**{name: array for name, array in whole.items() if name != "weights"})
+    yield "weights too long", _changed("weights", np.concatenate([weights, weights[:1]]))
+    yield "weights of single bytes", npz(**whole | {"weights": weights.astype(np.int8)})
+    yield "weights in another byte order", npz(**whole | {"weights": weights.astype(">f4")})
     yield "an array more", npz(**whole, more=np.zeros(1))
-    yield "weights of another shape", npz(**whole | {"weights": whole["weights"].T})
-    yield "weights not a number", _changed("weights", np.full_like(whole["weights"], np.nan))
+    yield "weights not a number", _changed("weights", np.full_like(weights, np.nan))
     yield "bias infinite", _changed("bias", [np.inf, 0, 0])
-    for c in ([np.nan, 1, 1], [0, 1, 1], [1.5, 1, 1]):
+    for c in ([0, 1, 1], [1.5, 1, 1]):
         yield f"c of {c}", _changed("c", c)
     for thresholds in ([np.nan, 1, 1], [-0.5, 0.5, 0.5], [0.5, 0.5, 1.5]):
         yield f"thresholds of {thresholds}", _changed("thresholds", thresholds)
-    for labels in ([7, 0, 9], [0, 7, 7], [-1, 7, 9], [0, 7, 2**31 - 1], [0, 2**63 - 1, -(2**63)]):
+    for labels in ([0, 7, 7], [-1, 7, 9], [0, 7, 2**31 - 1], [0, 2**63 - 1, -(2**63)]):
         yield f"labels of {labels}", _changed("labels", labels)
-    for known in ([2, 1], [1, 1], [-1, 2], [1, 4], [2**31 - 1, -(2**31)]):
+    for known in ([1, 1], [-1, 2], [1, 4], [2**31 - 1, -(2**31)]):
         yield f"known of {known}", _changed("known", known)
     yield "objects", npz(**whole | {"bias": np.array([1, "two", None], object)})
     yield "a pickle", pickle.dumps(whole)
-    yield "one array", npy(whole["weights"])
+    yield "one array", npy(weights)
     yield "an empty file", b""
-    yield "a file cut short", npz(**whole)[:-30]
-    yield "a text", b"1 1:1" * 50
     yield "a file with more after it", npz(**whole) + bytes(MEGABYTE)
-    for compression in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        yield f"compressed by {compression}", _archive(_members(), compression)
+    yield "compressed", _archive(_members(), zipfile.ZIP_DEFLATED)
+    for compression in (zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA):
         yield f"a bomb by {compression}", _archive(_members(weights=_header() + bytes(64 * MEGABYTE)), compression)
     yield "a name twice", _archive([*_members()[:-1], _members()[0]])
     yield "a name with a path", _archive([*_members()[:-1], ("../known.npy", _members()[-1][1])])
     yield "countless members", _archive([(f"{i:0100}", b"") for i in range(8_000)])
-    for shape in ((10**6, 10**6), (10**30, 1), (-D, -Q)):
+    for shape in ((10**30, 1), (-D, -Q)):
         yield f"an array of shape {shape}", _archive(_members(weights=_header(shape=shape)))
     yield "an array that ends too early", _archive(_members(weights=_header()))
-    yield "an array that goes on", _archive(_members(weights=npy(whole["weights"]) + b"more"))
+    yield "an array that goes on", _archive(_members(weights=npy(weights) + b"more"))
     yield "a header of objects", _archive(_members(weights=_header(descr="|O")))
-    for text in ("__import__('os').abort()", "(" * 100, "-" * 9000 + "1", "1" + "+1" * 4000):
+    for text in ("__import__('os').abort()", "(" * 100, "1" + "+1" * 4000):
         yield f"a header of {text[:24]}", _archive(_members(weights=_header(text)))
 
 
@@ -192,21 +167,14 @@ WEIGHTS = {"data": [1.0] * 6, "indices": [0, 2, 0, 1, 2, 1], "indptr": [0, 2, 5,
 TYPES = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
 SPARSE = {
     "a label beyond": {"indices": [0, Q, 0, 1, 2, 1]},
-    "a label below": {"indices": [-1, 2, 0, 1, 2, 1]},
-    "labels of a row out of order": {"indices": [2, 0, 0, 1, 2, 1]},
     "a label twice in a row": {"indices": [0, 2, 0, 1, 1, 1]},
     "rows out of order": {"indptr": [0, 5, 2, 5, 6, 6]},
     "rows from one on": {"indptr": [1, 2, 5, 5, 6, 6]},
-    "rows below": {"indptr": [0, -1, 5, 5, 6, 6]},
     "rows beyond the entries": {"indptr": [0, 2, 5, 5, 6, 7]},
     "rows that 32 bits bring back": {"indptr": [0, 2**32 + 2, 5, 5, 6, 6]},
-    "rows that 32 bits bring back from below": {"indptr": [0, 2 - 2**32, 5, 5, 6, 6]},
-    "rows from one on, of 32 bits": {"indptr": [2**32, 2, 5, 5, 6, 6]},
     "entries of no row": {"indptr": [0, 2, 5, 5, 5, 5]},
     "a row more": {"indptr": [0, 2, 5, 5, 6, 6, 6]},
     "values too few": {"data": [1.0] * 5},
-    "values too many": {"data": [1.0] * 7},
-    "labels too few": {"indices": [0, 2, 0, 1, 2]},
     "not a number": {"data": [1.0] * 5 + [np.nan]},
 }
 
@@ -264,17 +232,10 @@ SPECIAL = {
 
 
 # Of a file of names, and of its entry in the manifest.
-NAMED = {name: SPECIAL[name] for name in ("missing", "a pipe", "a directory", "a link to the same content")} | {
+NAMED = {name: SPECIAL[name] for name in ("missing", "a pipe")} | {
     "changed": lambda path: path.write_text("0\tother\n"),
-    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-3]),
 }
-ENTRIES = (
-    *("labels.txt", [], None, {}),
-    {"file": "labels-0123456789abcdef.txt"},
-    {"file": 3, "sha256": "0"},
-    {"file": "../labels-0123456789abcdef.txt", "sha256": "0"},
-    {"file": "manifest.json", "sha256": "0"},
-)
+ENTRIES = (None, {}, {"file": 3, "sha256": "0"}, {"file": "../labels-0123456789abcdef.txt", "sha256": "0"})
 
 
 def _in_strata(strata: list[int]) -> Damage:
@@ -300,7 +261,7 @@ _OF_DENSE: dict[str, Damage] = {
     **{f"level 0, {name}": lambda path, data=data: put_bundle(path, 0, data) for name, data in _files()},
     **{
         f"{file}, {name}": lambda path, file=file, change=change: change(next(path.glob(file)))
-        for file in ("manifest.json", "level0-*", "level1-*")
+        for file in ("manifest.json", "level0-*")
         for name, change in SPECIAL.items()
     },
     "no directory": shutil.rmtree,
@@ -317,13 +278,10 @@ _OF_DENSE: dict[str, Damage] = {
 }
 _OF_SPARSE: dict[str, Damage] = {
     **{name: lambda path, changes=changes: put_sparse(path, **changes) for name, changes in SPARSE.items()},
-    **{
-        f"{name} as {kind.__name__}": lambda path, types={name: kind}: put_sparse(path, types=types)
-        for name, kind in (("data", np.float64), ("indices", np.int64), ("indptr", np.int32))
-    },
+    "rows as int32": lambda path: put_sparse(path, types={"indptr": np.int32}),
     **{
         f"{entries} entries": lambda path, entries=entries: put_sparse(path, entries)
-        for entries in (5, 7, 0, None, 2**40, 10**12, -6, 6.0)
+        for entries in (5, None, 10**12, -6, 6.0)
     },
     "dense weights": lambda path: put_bundle(
         path, 1, npz(weights=np.ones((2 + Q, Q), np.float32), bias=np.zeros(Q, np.float32))
