@@ -16,9 +16,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.predictions import FEWEST, UNSEEN, Predictions, SourceModels, strata_of, values_at
+from mpu_cli.core.predictions import FEWEST, UNSEEN, Predictions, SourceModels, blocks, strata_of, values_at
 
 # Bins are float32 numbers with eleven bits of mantissa: 0.05 % apart.
 BITS_DROPPED = 12
@@ -65,47 +64,32 @@ class BinnedCells:
         `weights`: float64, shape (q,): how many labels each of these stands for. Default: each for itself.
         `made_by`: of these instances and labels. Default: all cells are of one stratum.
         """
-        q = labels.shape[1]
-        of_labels = np.ones(q) if weights is None else weights
-        if made_by is None:
-            made_by = SourceModels(np.zeros(labels.shape[0], np.int8), np.zeros((1, q), np.int8))
-            n_strata = 1
-        else:
-            n_strata = len(FEWEST)
+        (n, q), n_strata = labels.shape, 1 if made_by is None else len(FEWEST)
+        models = made_by or SourceModels(np.zeros(n, np.int8), np.zeros((1, q), np.int8))
 
-        def count(where: tuple[np.ndarray, np.ndarray], chance: np.ndarray | float = 1.0) -> np.ndarray:
-            numbers = bin_numbers(values_at(predictions, *where)) + BINS * made_by.at(*where).astype(np.int32)
-            return np.bincount(numbers, of_labels[where[1]] / chance, n_strata * BINS).reshape(n_strata, BINS)
+        def count(rows: Any, columns: Any, values: np.ndarray | None = None, chance: Any = None) -> np.ndarray:
+            numbers = bin_numbers(values_at(predictions, rows, columns) if values is None else values)
+            of_cells = None if weights is None else weights[columns]
+            if made_by is not None:
+                numbers = numbers + BINS * models.at(rows, columns).astype(np.int32)
+            if chance is not None:
+                of_cells = (1.0 if of_cells is None else of_cells) / chance
+            if of_cells is not None:
+                of_cells = np.broadcast_to(of_cells, numbers.shape).ravel()
+            return np.bincount(numbers.ravel(), of_cells, n_strata * BINS).astype(float).reshape(n_strata, BINS)
 
-        cells = _counted(predictions, weights, made_by, n_strata) - count(frequency.ignored())
-        of_kinds = [part.nonzero() for part in frequency.counted(labels)]
-        true = count(of_kinds[0], frequency.by_chance(*of_kinds[0])) + count(of_kinds[1])
-        annotations = sum(np.bincount(made_by.at(*where), minlength=n_strata) for where in of_kinds)
+        cells = np.zeros((n_strata, BINS))
+        for block in blocks(predictions, _ROWS * q):  # the bins of all would take three times their memory
+            cells += count(*block)
+        if not isinstance(predictions, np.ndarray):  # what is not kept is predicted with 0
+            cells[:, 0] -= cells.sum(axis=1)
+            for strata, size in zip(models.strata, np.bincount(models.of_instances), strict=False):
+                cells[:, 0] += size * np.bincount(strata, weights, n_strata)
+        cells -= count(*frequency.ignored())
+        (rows, columns), certain = (part.nonzero() for part in frequency.counted(labels))
+        true = count(rows, columns, chance=frequency.by_chance(rows, columns)) + count(*certain)
+        annotations = sum(np.bincount(models.at(*where), minlength=n_strata) for where in ((rows, columns), certain))
         return cls(cells, true, np.asarray(annotations))
-
-
-def _counted(predictions: Predictions, weights: np.ndarray | None, made_by: SourceModels, n_strata: int) -> np.ndarray:
-    """Count all cells, each as often as the weight of its label."""
-    n = predictions.shape[0]
-    offsets = BINS * made_by.strata.astype(np.int32)
-    if not isinstance(predictions, np.ndarray):
-        rows = entry_rows(predictions)
-        numbers = bin_numbers(predictions.data) + offsets[made_by.of_instances[rows], predictions.indices]
-        of_cells = None if weights is None else weights[predictions.indices]
-        cells = np.bincount(numbers, of_cells, n_strata * BINS).astype(float).reshape(n_strata, BINS)
-        predicted_by = np.bincount(made_by.of_instances, minlength=len(offsets))
-        for strata, size in zip(made_by.strata, predicted_by, strict=True):
-            cells[:, 0] += size * np.bincount(strata, weights, n_strata)
-        cells[:, 0] -= np.bincount(numbers // BINS, of_cells, n_strata)
-        return cells
-    flat = np.zeros(n_strata * BINS)
-    for start in range(0, n, _ROWS):  # the bins of all would take three times their memory
-        numbers = bin_numbers(predictions[start : start + _ROWS])
-        if n_strata > 1:
-            numbers = numbers + offsets[made_by.of_instances[start : start + _ROWS]]
-        of_cells = None if weights is None else np.broadcast_to(weights, numbers.shape).ravel()
-        flat += np.bincount(numbers.ravel(), of_cells, n_strata * BINS)
-    return flat.reshape(n_strata, BINS)
 
 
 def bin_numbers(probabilities: np.ndarray) -> np.ndarray:
@@ -135,7 +119,6 @@ _LEAST_SLOPE = 0.1
 _LOW_BITS = (1 << BITS_DROPPED) - 1
 # The edges of the bins of so few predictions are computed: the table of all bins takes as long as 100 times as many.
 _FEW = 1 << 10
-_CELLS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -183,12 +166,8 @@ class Calibration:
 
     def apply(self, predictions: Predictions, made_by: SourceModels | None = None) -> None:
         """Put probabilities in place of predictions, float32, shape (n, q), whichever models made them."""
-        if not isinstance(predictions, np.ndarray):
-            predictions.data = self(predictions.data)
-            return
-        rows = max(1, _CELLS // predictions.shape[1])
-        for start in range(0, len(predictions), rows):
-            predictions[start : start + rows] = self(predictions[start : start + rows])
+        for _, _, values in blocks(predictions):
+            values[...] = self(values)
 
     def log_odds(self, predicted: np.ndarray) -> np.ndarray:
         """Map log odds of predictions to log odds of probabilities."""
@@ -223,20 +202,11 @@ class StratifiedCalibration:
         models, strata = np.zeros(predictions.shape[0], np.int8), self.strata[None]
         if made_by is not None:
             models, strata = made_by.of_instances, made_by.strata
-        if not isinstance(predictions, np.ndarray):
-            rows = np.repeat(models, np.diff(predictions.indptr))
-            of_cells = strata[rows, predictions.indices]
-            for stratum, calibration in enumerate(self.maps):
-                there = of_cells == stratum
-                predictions.data[there] = calibration(predictions.data[there])
-            return
-        rows_at_once = max(1, _CELLS // predictions.shape[1])
-        for start in range(0, len(predictions), rows_at_once):
-            block = slice(start, start + rows_at_once)
-            of_cells = strata[models[block]]
+        for rows, columns, values in blocks(predictions):
+            of_cells = strata[models[rows], columns]
             for stratum in np.unique(of_cells).tolist():
                 there = of_cells == stratum
-                predictions[block][there] = self.maps[stratum](predictions[block][there])
+                values[there] = self.maps[stratum](values[there])
 
     @property
     def has_unseen(self) -> bool:

@@ -8,7 +8,7 @@ How far a prediction is right depends on that number, so labels are in strata by
 is estimated in each stratum (docs/method.md, "Strata of labels").
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -176,6 +176,20 @@ def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.
     there = np.append(keys, -1)[place] == wanted
     zero = np.zeros(1, matrix.dtype)
     return np.where(there, np.append(matrix.data, zero)[place], zero)
+
+
+def blocks(predictions: Predictions, size: int = 1 << 20) -> Iterator[tuple[Any, Any, np.ndarray]]:
+    """Yield instances, labels and predictions of cells that are kept, as arrays that broadcast and may be written to.
+
+    Dense ones come a block of instances of some `size` in cells after another, sparse ones all together.
+    """
+    if not isinstance(predictions, np.ndarray):
+        yield entry_rows(predictions), predictions.indices, predictions.data
+        return
+    n, q = predictions.shape
+    for start in range(0, n, step := max(1, size // q)):
+        rows = np.arange(start, min(start + step, n))
+        yield rows[:, None], np.arange(q), predictions[rows[0] : rows[-1] + 1]
 
 
 def by_label(predictions: Predictions) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:

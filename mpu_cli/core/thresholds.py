@@ -24,10 +24,9 @@ from mpu_cli.core.calibration import (
     calibrate,
     lower_edges,
 )
-from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
-from mpu_cli.core.predictions import UNSEEN, Predictions, SourceModels, by_label, f1_score, over, values_at
+from mpu_cli.core.predictions import UNSEEN, Predictions, SourceModels, blocks, by_label, f1_score, over, values_at
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
@@ -328,12 +327,10 @@ class HeldOut:
         """Return the same with predictions of 0 where the model has never seen the label."""
         if self.made_by is None or not (unseen := self.made_by.strata == UNSEEN).any():
             return self
-        p = self.probabilities
-        if isinstance(p, np.ndarray):
-            return replace(self, probabilities=np.where(unseen[self.made_by.of_instances], np.float32(0), p))
-        rows = entry_rows(p)
-        seen = ~unseen[self.made_by.of_instances[rows], p.indices]
-        return replace(self, probabilities=csr_array((p.data * seen, p.indices, p.indptr), shape=p.shape))
+        predictions = self.probabilities.copy()
+        for rows, columns, values in blocks(predictions):
+            values[unseen[self.made_by.of_instances[rows], columns]] = 0
+        return replace(self, probabilities=predictions)
 
 
 def decide(
