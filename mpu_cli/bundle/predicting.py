@@ -24,7 +24,6 @@ _MANY_UNKNOWN = 0.5
 # Instances of one kind of data are hardly ever this many times as long as others: less than 1.3 times on the sets of
 # docs/choices/texts.md.
 _OTHER_SCALE = 4.0
-_SAYS = "THE MODEL DOES NOT FIT THE DATA, and predictions mean little"
 # Smallest and largest number of some features or labels
 _Range = tuple[int, int]
 _NONE: _Range = (2**31, -1)
@@ -86,34 +85,41 @@ class Fitness:
         """Return warnings: a word where many features are unknown, more where the model does not fit the data."""
         warnings = self._ignored() if self._has_many_unknown else []
         warnings += self._strange() if self.strange >= _SOME_UNKNOWN * self.annotations else []
-        if self.filled < _FEWEST_INSTANCES:
-            return warnings
-        trained = _range_of(model.occurring.indices)
-        if more := _shift(trained, self.features):
-            warnings.append(
-                f"{_SAYS}: features are {self.features[0]} to {self.features[1]}, and were {trained[0]} to "
-                f"{trained[1]} in training; renumber the data: perl -pe 's/\\d+(?=:)/$&{more:+d}/ge'"
-            )
         trained = _range_of(model.label_ids)
-        if more := _shift(trained, self.labels):
+        if self.filled >= _FEWEST_INSTANCES and (more := _shift(trained, self.labels)):
             warnings.append(
                 f"true labels are {self.labels[0]} to {self.labels[1]}, and were {trained[0]} to {trained[1]} in "
                 "training; renumber them: "
                 f'perl -pe \'s/^[\\d,]+(?=\\s)/join ",", map {{$_{more:+d}}} split ",", $&/e\''
             )
+        return warnings + [
+            f"THE MODEL DOES NOT FIT THE DATA, and predictions mean little: {why}" for why in self.misfits(model)
+        ]
+
+    def misfits(self, model: TrainedModel) -> list[str]:
+        """Return why a model does not fit the data, and what to do; none where it does, or data are too few to tell."""
+        misfits: list[str] = []
+        if self.filled < _FEWEST_INSTANCES:
+            return misfits
+        trained = _range_of(model.occurring.indices)
+        if more := _shift(trained, self.features):
+            misfits.append(
+                f"features are {self.features[0]} to {self.features[1]}, and were {trained[0]} to {trained[1]} in "
+                f"training; renumber the data: perl -pe 's/\\d+(?=:)/$&{more:+d}/ge'"
+            )
         if self.unknown >= _MANY_UNKNOWN * self.entries:
-            warnings.append(
-                f"{_SAYS}: most of the features are unknown to it; number features as in the training file, such as by "
-                "mpu vectorize --like"
+            misfits.append(
+                "most of the features are unknown to it; number features as in the training file, such as by mpu "
+                "vectorize --like"
             )
         length = _length(model)
         times = np.sqrt(self.squares / self.filled) / length if length else 1.0
         if not 1 / _OTHER_SCALE < times < _OTHER_SCALE:
-            warnings.append(
-                f"{_SAYS}: instances are {times:.2g} times as long as those it was trained on; scale feature values as "
-                "in the training file"
+            misfits.append(
+                f"instances are {times:.2g} times as long as those it was trained on; scale feature values as in the "
+                "training file"
             )
-        return warnings
+        return misfits
 
 
 def _range_of(numbers: np.ndarray) -> _Range:

@@ -283,7 +283,7 @@ def test_history_has_what_was_found_on_the_test_data(three, tmp_path):
 
 @pytest.mark.parametrize("form", ["copy", "compressed", "other labels", "one of several", "first instances"])
 def test_a_copy_of_the_training_data_is_refused(nights, form):
-    rows = [f"{i % 2 + 1} 1:{i}.5 {i + 2}:1\n" for i in range(40)]
+    rows = [f"{i % 2 + 1} 1:1.{i:02} {i + 2}:1\n" for i in range(40)]
     nights.data.write_text("".join(rows))
     files = [nights.data]
     test = nights.folder / f"held-out.svm{'.gz' * (form == 'compressed')}"
@@ -315,6 +315,19 @@ def test_texts_of_another_vectoriser_are_refused(run, tmp_path, monkeypatch):
     assert "make the data by mpu vectorize --like" in result.stderr
     shutil.copy("a.svm", "test.svm")
     run.ok("train", "like.svm", *options, "test.svm", "--accept-margin", 1)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_test_data_that_do_not_fit_decide_nothing(nights, is_first):
+    """No model predicts anything of them, so no model would be worse than another."""
+    if not is_first:
+        nights.train(3, "-q")
+    nights.test.write_text(re.sub(r"(\d+):", lambda found: f"{int(found[1]) + 1000}:", held_out(10)))
+    result = nights.train(1, "-q")
+    assert result.exit_code == 3
+    assert "does not fit" in result.stderr
+    assert "vectorize --like" in result.stderr
+    assert nights.model.exists() != is_first
 
 
 def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(three, monkeypatch):

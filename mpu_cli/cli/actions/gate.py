@@ -107,6 +107,8 @@ class Gate:
             metrics, differences = compare([counts, *(one for _, one in self.others)], seed=self.run.seed)
         value, *values = (one[metric] for one in metrics)
         accepted, reason, gain = self._decided(value, values, [_reversed(one[metric]) for one in differences])
+        if misfits := fitness.misfits(model):
+            accepted, reason = False, f"the new model does not fit {shown(self.acceptance.test)}: {misfits[0]}"
         if accepted and self._is_held(model):
             reason = f"the new model was trained on the same data as {self._held.name}; remove that to accept it"
             accepted = False
