@@ -108,7 +108,7 @@ def _open_manifest(path: Path) -> io.FileIO:
         return open_regular(path / MANIFEST)
     except (FileNotFoundError, NotADirectoryError):
         if path.is_file():
-            raise ModelError(f"{path}: is a file, not a model; are MODEL and FILE swapped?") from None
+            raise ModelError(f"{path}: is a file, not a model; a model is a directory, made by mpu train") from None
         reason = "is not a model (it has no manifest.json)" if path.exists() else "there is no such model"
         raise ModelError(f"{path}: {reason}; make one with mpu train") from None
     except (OSError, ValueError) as error:

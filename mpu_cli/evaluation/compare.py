@@ -115,8 +115,8 @@ class Form:
             raise InputError(
                 self.name,
                 None,
-                "has both labels and index:value pairs, so it looks like data, not predictions; "
-                "give the data first and the predictions second, all of them label lists or all of them scores",
+                "has both labels and index:value pairs, so it looks like data, not predictions; give the data first "
+                "and the predictions second; to compare the labels of data, keep these alone: cut -d' ' -f1",
             )
 
     def refuse(self, threshold: float | None) -> None:

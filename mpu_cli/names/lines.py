@@ -23,7 +23,7 @@ from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.formats import problem_of, utf16_of
 from mpu_cli.svmlight.streams import Readable, ReadableLines, Watched, is_plain, open_input
 
-NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8"
+NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8"
 _BOM = "\ufeff"
 _LINE_BYTES = (1 << 23) - 1
 _MOST_EXPANSION = 250  # no text of people does
