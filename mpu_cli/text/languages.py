@@ -12,7 +12,7 @@ from mpu_cli.errors import counted
 _WORDS_OF = {
     "danish da dan": "og at det en af er til på med den for ikke der et de som har var blev efter",
     "dutch nl nld dut": "de het een van en in is dat op te zijn voor met niet door aan bij ook deze wordt",
-    "english en eng": "the of and to in is for that with on are this by from as an be at it which",
+    "english en eng": "the of and a to in is for that with on are this by from as an be at it which",
     "finnish fi fin": "ja on ei se että oli mutta myös ovat kun tai sekä joka sen hän jotka mukaan",
     "french fr fra fre": "le la les des et en du une dans est pour que qui par sur un au aux avec ce",
     "german de deu ger": "der die und das den von zu mit ist des im dem für nicht ein eine auf als sich werden",

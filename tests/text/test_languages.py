@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from mpu_cli import Vectorizer
-from mpu_cli.text.languages import LANGUAGES, TextIn, language_of
+from mpu_cli.text.languages import LANGUAGES, TextIn, guess_language, language_of
 from tests.golden import refused
 from tests.text.test_vectorizer import GREETINGS
 
@@ -30,6 +30,10 @@ def test_what_is_not_clear_is_not_guessed():
         assert language_of(text) is None
     assert language_of(TextIn.of("the houses of the city", "pl")) == "pl"
     assert language_of(TextIn.of("the houses of the city", "")) == "english"
+
+
+def test_short_english_texts_are_english():
+    assert guess_language(["this is a dog", "a cat is here", "what a day"]) == "english"
 
 
 def test_each_text_has_its_own_stems():

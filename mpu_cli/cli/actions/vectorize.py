@@ -351,7 +351,7 @@ class _Reader:
     def _hint(self, row: Row | Bad, problem: str) -> str:
         """Return what to do about a bad record."""
         if self.good:
-            return "; --skip-bad leaves bad records out"
+            return "; --skip-bad leaves bad records out" * (not self._source.skip_bad)
         has_no_text = problem in [
             no_field(name, () if isinstance(row, Bad) else row.fields) for name in self.fields.text
         ]
