@@ -147,14 +147,13 @@ class Decided:
 
     answered: int
     yes: int
-    claimed: float  # the mean probability of those decided, as it was claimed before
     interval: tuple[float, float]  # 95 %, of the share that is true, if those decided are a sample
 
     @classmethod
-    def of(cls, claimed: np.ndarray, true: np.ndarray) -> "Decided":
+    def of(cls, true: np.ndarray) -> "Decided":
         """Count decisions."""
         low, high = np.clip(wilson(int(true.sum()), len(true), _Z), 0, 1).tolist()
-        return cls(len(true), int(true.sum()), float(claimed.mean()), (low, high))
+        return cls(len(true), int(true.sum()), (low, high))
 
 
 @dataclass(frozen=True)
@@ -232,8 +231,7 @@ class Claims:
         log_likelihood = log_expit(lines) @ yes + log_expit(-lines) @ no
         weights = prior * np.exp(log_likelihood - log_likelihood.max())
         right = expit(lines).reshape(-1, len(at))
-        before = (prior.ravel() @ right)[_place(decided[is_listed])]
-        counted = Decided.of(before, true[is_listed]) if len(before) else None
+        counted = Decided.of(true[is_listed]) if len(true[is_listed]) else None
         return cls(right, (weights / weights.sum()).ravel(), counted)
 
     def or_nothing(self) -> "Claims":

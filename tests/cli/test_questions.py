@@ -235,12 +235,10 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
     command = ("suggest", data, "--reviewed", tmp_path / "checked.tsv", "--top", 30, "-o", tmp_path / "more.tsv")
     report = run.json(*command, *settings)
     assert (report["judged"]["answered"], report["judged"]["yes"]) == (30, 6)
-    assert report["judged"]["claimed"] > 0.5
     assert report["right"] / report["listed"] < 0.4
-    assert "of 30 answered, claimed 0." in run(*command, "--c", 0.6, "--cost", 10, "--epochs", 3).stderr
+    assert "of 30 answered, 6 were yes" in run(*command, "--c", 0.6, "--cost", 10, "--epochs", 3).stderr
 
     # What nobody had suggested was never claimed. A row that has no probability in such a file tells it too.
-    claimed = report["judged"]["claimed"]
     once = read([tmp_path / "checked.tsv"])
     decided = set(zip(once.instance.tolist(), once.label.tolist(), strict=True))
     for row in "added", "suggestion":
@@ -250,7 +248,6 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
         report = run.json(*command, *settings)
         assert (report["judged"]["answered"], report["judged"]["yes"]) == (30, 6)
         assert report["review"]["found"] == 26
-        assert report["judged"]["claimed"] == pytest.approx(claimed, abs=0.1)  # by a model that learned 20 labels more
 
 
 def test_yes_alone_corrects_where_the_list_was_answered_in_order(run, problem, tmp_path):

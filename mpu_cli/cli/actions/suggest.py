@@ -388,9 +388,9 @@ def _print_summary(report: SuggestionReport) -> None:
     if decided is not None:
         low, high = decided.interval
         info(
-            f"of {decided.answered:,} answered, claimed {decided.claimed:.3f}, {decided.yes:,} were yes "
-            f"({decided.yes / decided.answered:.0%}, {100 * low:.0f} to {100 * high:.0f}); probabilities are corrected "
-            "accordingly, assuming that nobody chose what to answer by whether it is right"
+            f"of {decided.answered:,} answered, {decided.yes:,} were yes ({decided.yes / decided.answered:.0%}, "
+            f"{100 * low:.0f} to {100 * high:.0f}); probabilities are corrected accordingly, assuming that nobody "
+            "chose what to answer by whether it is right"
         )
     frequency = report.frequency
     sets = None if frequency is None else frequency.complete_instances
