@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO, cast
@@ -128,8 +128,13 @@ def iter_chunks(
     """
     if isinstance(source, Files):
         refuse_unreadable(source)
-        chunks = (iter_chunks(file, reading, block_bytes, run, True, contents) for file in source)
-        yield from one_after_another(source, chunks, may_be_empty)
+        instances = 0
+        for file in source:
+            for chunk in iter_chunks(file, reading, block_bytes, run, True, contents):
+                instances += len(chunk)
+                yield chunk
+        if not instances and not may_be_empty:
+            raise InputError(str(source), None, "the files have no instances")
         return
     with open_input(source) as stream:
         measured = Counted(stream) if contents is not None and str(source) in contents else None
@@ -173,21 +178,9 @@ def iter_stream(
         raise no_instances(source)
 
 
-def one_after_another(files: Files, chunks: Iterable[Iterator[Dataset]], may_be_empty: bool) -> Iterator[Dataset]:
-    """Yield the chunks of each of several files; InputError where none has an instance, unless they may be empty."""
-    instances = 0
-    for chunk in chain.from_iterable(chunks):
-        instances += len(chunk)
-        yield chunk
-    if not instances and not may_be_empty:
-        raise no_instances(files)
-
-
-def no_instances(source: Source) -> InputError:
-    """Return the error of a file, or of files, without instances."""
-    if isinstance(source, Files):
-        return InputError(str(source), None, "the files have no instances")
-    return InputError(str(source), 1, "the file has no instances")
+def no_instances(source: str) -> InputError:
+    """Return the error of a file without instances."""
+    return InputError(source, 1, "the file has no instances")
 
 
 def no_labels(source: Source) -> InputError:
