@@ -1,19 +1,20 @@
-"""Fetch RCV1-v2 (topics) from the LIBSVM data page, going on where an earlier try stopped, and check what came.
+"""Fetch RCV1-v2 (topics) from the LIBSVM data page, and check what came.
 
 A file is downloaded to ``partial-NAME``, checked there, and renamed last: a file under its own name is complete and
 correct, and is not fetched again.
 """
 
+import shutil
 import signal
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
-from download import FetchError, Partial, download
 
 from mpu_cli.cli import fail
 from mpu_cli.errors import MpuError
+from mpu_cli.runtime.urls import open_url
 
 BASE_URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel/"
 
@@ -60,7 +61,7 @@ SETS = {
 }
 
 
-def fetch(expected: Expected, base_url: str, folder: Path, pause: float = 1.0) -> None:
+def fetch(expected: Expected, base_url: str, folder: Path) -> None:
     """Bring one file to `folder`, unless it is there.
 
     Parameters
@@ -71,30 +72,26 @@ def fetch(expected: Expected, base_url: str, folder: Path, pause: float = 1.0) -
         Where the file is, ending in a slash.
     folder : Path
         An existing folder.
-    pause : float
-        Seconds before the first repetition; each further one waits twice as long.
 
     Raises
     ------
-    FetchError
-        The file cannot be had, or does not contain what it should.
-    InputError
-        The file cannot be read as LIBSVM format.
+    MpuError
+        The file cannot be had, cannot be read as LIBSVM format, or does not contain what it should.
     """
     target = folder / expected.name
     if target.exists():
         click.echo(f"{target}: already here")
         return
-    part = Partial(target)
+    part = target.with_name(f"partial-{target.name}")
     click.echo(f"fetching {base_url}{expected.name}", err=True)
-    download(base_url + expected.name, part, pause)
-    click.echo(f"checking {expected.name}", err=True)
     try:
-        found = check(part.path, expected)
-    except MpuError:
-        part.discard()  # going on from a wrong file would only bring it back
-        raise
-    part.keep()
+        with open_url(base_url + expected.name) as response, part.open("wb") as out:
+            shutil.copyfileobj(response, out)
+        click.echo(f"checking {expected.name}", err=True)
+        found = check(part, expected)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
     click.echo(f"{target}: {found}")
 
 
@@ -119,7 +116,7 @@ def check(path: Path, expected: Expected) -> str:
     if not columns <= set(range(1, expected.largest_feature + 1)):
         problems.append(f"features from 1 to {expected.largest_feature:,}, got {min(columns)} to {max(columns):,}")
     if problems:
-        raise FetchError(f"{expected.name}: expected {'; '.join(problems)}. The download was removed; check --base-url")
+        raise MpuError(f"{expected.name}: expected {'; '.join(problems)}. The download was removed; check --base-url")
     return f"{rows:,} instances, {len(labels)} labels, {len(columns):,} features"
 
 
@@ -156,7 +153,7 @@ def main(ctx: click.Context, size: str, base_url: str, folder: Path) -> None:
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}")
     except KeyboardInterrupt:
-        click.echo("interrupted; run this again to go on from here", err=True)
+        click.echo("interrupted", err=True)
         ctx.exit(128 + signal.SIGINT)
 
 

@@ -8,6 +8,8 @@ from click.testing import CliRunner
 from mpu_cli.cli import messages
 from mpu_cli.errors import MpuError
 
+pytest.importorskip("fsspec")
+
 LINES = ["0,2 1:0.5 7:1\n", "1 3:0.25\n", "2 2:1\n"]
 NAME = "tiny.svm.bz2"
 
@@ -23,6 +25,18 @@ def tiny(rcv1):
     return rcv1.Expected(NAME, rows=3, labels=3, largest_label=2, largest_feature=7)
 
 
+@pytest.fixture
+def content(served):
+    """Serve a file, and give the URL of its folder."""
+    url, files = served
+
+    def put(data: bytes) -> str:
+        files[f"/{NAME}"] = data
+        return f"{url}/"
+
+    return put
+
+
 def compressed(lines: list[str]) -> bytes:
     return bz2.compress("".join(lines).encode())
 
@@ -31,14 +45,14 @@ def names(folder) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_checked_file_is_kept_and_not_fetched_again(rcv1, tiny, server, tmp_path, capsys):
-    server.content = compressed(LINES)
-    rcv1.fetch(tiny, server.url, tmp_path)
-    assert (tmp_path / NAME).read_bytes() == server.content
+def test_checked_file_is_kept_and_not_fetched_again(rcv1, tiny, content, tmp_path, capsys):
+    whole = compressed(LINES)
+    rcv1.fetch(tiny, content(whole), tmp_path)
+    assert (tmp_path / NAME).read_bytes() == whole
     assert names(tmp_path) == [NAME]
     assert capsys.readouterr().out == f"{tmp_path / NAME}: 3 instances, 3 labels, 4 features\n"
-    rcv1.fetch(tiny, server.url, tmp_path)
-    assert len(server.requests) == 1
+    rcv1.fetch(tiny, content(b""), tmp_path)
+    assert capsys.readouterr().out == f"{tmp_path / NAME}: already here\n"
 
 
 @pytest.mark.parametrize(
@@ -53,20 +67,22 @@ def test_checked_file_is_kept_and_not_fetched_again(rcv1, tiny, server, tmp_path
         ([*LINES[:2], "9 9:1\n", LINES[0]], "3 instances, got 4; 3 labels, got 4; labels from 0 to 2, got 9; features"),
     ],
 )
-def test_wrong_contents_are_named_and_removed(rcv1, tiny, server, tmp_path, lines, problem):
-    server.content = compressed(lines)
-    with pytest.raises(rcv1.FetchError) as error:
-        rcv1.fetch(tiny, server.url, tmp_path)
+def test_wrong_contents_are_named_and_removed(rcv1, tiny, content, tmp_path, lines, problem):
+    with pytest.raises(MpuError) as error:
+        rcv1.fetch(tiny, content(compressed(lines)), tmp_path)
     assert str(error.value).startswith(f"{NAME}: ")
     assert problem in str(error.value)
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("content", [compressed(LINES)[:-20], b"<html>moved</html>", b""], ids=["cut", "html", "empty"])
-def test_unreadable_files_are_removed(rcv1, tiny, server, tmp_path, content):
-    server.content = content
+@pytest.mark.parametrize(
+    "data",
+    [compressed(LINES)[:-20], b"<html>moved</html>", b"", (compressed(LINES)[:9], 99), 404],
+    ids=["cut", "html", "empty", "broken off", "absent"],
+)
+def test_unreadable_files_are_removed(rcv1, tiny, content, tmp_path, data):
     with pytest.raises(MpuError):
-        rcv1.fetch(tiny, server.url, tmp_path)
+        rcv1.fetch(tiny, content(data), tmp_path)
     assert names(tmp_path) == []
 
 
@@ -77,11 +93,11 @@ def test_the_sets_are_those_of_the_paper(rcv1):
     assert [file.rows for file in rcv1.SETS["small"]] == [3_000, 3_000]
 
 
-def test_command_line(rcv1, tiny, server, tmp_path, monkeypatch):
+def test_command_line(rcv1, tiny, content, tmp_path, monkeypatch):
     monkeypatch.setitem(rcv1.SETS, "small", (tiny,))
-    server.content = compressed(LINES)
     # No slash at the end of the address, and a folder that does not exist yet.
-    args = ["small", "--base-url", server.url.rstrip("/"), "--folder", str(tmp_path / "new" / "rcv1")]
+    base = content(compressed(LINES)).rstrip("/")
+    args = ["small", "--base-url", base, "--folder", str(tmp_path / "new" / "rcv1")]
     assert CliRunner().invoke(rcv1.main, args).exit_code == 0
     assert names(tmp_path / "new" / "rcv1") == [NAME]
     again = CliRunner().invoke(rcv1.main, args)
@@ -89,12 +105,11 @@ def test_command_line(rcv1, tiny, server, tmp_path, monkeypatch):
     assert "already here" in again.stdout
 
 
-def test_command_line_says_what_failed(rcv1, server, tmp_path):
-    server.faults.append(404)
-    result = CliRunner().invoke(rcv1.main, ["small", "--base-url", server.url, "--folder", str(tmp_path)])
+def test_command_line_says_what_failed(rcv1, served, tmp_path):
+    result = CliRunner().invoke(rcv1.main, ["small", "--base-url", served[0], "--folder", str(tmp_path)])
     assert result.exit_code == 1
-    url = f"{server.url}rcv1subset_topics_train_1.svm.bz2"
-    assert result.stderr == (f"fetching {url}\nerror: {url}: the server answered 404 Not Found; check --base-url\n")
+    url = f"{served[0]}/rcv1subset_topics_train_1.svm.bz2"
+    assert result.stderr == f"fetching {url}\nerror: {url}: cannot be read: there is no such file\n"
 
 
 @pytest.mark.parametrize("url", ["ftp://host/", "data/", "http://", "http://[", "http://host:port/", ""])
