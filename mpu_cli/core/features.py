@@ -8,7 +8,6 @@ Nyström's method (Williams and Seeger, "Using the Nyström Method to Speed Up K
 scikit-learn.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -67,28 +66,6 @@ class Features:
         if not self.dense.shape[1]:
             return self.sparse
         return csr_array(hstack([self.sparse, csr_array(self.dense)], format="csr"))
-
-    def append(
-        self,
-        columns: np.ndarray,
-        scale: float = 1.0,
-        transform: Callable[[np.ndarray], np.ndarray] | None = None,
-    ) -> "Features":
-        """Return these features with dense columns, multiplied by a scale, added on the right.
-
-        `columns`: float32, shape (n, k).
-        `transform`: is given the columns of some instances after others, and returns what is to be added in their
-        place.
-        """
-        n, d = self.dense.shape
-        dense = np.empty((n, d + columns.shape[1]), np.float32)
-        dense[:, :d] = self.dense
-        rows = max(1, _ENTRIES // max(columns.shape[1], 1)) if transform is not None else max(n, 1)
-        for start in range(0, n, rows):
-            part = slice(start, start + rows)
-            added = columns[part] if transform is None else transform(columns[part])
-            np.multiply(added, np.float32(scale), out=dense[part, d:])
-        return Features(self.sparse, dense)
 
     @cached_property
     def squared_norms(self) -> np.ndarray:

@@ -26,12 +26,9 @@ def refuse_too_large(D: int, q: int, levels: int) -> None:
         return
     features = D + (levels - 1) * q
     needed = 2 * 4 * _BLOCK * features
-    _refuse_beyond_machine(
-        needed,
-        f"the weights of {features:,} features x {_BLOCK} labels, which are learned together, take {_size(needed)} "
-        "with their mean",
-        "drop rare features, or train fewer labels or levels",
-    )
+    what = f"the weights of {features:,} features x {_BLOCK} labels, which are learned together, take {_size(needed)}"
+    advice = "drop rare features, or train fewer labels or levels"
+    _refuse_beyond_machine(needed, f"{what} with their mean", advice)
 
 
 def refuse_labels_of_one(labels: csr_array) -> None:
@@ -77,15 +74,15 @@ def refuse_large_predictions(n: int, q: int) -> None:
     )
 
 
-def _refuse_beyond_machine(needed: int, what: str, advice: str) -> None:
-    if needed > (memory := machine_memory()):
-        raise TooLargeError(f"{what}, and this machine has {memory / 1e9:,.1f} GB: {advice}")
-
-
 def refuse_beyond_free(needed: int, what: str, advice: str) -> None:
     """Raise TooLargeError where something of this size in bytes, which is named, exceeds the free memory."""
     if needed > (free := available_memory()):
         raise TooLargeError(f"{what} take {_size(needed)}, and {free / 1e9:,.1f} GB are free: {advice}")
+
+
+def _refuse_beyond_machine(needed: int, what: str, advice: str) -> None:
+    if needed > (memory := machine_memory()):
+        raise TooLargeError(f"{what}, and this machine has {memory / 1e9:,.1f} GB: {advice}")
 
 
 def _size(n_bytes: int) -> str:

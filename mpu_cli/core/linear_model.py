@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from mpu_cli.core.features import Columns, Features, Scaling, entry_rows
 from mpu_cli.core.kernels import WeightRows, kernel
-from mpu_cli.core.predictions import LEAST, Block, Predictions, Top
+from mpu_cli.core.predictions import LEAST, Block, Top
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -54,12 +54,6 @@ class LinearModel:
         largest.data = probabilities
         return largest
 
-    def predictions(
-        self, features: Features, top: Top | None, run: Run = DEFAULT_RUN, apart: bool = False
-    ) -> Predictions:
-        """Return all probabilities, or, with `top`, the largest of each instance."""
-        return self.probabilities(features, run) if top is None else self.top(features, top, run, apart)
-
     def block(self, labels: Block) -> "LinearModel":
         """Return the model of a block of labels, with dense weights."""
         is_dense = isinstance(self.weights, np.ndarray)
@@ -72,10 +66,22 @@ class LinearModel:
 
     @classmethod
     def of_blocks(cls, models: Sequence["LinearModel"], labels: Sequence[np.ndarray]) -> "LinearModel":
-        """Return the model of all labels from sparse ones of blocks of them."""
-        bias = np.empty(sum(map(len, labels)), np.float32)
-        bias[np.concatenate(labels)] = np.concatenate([model.bias for model in models])
-        return cls(joined([model.weights for model in models], labels), bias)
+        """Return the model of all labels from sparse ones of blocks of them; every label is in one of the blocks.
+
+        >>> weights = [csr_array(np.float32([[5, 7]])), csr_array(np.float32([[6]]))]
+        >>> blocks = [LinearModel(of_block, np.zeros(of_block.shape[1], np.float32)) for of_block in weights]
+        >>> both = LinearModel.of_blocks(blocks, [np.array([0, 2]), np.array([1])]).weights
+        >>> both.toarray().tolist(), both.indices.tolist()
+        ([[5.0, 6.0, 7.0]], [0, 1, 2])
+        """
+        order = np.concatenate(labels).astype(np.int32)
+        bias = np.empty(len(order), np.float32)
+        bias[order] = np.concatenate([model.bias for model in models])
+        side_by_side = hstack([model.weights for model in models], format="csr")
+        columns = order[side_by_side.indices]
+        weights = _with_small_indices(side_by_side.data, columns, side_by_side.indptr, side_by_side.shape)
+        weights.sort_indices()
+        return cls(weights, bias)
 
     def unscaled(self, scaling: Scaling, of_predictions: float) -> "LinearModel":
         """Return the model of the features as in the data from one of scaled ones.
@@ -156,25 +162,6 @@ def with_rows(weights: csr_array, rows: Columns) -> csr_array:
     sizes[rows.indices] = np.diff(weights.indptr)
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     return _with_small_indices(weights.data, weights.indices, indptr, (rows.width, weights.shape[1]))
-
-
-def joined(blocks: Sequence[csr_array], labels: Sequence[np.ndarray]) -> csr_array:
-    """Put the weights of blocks of labels together.
-
-    `blocks`: sequence of csr_array of float32, shape (D, k).
-    `labels`: sequence of ndarray of int, shape (k,): the labels of each block: every label is in one of them.
-    Returns: float32, shape (D, q).
-
-    >>> blocks = [csr_array(np.float32([[5, 7]])), csr_array(np.float32([[6]]))]
-    >>> both = joined(blocks, [np.array([0, 2]), np.array([1])])
-    >>> both.toarray().tolist(), both.indices.tolist()
-    ([[5.0, 6.0, 7.0]], [0, 1, 2])
-    """
-    side_by_side = hstack(blocks, format="csr")
-    labels_of_columns = np.concatenate(labels).astype(np.int32)[side_by_side.indices]
-    weights = _with_small_indices(side_by_side.data, labels_of_columns, side_by_side.indptr, side_by_side.shape)
-    weights.sort_indices()
-    return weights
 
 
 def _with_small_indices(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> csr_array:

@@ -22,7 +22,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 from mpu_cli.core.features import Features, entry_rows, only_entries, unit_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import WeightRows, kernel
-from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInformation, joined_cells
+from mpu_cli.core.labels.side_information import NegativeSample, Prior, joined_cells
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters
@@ -137,7 +137,9 @@ _NEAREST, _RANDOM = 15.0, 1.0
 _SIMILAR = 20
 
 
-def side_information(instances: Instances, chosen: HyperParameters, run: Run) -> SideInformation:
+def side_information(
+    instances: Instances, chosen: HyperParameters, run: Run
+) -> tuple[Prior | None, NegativeSample | None]:
     """Return the prior and the negative sample of level 0."""
     n, q = instances.labels.shape
     prior = None
@@ -146,9 +148,9 @@ def side_information(instances: Instances, chosen: HyperParameters, run: Run) ->
         if q > FEW_LABELS and not instances.positives_of_labels().all():
             prior = prior.sparing(instances.features, instances.positives)
     if q <= FEW_LABELS or n < _FEWEST_INSTANCES:
-        return SideInformation(prior)
+        return prior, None
     with run.step("shortlist"):
-        return SideInformation(prior, sample_negatives(instances, chosen, run, prior))
+        return prior, sample_negatives(instances, chosen, run, prior)
 
 
 def sample_negatives(

@@ -21,7 +21,7 @@ from mpu_cli.core.frequency.review_frequency import (
     of_review,
 )
 from mpu_cli.core.labels.problem import Answers, LabelInformation, Problem, joined, kin_of, share_repeated
-from mpu_cli.core.labels.side_information import Prior, SideInformation
+from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
@@ -250,7 +250,7 @@ class Sample:
                 narrow, of_labels = used.of(self.features.sparse), used.of(of_labels)
                 self.features = Features(narrow, self.features.dense)
             prior = Prior.of(self.features, of_labels)
-        self._side_information = SideInformation(prior)
+        self._prior = prior
         self.fold_rows = deal(len(instances), m or default_folds(len(instances)), run.seed, instances.kin)
         self._run = run
 
@@ -274,7 +274,7 @@ class Sample:
 
     def task(self, frequency: LabelFrequency, settings: Settings) -> LearningTask:
         """Return what is learned from them."""
-        return LearningTask(self.features, self.labels, frequency, settings, self._run, self._side_information)
+        return LearningTask(self.features, self.labels, frequency, settings, self._run, self._prior)
 
     def of_sample(self, settings: Settings) -> Settings:
         """Turn settings for all instances into those for the sample: the inverse of `step_for_all`."""

@@ -15,10 +15,10 @@ from mpu_cli.core.features import Features, only_entries
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.kernels import SIMD, descent, kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled
-from mpu_cli.core.labels.side_information import NO_SIDE_INFORMATION, SideInformation, unannotated_bias
+from mpu_cli.core.labels.side_information import NegativeSample, Prior, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, loss_named
-from mpu_cli.core.predictions import Block, Top
+from mpu_cli.core.predictions import Block, Predictions, Top
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -69,7 +69,8 @@ class LearningTask:
     frequency: LabelFrequency
     settings: Settings = Settings()
     run: Run = DEFAULT_RUN  # its seed draws the order of the instances, the same for every label block
-    side: SideInformation = NO_SIDE_INFORMATION
+    prior: Prior | None = None  # None: weights are drawn to 0
+    negatives: NegativeSample | None = None  # None: each label is learned from all instances
     top: Top | None = None  # which predictions are kept, where labels are many; None: all
     prune: float | None = None  # where labels are many, weights below this are dropped; None: weights are dense
 
@@ -81,24 +82,29 @@ class LearningTask:
 
         Only labels that some of the instances of these rows have, where the others do not learn.
         """
-        side, q = self.side, self.labels.shape[1]
-        counts = None if side.prior is None else side.prior.counts(rows)
+        counts = None if self.prior is None else self.prior.counts(rows)
         learned = None if counts is None else np.flatnonzero(counts)
-        if side.negatives is not None:
-            groups = side.negatives.groups()
+        if self.negatives is not None:
+            groups = self.negatives.groups()
             if learned is None:
                 return groups
             return [some for group in groups if len(some := np.intersect1d(group, learned, assume_unique=True))]
         if learned is None:
-            return label_blocks(q, self.run)
+            return label_blocks(self.labels.shape[1], self.run)
         return [learned[block] for block in label_blocks(len(learned), self.run)] if len(learned) else []
+
+    def above(self, features: Features, predictions: Predictions) -> "LearningTask":
+        """Return the task of the next level, which learns from these features, out-of-fold predictions among them."""
+        prior = self.prior and self.prior.of_next_level(predictions, features.width)
+        negatives = self.negatives and self.negatives.widened(predictions)
+        return replace(self, features=features, prior=prior, negatives=negatives)
 
     @cached_property
     def learnable(self) -> Features:
         """The features whose weights can move."""
-        if self.side.columns is None:
+        if self.prior is None or self.prior.columns is None:
             return self.features
-        return Features.of(self.side.columns.of(self.features.as_sparse()))
+        return Features.of(self.prior.columns.of(self.features.as_sparse()))
 
     @cached_property
     def by_label(self) -> csc_array:
@@ -118,7 +124,7 @@ class TrainingSet:
         self.batch_size = LARGE_BATCH_SIZE if is_large else BATCH_SIZE
         self.rows = shuffled(rows, self.batch_size, task.run.seed)
         self.mean_squared_norm = task.features.mean_squared_norm(rows)
-        if task.side.negatives is None:
+        if task.negatives is None:
             self._batches = kernel(task.run).prepare(task.learnable, self.rows, self.batch_size)
         else:
             self._among = np.zeros(len(task), bool)
@@ -126,7 +132,7 @@ class TrainingSet:
 
     def batches(self, block: Block) -> "Batches":
         """Return the mini-batches of the instances that a block of labels is learned from."""
-        negatives, run = self.task.side.negatives, self.task.run
+        negatives, run = self.task.negatives, self.task.run
         if negatives is None:
             return self._batches
         instances = negatives.instances_of(block)
@@ -209,7 +215,7 @@ def model_of_unlearned_labels(
     1953, who credits Turing).
     """
     task = data.task
-    prior, is_other = task.side.prior, np.ones(task.labels.shape[1], bool)
+    prior, is_other = task.prior, np.ones(task.labels.shape[1], bool)
     for block in learned:
         is_other[block] = False
     others = np.flatnonzero(is_other)
@@ -232,7 +238,7 @@ def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int =
     `start`: of this block; weights of no features are a cold start. It has learned from `seen` instances in the same
     pass; the steps go on decaying from there.
     """
-    task, settings, prior = data.task, data.task.settings, data.task.side.prior
+    task, settings, prior = data.task, data.task.settings, data.task.prior
     loss = loss_named(settings.loss)
     frequency = task.frequency.block(block).single_precision()
     batches = data.batches(block)

@@ -34,7 +34,7 @@ from mpu_cli.core.limits import refuse_labels_of_one, refuse_too_large
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
 from mpu_cli.core.many_labels import side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
-from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Predictions, Top, at_least
+from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Predictions, Top, at_least, blocks
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
 from mpu_cli.core.sgd import Fold, LearningTask
@@ -90,7 +90,7 @@ def train(
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.rates.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more of rare labels than other labels do
-    task = LearningTask(x, s, c, chosen.settings, run, side_information(instances, chosen, run), top, chosen.prune)
+    task = LearningTask(x, s, c, chosen.settings, run, *side_information(instances, chosen, run), top, chosen.prune)
     learned = Stack(instances.annotated, instances.positives_of_labels(), scale_of_predictions(x.mean_squared_norm()))
     for number in range(n_levels):  # the paper's l = 0, ..., L
         below, task = task, _extended(task, learned) if number else task
@@ -102,8 +102,7 @@ def train(
         if not (is_automatic and features_of):
             learned.forget()
         # Of few instances, choosing C has predicted them all out of fold.
-        predicted = None if number else chosen.held_out
-        learned.add(*_learn(whole, fold_rows, f"level {number}", features_of, predicted))
+        learned.add(*_learn(whole, fold_rows, f"level {number}", features_of, None if number else chosen.held_out))
     with run.step("thresholds"):
         model, result = learned.finish(chosen, options.threshold, calibrated)
     model = replace(model, top=top, columns=instances.columns, rbf=instances.rbf)
@@ -164,7 +163,7 @@ def _extended(task: LearningTask, below: "Stack") -> LearningTask:
     """Return what the next level learns, from x^(l+1) = (x^(l), y^(l))."""
     predictions = below.held_out.probabilities
     features = with_predictions(task.features, predictions, below.scale, below.calibrate_features())
-    return replace(task, features=features, side=task.side.of_next_level(predictions, features.width))
+    return task.above(features, predictions)
 
 
 def _features_without(
@@ -310,13 +309,13 @@ class StackedModel:
         last = self.top
         if last is not None and most is not None:  # in strata, the most probable labels may not have the largest scores
             last = Top(max(2 * most, last.most) if self._is_in_strata else most, LEAST)
-        tops = [*[self.top] * (len(self.levels) - 1), last]
+        apart, tops = self._is_in_strata, [*[self.top] * (len(self.levels) - 1), last]
         calibrations = self.calibrations or (None,) * len(self.levels)
         predictions: Predictions | None = None
         for level, top, calibration in zip(self.levels, tops, calibrations, strict=True):
             if predictions is not None:
                 features = with_predictions(features, predictions, self.scale)
-            predictions = level.predictions(features, top, run, self._is_in_strata)
+            predictions = level.probabilities(features, run) if top is None else level.top(features, top, run, apart)
             if calibration is not None:
                 calibration.apply(predictions)
         assert predictions is not None
@@ -340,7 +339,10 @@ def with_predictions(
 ) -> Features:
     """Return x^(l) = (x^(l-1), scale * yhat^(l-1)), of calibrated dense predictions."""
     if isinstance(predictions, np.ndarray):
-        return features.append(predictions, scale, calibration)
+        dense = np.hstack([features.dense, predictions])
+        for _, _, added in blocks(dense[:, -predictions.shape[1] :]):
+            np.multiply(added if calibration is None else calibration(added), np.float32(scale), out=added)
+        return Features(features.sparse, dense)
     kept = at_least(predictions, STACKED_FROM)
     kept.data *= np.float32(scale)
     extended = csr_array(hstack([features.as_sparse(), kept], format="csr"))

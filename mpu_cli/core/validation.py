@@ -216,7 +216,7 @@ def learn(folds: Sequence[Fold], tick: Callable[[], None] = lambda: None) -> tup
 def _learn_sparse(fold: Fold, prune: float, tick: Callable[[], None]) -> tuple[LinearModel, HeldOut]:
     """Learn as `learn` does: each block of labels is pruned before the next, so there are never D x q weights."""
     task, first = fold.task, fold.sets()[0]
-    columns = task.side.columns
+    columns = None if task.prior is None else task.prior.columns
 
     def keep(_: Fold, block: Block, models: list[LinearModel]) -> tuple[list[LinearModel], Block]:
         tick()

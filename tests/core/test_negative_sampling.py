@@ -10,7 +10,7 @@ from mpu_cli.core import many_labels
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInformation
+from mpu_cli.core.labels.side_information import NegativeSample, Prior
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.many_labels import sample_negatives
 from mpu_cli.core.options import Options
@@ -52,7 +52,7 @@ def test_weights_are_the_same_where_all_instances_are_on_the_list(drawn):
     features, labels, frequency = drawn
     rows = np.arange(0, N, 3)
     expected, found = (
-        trained(features, labels, rows, frequency, SETTINGS, side=SideInformation(negatives=negatives), prune=0.05)
+        trained(features, labels, rows, frequency, SETTINGS, negatives=negatives, prune=0.05)
         for negatives in (None, of_all_instances(N))
     )
     np.testing.assert_array_equal(found.bias, expected.bias)
@@ -64,8 +64,8 @@ def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
     held_out = np.arange(0, N, 2)
     in_folds, in_passing = [], []
     for negatives in (None, of_all_instances(N)):
-        side, others = SideInformation(negatives=negatives), np.setdiff1d(np.arange(N), held_out)
-        task = LearningTask(features, labels, frequency, SETTINGS, Run(), side, Top(), 0.1)
+        others = np.setdiff1d(np.arange(N), held_out)
+        task = LearningTask(features, labels, frequency, SETTINGS, negatives=negatives, top=Top(), prune=0.1)
         predicted = predict_out_of_fold(task, [held_out], lambda: None)
         in_folds.append(predicted.probabilities.toarray())
         in_passing.append(learn([Fold(task, (others, held_out), held_out)])[1].probabilities.toarray())
@@ -78,13 +78,13 @@ def test_instances_that_are_left_out_count_as_instances_without_gradient(drawn):
     features, labels, frequency = drawn
     some = np.arange(0, N, 4)
     negatives = NegativeSample(np.zeros(Q, np.int32), csr_array(np.isin(np.arange(N), some)[None]))
-    side, rows = SideInformation(negatives=negatives), np.arange(N)
-    still = trained(features, labels, rows, frequency, Settings(cost=1e-3, step=1e-9, epochs=1), side=side)
+    rows = np.arange(N)
+    still = trained(features, labels, rows, frequency, Settings(cost=1e-3, step=1e-9, epochs=1), negatives=negatives)
     np.testing.assert_allclose(still.bias, initial_bias(frequency.count(labels), frequency.rates), atol=1e-5)
-    start = trained(features, labels, rows, frequency, SETTINGS, side=side)
-    task = LearningTask(features, labels, frequency, Settings(cost=1.0, step=1e-5, epochs=1), side=side)
+    start = trained(features, labels, rows, frequency, SETTINGS, negatives=negatives)
+    task = LearningTask(features, labels, frequency, Settings(cost=1.0, step=1e-5, epochs=1), negatives=negatives)
     decayed = train_block(TrainingSet(task, rows), slice(None), start)
-    of_all = train_block(TrainingSet(replace(task, side=SideInformation()), rows), slice(None), start)
+    of_all = train_block(TrainingSet(replace(task, negatives=None), rows), slice(None), start)
     np.testing.assert_allclose(np.linalg.norm(decayed.weights), np.linalg.norm(of_all.weights), rtol=1e-3)
 
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, hstack
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.side_information import Prior, SideInformation
+from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.options import Options
 from mpu_cli.core.sample import draw_labels
@@ -42,8 +42,8 @@ def test_weights_converge_to_the_minimum_around_the_mean():
     S, c, cost = hide(Y, 0.4).toarray(), 0.6, 0.3
     V = np.array([[2, 0, -1, 0], [0, 0, 0, 0]], np.float32)
     features = Features.of(as_features(X))
-    side, settings = SideInformation(Prior.of(features, as_features(V))), Settings(cost, epochs=150, prior=3.0)
-    model = trained(features, as_labels(S), np.arange(600), LabelFrequency(np.full(2, c)), settings, side=side)
+    prior, settings = Prior.of(features, as_features(V)), Settings(cost, epochs=150, prior=3.0)
+    model = trained(features, as_labels(S), np.arange(600), LabelFrequency(np.full(2, c)), settings, prior=prior)
     length = 3.0 / np.sqrt((X**2).sum(axis=1).mean())
     for k, mean in enumerate((length * V[0] / np.sqrt(5), np.zeros(4))):
 
@@ -68,8 +68,7 @@ def test_a_weight_of_zero_changes_no_byte(kernel):
     features, frequency = Features.of(matrix), LabelFrequency(np.full(60, 0.5))
     given = features, annotated, np.arange(len(features)), frequency, Settings(3.0, epochs=2)
     without, at_zero = (
-        trained(*given, run=Run(kernel=kernel), side=SideInformation(prior))
-        for prior in (None, Prior.of(features, of_labels))
+        trained(*given, run=Run(kernel=kernel), prior=prior) for prior in (None, Prior.of(features, of_labels))
     )
     assert_array_equal(without.weights, at_zero.weights)
     assert_array_equal(without.bias, at_zero.bias)

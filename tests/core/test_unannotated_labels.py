@@ -12,7 +12,7 @@ from mpu_cli.core.calibration import StratifiedCalibration
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.side_information import NegativeSample, Prior, SideInformation, times_named, unannotated_bias
+from mpu_cli.core.labels.side_information import NegativeSample, Prior, times_named, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top
@@ -47,7 +47,7 @@ def prior_of(problem: Problem, sparing: bool = True) -> tuple[Features, Prior]:
 def learned(problem: Problem, rows: np.ndarray = ROWS, settings: Settings = SETTINGS) -> tuple[LinearModel, float]:
     """Learn labels from some of the instances; return also the length of a name's weights by the prior of 1."""
     features, prior = prior_of(problem)
-    model = trained(features, problem.labels, rows, RATES, settings, side=SideInformation(prior), prune=PRUNE)
+    model = trained(features, problem.labels, rows, RATES, settings, prior=prior, prune=PRUNE)
     return model, 1 / np.sqrt(features.mean_squared_norm(rows))
 
 
@@ -77,8 +77,7 @@ def test_annotated_labels_learn_what_they_learn_alone(problem, unused):
     used = np.setdiff1d(np.arange(WORDS), unused)
     alone = replace(problem, labels=problem.labels[:, used], label_features=problem.label_features[used])
     features, prior = prior_of(alone, sparing=False)
-    side, rates = SideInformation(prior), RATES.block(used)
-    expected = trained(features, alone.labels, np.arange(N), rates, SETTINGS, side=side, prune=PRUNE)
+    expected = trained(features, alone.labels, np.arange(N), RATES.block(used), SETTINGS, prior=prior, prune=PRUNE)
     assert_array_equal(weights_of(model)[:, used].toarray(), weights_of(expected).toarray())
     assert_array_equal(model.bias[used], expected.bias)
 
@@ -162,9 +161,7 @@ def test_held_out_predictions_are_by_the_same_rule(problem):
 def test_predictions_in_passing_are_of_all_labels(problem, unused):
     features, prior = prior_of(problem)
     first, last = np.arange(300), np.arange(300, N)
-    task = LearningTask(
-        features, problem.labels, RATES, SETTINGS, side=SideInformation(prior), top=Top(WORDS, 1e-6), prune=PRUNE
-    )
+    task = LearningTask(features, problem.labels, RATES, SETTINGS, prior=prior, top=Top(WORDS, 1e-6), prune=PRUNE)
     model, predicted = learn([Fold(task, (first, last), last)])
     held_out = csr_array(predicted.probabilities).toarray()
     has_name = problem.features[last].toarray()[:, unused] > 0
@@ -176,11 +173,10 @@ def test_predictions_in_passing_are_of_all_labels(problem, unused):
 def test_groups_of_a_negative_sample_leave_them_out(problem, unused):
     features, prior = prior_of(problem)
     groups = NegativeSample(np.arange(WORDS, dtype=np.int32) // 64, csr_array(np.ones((11, N), bool)))
-    task = LearningTask(features, problem.labels, RATES, side=SideInformation(prior, groups))
+    task = LearningTask(features, problem.labels, RATES, prior=prior, negatives=groups)
     learned = np.concatenate([np.arange(WORDS)[block] for block in task.blocks()])
     assert_array_equal(learned, np.setdiff1d(np.arange(WORDS), unused))
-    every = SideInformation(prior_of(problem, sparing=False)[1], groups)
-    task = replace(task, side=every)
+    task = replace(task, prior=prior_of(problem, sparing=False)[1])
     assert_array_equal(np.concatenate([np.arange(WORDS)[block] for block in task.blocks()]), np.arange(WORDS))
 
 

@@ -122,32 +122,6 @@ def joined_cells(shape: tuple[int, int], cells: list[tuple[np.ndarray, np.ndarra
     return csr_array((np.ones(len(rows), bool), (rows, columns)), shape=shape)
 
 
-@dataclass(frozen=True)
-class SideInformation:
-    """Where the weights of labels are drawn to, and which instances labels are learned from."""
-
-    prior: Prior | None = None  # None: weights are drawn to 0
-    negatives: NegativeSample | None = None  # None: each label is learned from all instances
-
-    @property
-    def columns(self) -> Columns | None:
-        """The features whose weights can move; None: all."""
-        return None if self.prior is None else self.prior.columns
-
-    def of_next_level(self, predictions: Predictions, width: int) -> "SideInformation":
-        """Return the side information of the level above.
-
-        `predictions`: float32, shape (n, q), or ndarray where there are no negatives: of this level, by models that
-        have not seen the instances.
-        `width`: number of features of the level above.
-        """
-        prior = self.prior and self.prior.of_next_level(predictions, width)
-        return SideInformation(prior, self.negatives and self.negatives.widened(predictions))
-
-
-NO_SIDE_INFORMATION = SideInformation()
-
-
 def unannotated_bias(
     instances: csr_array, rows: np.ndarray, vectors: csr_array, expected: float, rng: np.random.Generator
 ) -> np.ndarray:
