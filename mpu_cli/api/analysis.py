@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from mpu_cli.api import arrays, learning, parameters
+from mpu_cli.api import arrays, learning
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core import stacking
@@ -106,11 +106,11 @@ def estimate_c(
     """
     if method not in METHODS:
         raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
-    declared = {name: parameters.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
+    declared = {name: learning.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
     given = {name: keywords.pop(option.name, option.written_default) for name, option in declared.items()}
     annotations = _annotations(y, keywords)
     matrix, P = _evidence(X, y, scores, annotations)
-    chosen = parameters.checked(given)
+    chosen = learning.checked(given)
     run = learning.run_of(chosen)
     features = chosen["features"] if P is None else LINEAR
     options = Options(folds=chosen["folds"], sample=chosen["sample"], features=features)
@@ -322,7 +322,7 @@ def questions(
     """
     annotations = _annotations(y, verified, _DRAWN)
     matrix, P = _evidence(X, y, scores, annotations)
-    chosen = parameters.checked({"folds": "auto", "sample": FrequencyOptions.sample, "seed": random_state})
+    chosen = learning.checked({"folds": "auto", "sample": FrequencyOptions.sample, "seed": random_state})
     return learning.questions(chosen, matrix, annotations, n, P)
 
 
@@ -395,7 +395,7 @@ def out_of_fold(
         )
     annotations = _annotations(y, verified, _DRAWN)
     matrix = arrays.features(X, annotations.labels)
-    chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
+    chosen = learning.parameters_of(MPUClassifier() if estimator is None else estimator)
     options, run = learning.options(chosen, annotations), learning.run_of(chosen)
     refuse_large_predictions(*annotations.labels.shape)
     _, report = stacking.train(annotations.problem(matrix), options, run, hold_out_all=True)

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length, get_tags, ind
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from mpu_cli.api import arrays, learning, parameters
+from mpu_cli.api import arrays, learning
 from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
 from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -209,14 +209,11 @@ def learn(
 ) -> Learned:
     """Learn labels from annotations.
 
-    `X`: array_like, sparse matrix or data frame, shape (n, D): in place of the features of the problem.
-    `problem`: annotations, and what people have decided: they correct what is learned.
+    `X`: in place of the features of the problem.
     `options`: c, threshold, folds and sample count.
-    `unannotated`: {"negative", "weighted", "auto"}: what a cell teaches that is not annotated: that the label is false;
-    or that it is true with the weight Pr(y=1 | x, s=0), and false with the rest (Elkan and Noto, KDD 2008, Section 3).
-    These are probabilities by classifiers of a cross-validation, and where scores are out of fold, of one within the
-    instances that they are learned from: so the F1 that is expected of both can be compared. auto takes the better.
-    `parallel`: learns folds side by side.
+    `unannotated`: as of `IncompleteLabelClassifier` (Elkan and Noto, KDD 2008, Section 3). Weights are by classifiers
+    of a cross-validation, and where scores are out of fold, of one within the instances that they are learned from: so
+    the F1 that is expected of both can be compared.
     Raises DataError (the classifier takes no weights and is to have them; or there is nothing to learn from).
     """
     if unannotated == WEIGHTED and not weight_parameter(estimator):
@@ -291,28 +288,16 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
 
     Attributes
     ----------
-    classes_ : ndarray, shape (q,)
-        Names of the labels: the columns of a data frame, the names in label sets, else 0 to q - 1. Where y has one
-        dimension, its classes.
-    c_ : ndarray of float, shape (q,)
-        Label frequency of each label; where it differs between labels, NaN for labels that are never annotated.
+    classes_, c_, thresholds_, expected_f1_, expected_f1_interval_, n_features_in_, feature_names_in_
+        As of `MPUClassifier`. Labels that are never annotated are not in the model.
     group_c_ : dict
         Label frequency of each group of instances, where `fit` has groups.
-    thresholds_ : ndarray of float32, shape (q,)
-        Infinite for labels that are never annotated.
-    expected_f1_ : float
-        The micro-F1 to expect on complete labels. It rests on c.
-    expected_f1_interval_ : tuple of two floats
-        90 % interval of it, as of `MPUClassifier`.
     weighted_ : bool
         Whether labels that are not annotated were learned with weights.
     estimators_ : list of classifiers
         Learned from all instances: one of all labels, or one of each label that is annotated.
     out_of_fold_scores_ : ndarray of float32, shape (n, q)
         Of the training instances, by classifiers that have not seen them: from 0 to 1, and not calibrated.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str, shape (D,)
-        Names of the features, where X was a data frame with such names.
 
     Examples
     --------
@@ -371,14 +356,8 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
             Features, as the estimator takes them: also texts, if it is a pipeline that begins with their vectoriser.
-        y : array_like, sparse matrix or data frame, shape (n, q); n collections of str; or array_like, shape (n,)
-            S, the annotated labels, as for `MPUClassifier.fit`. Or, in one dimension, a class of each instance. Of two,
-            the second one is annotated and the first one is not: false or missing. Of more, each instance has the one
-            that is annotated: c is 1, and the most probable one is predicted.
-        reviewed, fully_labelled, ignored, sampled
+        y, reviewed, fully_labelled, ignored, sampled, groups, same_fold
             As for `MPUClassifier.fit`. The estimator learns from the annotations, corrected by what is verified.
-        groups, same_fold
-            As for `MPUClassifier.fit`.
         """
         validate_data(self, X, y, skip_check_array=True)
         if not is_classifier(self.estimator):
@@ -394,7 +373,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             folds=self.folds,
             random_state=self.random_state,
         )
-        chosen = parameters.of_estimator(as_mpu, named.of_columns)
+        chosen = learning.parameters_of(as_mpu, named.of_columns)
         (X,), run, options = indexable(X), learning.run_of(chosen), learning.options(chosen, annotations)
         problem = annotations.problem(learning.without_features(len(named.matrix.indptr) - 1))
         parallel = Parallel(self.n_jobs, verbose=self.verbose)

@@ -17,7 +17,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli import bundle
-from mpu_cli.api import arrays, learning, parameters
+from mpu_cli.api import arrays, learning
 from mpu_cli.core.features import Columns
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Top
@@ -153,7 +153,7 @@ def _finite_log_odds(p: np.ndarray) -> np.ndarray:
 _EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}
 
 
-@with_parameters(parameters.DECLARED.values())
+@with_parameters(learning.DECLARED.values())
 class MPUClassifier(LabelSetsMixin, BaseEstimator):
     """A multi-label classifier for training data in which part of the true labels is missing.
 
@@ -304,7 +304,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         annotations = arrays.Annotations.of(named, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
-        chosen = parameters.of_estimator(self, named.of_columns)
+        chosen = learning.parameters_of(self, named.of_columns)
         if named.one_each:
             chosen["c"] = 1.0
         options, run = learning.options(chosen, annotations), learning.run_of(chosen)
@@ -353,7 +353,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             raise DataError(f"k is {k!r}: give a whole number of labels, from 1")
         if self._has_one_dimension:
             return Top(int(k), 0).of_dense(self.predict_proba(X))
-        top = learning.most_probable(self._predictor(), self._features(X), parameters.run_of(self), int(k))
+        top = learning.most_probable(self._predictor(), self._features(X), learning.run_to_predict(self), int(k))
         return self._in_columns(top)
 
     def predict(self, X: Any) -> np.ndarray | csr_array:
@@ -370,7 +370,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         """
         if self._has_one_dimension:
             return self._best_class(self._probabilities(X))
-        label_sets = learning.label_sets(self._predictor(), self._features(X), parameters.run_of(self))
+        label_sets = learning.label_sets(self._predictor(), self._features(X), learning.run_to_predict(self))
         predicted = self._in_columns(label_sets.astype(int))
         return predicted if self.sparse_output_ else predicted.toarray()
 
@@ -436,7 +436,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return Pr(y=1 | x) of each column that is learned from: float32."""
         check_is_fitted(self)
-        matrix, run = self._features(X), parameters.run_of(self)
+        matrix, run = self._features(X), learning.run_to_predict(self)
         return learning.probabilities(self._predictor(), matrix, run, self._columns, len(self._of_columns))
 
     def _features(self, X: Any) -> csr_array:
@@ -480,7 +480,7 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
     model = bundle.load(Path(path))
     recorded = {  # None: auto
         option.name: model.options[name]
-        for name, option in parameters.DECLARED.items()
+        for name, option in learning.DECLARED.items()
         if model.options.get(name) is not None
     }
     classifier = MPUClassifier(**recorded)

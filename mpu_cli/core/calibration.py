@@ -60,8 +60,6 @@ class BinnedCells:
     ) -> "BinnedCells":
         """Count the cells of n instances and q labels.
 
-        `predictions`: ndarray or csr_array of float32, shape (n, q): probabilities.
-        `weights`: float64, shape (q,): how many labels each of these stands for. Default: each for itself.
         `made_by`: of these instances and labels. Default: all cells are of one stratum.
         """
         (n, q), n_strata = labels.shape, 1 if made_by is None else len(FEWEST)
@@ -237,8 +235,6 @@ AnyCalibration: TypeAlias = Calibration | StratifiedCalibration
 def calibrate(probabilities: Predictions, labels: csr_array, frequency: LabelFrequency) -> Calibration | None:
     """Learn the map from predictions and annotations.
 
-    `probabilities`: ndarray or csr_array of float32, shape (n, q): predictions by models that have not seen the
-    instances.
     `frequency`: of these instances and labels. A known cell counts with c = 1, an ignored one not at all.
     Returns: None where no label is annotated, so that there is nothing to learn it from.
 

@@ -35,7 +35,6 @@ def refuse_labels_of_one(labels: csr_array) -> None:
     """Raise DataError where most labels are in single instances that have more than 500 such labels each.
 
     Nothing tells these labels apart, and each would be learned.
-    `labels`: csr_array of bool, shape (n, q).
     """
     n, q = labels.shape
     is_alone = np.bincount(labels.indices, minlength=q)[labels.indices] == 1

@@ -182,7 +182,6 @@ def draw_labels(annotations: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndar
     Systematic sampling with unequal probabilities (Madow, "On the theory of systematic sampling, II", 1949) along the
     labels in the order of their annotations: labels of every frequency are there, and the most frequent ones surely.
 
-    `annotations`: int, shape (q,): how many instances are annotated with each label.
     Returns: `columns`: int, shape (m,): which they are, ascending; `weights`: float64, shape (m,): how many labels each
     stands for: the inverse of the probability that it was drawn. None where all are taken.
     """
@@ -362,7 +361,6 @@ def estimate_out_of_fold(
     """Estimate c of annotations S (n x q, bool) by a classifier of features X (n x D) that is fitted out of fold.
 
     `method`: as of `estimators.estimate`: Elkan and Noto's e1 averages over the annotated.
-    `tick`: called once per fold.
     """
     sample = Sample(Instances(Features.of(X), S, kin=kin_of(X)), options.sample, options.folds, run)
     return estimate(sample.naive_probabilities(tick), sample.labels, method, folds=sample.fold_of_instances)

@@ -40,10 +40,6 @@ def pooled_threshold(
 ) -> tuple[float, float]:
     """Return one threshold for all labels, and the micro-F1 estimated at it; 0 without any annotation.
 
-    `probabilities`: float32, shape (n, q): out of fold.
-    `labels`: csr_array of bool, shape (n, q): annotated labels; `frequency`: of these instances and labels.
-    `weights`: float64, shape (q,): how many labels each of these stands for. Default: each for itself.
-
     Half of the true labels are annotated, so the two annotated ones stand for four true ones.
 
     >>> probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.1]], np.float32)

@@ -104,7 +104,6 @@ def out_of_fold(
 ) -> np.ndarray:
     """Predict the instances of each fold by a model that has not seen them: float32, shape (n, q).
 
-    `tick`: called once per fold.
     `into`: where probabilities go; it keeps the rows of instances that no fold holds out. Default: a new array.
     `features_of`: gives the features of all instances for each fold, by its number. Default: those of the task.
     """
@@ -168,7 +167,6 @@ def plan(
 
     `enough`: how many instances are to be predicted, at least.
     `folds`: of cross-validation; None: by the number of instances.
-    `kin`: as for `deal`.
     Returns: what models learn from whose mean is the model of all instances; and the folds that others predict.
     """
     n, seed = len(task), task.run.seed

@@ -47,8 +47,6 @@ def given_other_labels(
     """Return Pr(y_k=1 | x, annotations of the labels other than k) of all cells.
 
     `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
-    `run`: its seed deals the folds.
-    `kin`: int, shape (n,): instances with equal numbers stay in one fold. None: all differ.
     Returns: ndarray or csr_array of float32, shape (n, q): calibrated. The given ones where these are sparse, since
     labels are many, where no instance has two labels, and where the annotations of the other labels do not make those
     of a label more probable, out of fold.

@@ -1,7 +1,7 @@
 """Options, each declared once: a field of a dataclass with its kind, default and help.
 
 The command line (`mpu_cli.cli.options`), the methods of `mpu experiment`, the parameters of the estimator
-(`mpu_cli.api.parameters`) and the record in a model are made from these fields. A kind says how a text is parsed and
+(`mpu_cli.api.learning`) and the record in a model are made from these fields. A kind says how a text is parsed and
 how a value is checked.
 """
 

@@ -206,10 +206,8 @@ def estimate(
     """Estimate one label frequency for all labels.
 
     `probabilities`: float32, shape (n, q): out-of-fold Pr(s=1 | x).
-    `labels`: bool, shape (n, q): annotated labels.
     `method`: {"bbe", "e1", "e2", "e3"}.
     `replicates`: of a bootstrap, for the interval; none without. The classifier is not trained again for them.
-    `seed`: of the bootstrap.
     `folds`: int, shape (n,): the fold of each instance, for the interval of bbe. Default: they are dealt.
     Raises DataError (no label is annotated, or none but in cells that tell nothing).
 
@@ -424,11 +422,7 @@ class GroupFrequencies:
     def rows(
         self, groups: InstanceGroups, labels: csr_array, verified: VerifiedLabels | None = None
     ) -> list[dict[str, Any]]:
-        """Return a report of each group: also how many labels are missing, by c.
-
-        `labels`: bool, shape (n, q): annotated labels of these instances.
-        `verified`: of them: implied labels that were filled in are not counted.
-        """
+        """Return a report of each group: also how many labels are missing, by c."""
         by_chance = labels if verified is None else verified.without_implied(labels)
         instances, annotations = groups.sums(np.ones(len(groups.of_instances))), groups.sums(np.diff(by_chance.indptr))
         return [
@@ -453,12 +447,7 @@ def estimate_groups(
     verified: VerifiedLabels | None = None,
     folds: np.ndarray | None = None,
 ) -> GroupFrequencies:
-    """Estimate a label frequency for each group, by the best bins.
-
-    `probabilities`, `labels`, `verified`, `folds`: as for `estimate`.
-    `groups`: of these instances.
-    `of_all`: of all instances.
-    """
+    """Estimate a label frequency for each group, by the best bins."""
     annotations = groups.sums(np.diff(annotated_by_chance(labels, verified).indptr))
     large = annotations >= FEWEST_OF_GROUP
 
@@ -485,10 +474,7 @@ IMPURITY = 1.4
 
 
 def share_of_best_bins(cells: CountedCells, folds: np.ndarray) -> tuple[float, float]:
-    """Return a 90 % interval of the share annotated in bins that other folds choose.
-
-    `folds`: int, shape (n,): the fold of each instance.
-    """
+    """Return a 90 % interval of the share annotated in bins that other folds choose."""
     numbers, of_rows = np.unique(folds, return_inverse=True)
     m = len(numbers)
     # Of few annotations models differ in how high they score: then a bin has the same share of every fold.

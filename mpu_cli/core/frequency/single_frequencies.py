@@ -86,9 +86,7 @@ def estimate_singly(
 ) -> SingleFrequencies:
     """Estimate the label frequency of each label.
 
-    `probabilities`: float32, shape (n, q): out-of-fold Pr(s=1 | x).
     `method`: {"bbe", "e1", "e2", "e3"}: how each label's own frequency is estimated (`estimators`).
-    `of_all`: of all labels, with its interval.
     """
     cells = CountedCells.of(probabilities, labels, verified)
     agreeing = agreement(cells)
