@@ -7,6 +7,8 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
+from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mpu_cli.cli import mpu
@@ -89,25 +92,51 @@ def heeding():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def compiled():
-    """Compile the fast kernels, where numba is installed, before any test looks at standard error."""
-    if NUMBA:
-        from mpu_cli.core.features import Features
-        from mpu_cli.core.frequency.label_frequency import LabelFrequency
-        from mpu_cli.core.sgd import Fold, LearningTask, Settings
-        from mpu_cli.core.validation import learn
-        from mpu_cli.svmlight.reader import parse_block
+def compiled(tmp_path_factory):
+    """Compile the fast kernels, where numba is installed, before any test looks at standard error.
 
-        data = parse_block(b"0 1:1\n", 1, "")
-        features = Features.of(data.features)
-        task = LearningTask(features, data.labels, LabelFrequency(np.ones(1)), Settings(epochs=1))
+    Of two processes each begins with other kernels, and takes from the cache what the other has compiled.
+    """
+    if not NUMBA:
+        return
+    from mpu_cli.core.features import Features
+    from mpu_cli.core.frequency.label_frequency import LabelFrequency
+    from mpu_cli.core.sgd import Fold, LearningTask, Settings
+    from mpu_cli.core.validation import learn
+    from mpu_cli.experiment.methods import make
+    from mpu_cli.svmlight.reader import parse_block
+
+    X, S = csr_array(np.ones((1, 2), np.float32)), csr_array(np.ones((1, 1), bool))
+    features = Features.of(X)
+
+    def learned() -> None:
+        task = LearningTask(features, S, LabelFrequency(np.ones(1)), Settings(epochs=1))
         model, _ = learn([Fold(task, (np.arange(1),))])
         model.probabilities(features)
 
-        from mpu_cli.experiment.methods import make
+    kernels: list[Callable[[], object]] = [
+        partial(parse_block, b"0 1:1\n", 1, ""),
+        *(partial(make(f"{name}:cost=1.0", Run()).fit, X, S) for name in ("m3l-linear", "m3l-rbf")),
+        learned,
+    ]
+    is_second = os.environ.get("PYTEST_XDIST_WORKER") == "gw1"
+    for number, kernel in list(enumerate(kernels))[:: -1 if is_second else 1]:
+        with locked(shared_folder(tmp_path_factory) / f"kernel-{number}"):
+            kernel()
 
-        for name in ("m3l-linear", "m3l-rbf"):
-            make(f"{name}:cost=1.0", Run()).fit(data.features, data.labels)
+
+def shared_folder(tmp_path_factory) -> Path:
+    """Return a directory that all processes of a test run have."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Let one process at a time do something that a path stands for."""
+    with path.with_name(f"{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class Command:
@@ -141,13 +170,10 @@ def made(run, tmp_path_factory):
 
     It is for all tests to look at. What a test changes, or what has other files beside it, is a copy.
     """
-    own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
     def directory(fill: Callable[[Callable, Path], None]) -> Path:
-        folder = shared / f"{fill.__module__}.{fill.__name__}"
-        with folder.with_name(f"{folder.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = shared_folder(tmp_path_factory) / f"{fill.__module__}.{fill.__name__}"
+        with locked(folder):
             if not folder.exists():
                 folder.mkdir()
                 try:
