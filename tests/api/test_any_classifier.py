@@ -27,17 +27,22 @@ from mpu_cli import (
 )
 from tests.api.test_estimator_conventions import keep
 from tests.golden import refused
+from tests.slow import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
 
 
-@parametrize_with_checks(
-    [
-        IncompleteLabelClassifier(LogisticRegression(), c=1.0, threshold=0.5),
-        IncompleteLabelClassifier(DecisionTreeClassifier(min_samples_leaf=2, random_state=0), c=1.0, threshold=0.5),
-    ]
-)
+TREE = DecisionTreeClassifier(min_samples_leaf=2, random_state=0)
+
+
+@parametrize_with_checks([IncompleteLabelClassifier(LogisticRegression(), c=1.0, threshold=0.5)])
 def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
+    keep(estimator, check, monkeypatch)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([IncompleteLabelClassifier(TREE, c=1.0, threshold=0.5)])
+def test_keeps_them_with_a_classifier_without_a_decision_function(estimator, check, monkeypatch):
     keep(estimator, check, monkeypatch)
 
 
@@ -118,7 +123,11 @@ def separate():
     return X, Y, (Y & (rng.random(Y.shape) < 0.3)).astype(int)
 
 
-@pytest.mark.parametrize("by", [LogisticRegression(), make_pipeline(StandardScaler(), LogisticRegression())])
+@pytest.mark.parametrize(
+    "by",
+    [LogisticRegression(), *slow(make_pipeline(StandardScaler(), LogisticRegression()))],
+    ids=["plain", "pipeline"],
+)
 def test_weights_of_what_is_not_annotated_are_honest(separate, by):
     X, Y, S = separate
     learn, test = slice(0, 1000), slice(1000, None)

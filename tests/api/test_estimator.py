@@ -109,7 +109,7 @@ def test_the_arrays_of_the_caller_stay_as_they_are(dense):
     before = unsorted.indices.copy(), unsorted.data.copy()
     labels = csr_array(S[::-1])
     labels.data[0] = 0  # stored, and yet no annotation
-    MPUClassifier(**QUICK).fit(unsorted, labels)
+    MPUClassifier(**QUICK, features="linear").fit(unsorted, labels)
     np.testing.assert_array_equal(unsorted.indices, before[0])
     np.testing.assert_array_equal(unsorted.data, before[1])
     assert labels.data[0] == 0

@@ -8,6 +8,7 @@ from mpu_cli import bundle
 from tests.slow import slow
 
 LINEAR = "--features", "linear"
+QUICK = *LINEAR, "--cost", 10, "--epochs", 3, "--levels", 1
 
 
 @pytest.fixture
@@ -187,7 +188,7 @@ def one_each(tmp_path):
 
 def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run, one_each, tmp_path):
     """c is unknown, and each command says so, what c would be if each truly had one, and what to do."""
-    result = run("estimate-c", one_each)
+    result = run("estimate-c", one_each, *LINEAR)
     assert "label frequency c  unknown" in result.stdout
     assert "missing labels     unknown" in result.stdout
     assert "mpu suggest FILE --questions 40" in result.stdout
@@ -197,15 +198,15 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     assert report["plan"][0]["instances"] > 0
     assert (tmp_path / "c.txt").read_text().startswith("# c is unknown: these hold if each instance truly has one")
     model = tmp_path / "one.mpu"
-    trained = run.json("train", one_each, "-o", model, "--levels", 1)
+    trained = run.json("train", one_each, "-o", model, *QUICK)
     assert trained["c_known"] is False
     assert trained["c_assumption"].startswith("each instance truly has one label only")
     told = json.loads(run("info", model, "--json").stdout)["c"]
     assert (told["known"], told["assumption"]) == (False, trained["c_assumption"])
-    completed = run("suggest", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv")
+    completed = run("suggest", one_each, *QUICK, "-o", tmp_path / "missing.tsv")
     assert "may be right; to narrow this" in completed.stderr
     assert "; how many labels are missing is unknown\n" in completed.stderr
-    listed = run.json("suggest", one_each, "--levels", 1, "-o", tmp_path / "missing.tsv", "-q")
+    listed = run.json("suggest", one_each, *QUICK, "-o", tmp_path / "missing.tsv", "-q")
     unknown = "missing", "missing_low", "missing_high", "expected_f1_before", "expected_f1_after"
     assert [listed[name] for name in unknown] == [None] * 5
     assert set(listed["per_label"]["1"].values()) == {None}

@@ -27,11 +27,10 @@ REPORTS = {
 }
 COMPLETION = {"_MPU_COMPLETE": "bash_source"}
 needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-SOME = ("train", "--help")
+SOME = ("evaluate", "--help")
 reports = pytest.mark.parametrize("name", [*SOME, *slow(*(name for name in REPORTS if name not in SOME))])
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
-buffering = pytest.mark.parametrize("unbuffered", [{}, UNBUFFERED], ids=["buffered", "unbuffered"])
-# Where each case is a process, and there are many.
+# Each case is a process.
 mostly_buffered = pytest.mark.parametrize(
     "unbuffered", [{}, pytest.param(UNBUFFERED, marks=pytest.mark.slow)], ids=["buffered", "unbuffered"]
 )
@@ -68,7 +67,7 @@ def test_a_full_disk_under_standard_output_is_one_line(folder, name, unbuffered)
 
 
 @needs_full_device
-@buffering
+@mostly_buffered
 def test_a_full_disk_under_standard_output_harms_nothing_where_there_is_no_report(folder, unbuffered):
     done = shell(folder, (*REPORTS["train"], "--quiet"), "> /dev/full", **unbuffered)
     assert (done.returncode, done.stderr) == (0, "")
@@ -163,7 +162,7 @@ def test_a_name_with_control_characters_stays_in_its_cell(run, tmp_path):
 
 
 @needs_full_device
-@buffering
+@mostly_buffered
 def test_the_script_of_shell_completion_finds_no_room(folder, unbuffered):
     done = shell(folder, (), "> /dev/full", **COMPLETION, **unbuffered)
     assert (done.returncode, done.stderr) == (1, NO_ROOM)

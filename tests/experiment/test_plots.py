@@ -91,14 +91,11 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
 
 
-@pytest.mark.parametrize("name", [r"$\frac{", "a$b$c", "\x01\x1b[31m", "\N{RIGHT-TO-LEFT OVERRIDE}x", "_hidden"])
-def test_names_are_shown_as_they_are(tmp_path, name):
-    rows = [
-        one | {"dataset": name, "method": name if one["method"] == "mpu" else "br"}
-        for one in [*RATES, row("mpu", instances=100)]
-    ]
-    draw(rows, tmp_path, ["svg", "png"])
-    shown = literal(name).replace(r"\$", "$")
+def test_names_are_shown_as_they_are(tmp_path):
+    dataset, *methods = "_hidden", r"$\frac{", "a$b$c", "\x01\x1b[31m", "\N{RIGHT-TO-LEFT OVERRIDE}x"
+    rows = [*(row(method, rate) for method in methods for rate in (0.0, 0.3)), row(methods[0], instances=100)]
+    draw([one | {"dataset": dataset} for one in rows], tmp_path, ["svg"])
     for path in tmp_path.glob("*.svg"):
         texts = [text.text for text in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
-        assert [text for text in texts if text in (shown, f"{shown}: n^") or text.startswith(f"{shown}, ")]
+        for name in (dataset, *methods):
+            assert any(text.startswith(literal(name).replace(r"\$", "$")) for text in texts)
