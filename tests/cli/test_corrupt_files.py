@@ -84,9 +84,9 @@ def test_compressed_and_piped_input_give_the_same(source, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changed", [TEXT + b"\n" + b"1,2,3 1:1\n" * 100_000, TEXT[:40], TEXT.replace(b":", b":1"), b"x,2 1:1\n"]
+    "changed", [TEXT + b"\n" + b"1,2,3 1:1\n" * 10_000, TEXT[:40], TEXT.replace(b":", b":1"), b"x,2 1:1\n"]
 )
-@pytest.mark.parametrize("scheme", ["uniform", "hard"])
+@pytest.mark.parametrize("scheme", ["uniform", "label"])
 def test_a_file_that_changes_meanwhile(source, tmp_path, monkeypatch, changed, scheme):
     choose = command._draw
 

@@ -102,7 +102,7 @@ def test_no_bar_on_a_terminal_but_compilation_and_warnings_are_objects_too(tiny)
 
         reader.read = read
         main()"""
-    arguments = ["estimate-c", str(tiny), "--folds", "2", "--log-format", "json"]
+    arguments = ["review", str(tiny), "-o", str(tiny.with_name("page.html")), "--log-format", "json"]
     process = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL, stderr=terminal)
     os.close(terminal)
     shown = all_written(controller)

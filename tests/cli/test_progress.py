@@ -8,6 +8,7 @@ import pytest
 from tests.cli.terminal import on_terminal
 from tests.cli.training import ALONE, QUICK
 
+LINEAR = "--features", "linear"
 SLOW = """if True:
     import time
     from mpu_cli.__main__ import main
@@ -67,25 +68,25 @@ def small(tmp_path):
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
     """A training on a terminal."""
-    return on_terminal(["train", write(tmp_path_factory.mktemp("small")), *ALONE])
+    return on_terminal(["train", write(tmp_path_factory.mktemp("small")), *QUICK, *ALONE])
 
 
 def test_a_terminal_keeps_the_report_alone(session):
     assert session.status == 0
     assert session.screen[0].startswith("data ")
     assert session.screen[-1].startswith("model ")
-    assert len(session.screen) == 8
+    assert len(session.screen) == 7
 
 
 def test_a_step_of_more_than_a_second_has_a_bar(small):
-    session = on_terminal(["estimate-c", small, *ALONE], code=SLOW)
+    session = on_terminal(["estimate-c", small, *LINEAR, *ALONE], code=SLOW)
     assert session.status == 0
     assert {"estimating c: 00:00", "estimating c: 00:01"} <= {part.rstrip() for part in session.written.split("\r")}
     assert session.screen[0].startswith("label frequency c")
 
 
 def test_a_bar_of_known_length_has_the_time_left(small):
-    session = on_terminal(["estimate-c", small, *ALONE], code=SLOW_TICKS)
+    session = on_terminal(["estimate-c", small, *LINEAR, *ALONE], code=SLOW_TICKS)
     assert re.search(r"predicting out of fold: +\d+%\|.*\| 00:0\d, .* left", session.written)
     assert session.screen[0].startswith("label frequency c")
 
@@ -113,10 +114,11 @@ def test_an_error_removes_the_line(small):
 
 
 def test_nothing_is_drawn_quietly_or_on_a_dumb_terminal(small):
-    assert on_terminal(["train", small, *QUICK, *ALONE, "-q"]).written == ""
-    session = on_terminal(["train", small, *QUICK, *ALONE], {"TERM": "dumb"})
+    estimate = ["estimate-c", small, *LINEAR, *ALONE]
+    assert on_terminal([*estimate, "-o", small.with_name("c"), "-q"], code=SLOW).written.startswith("label frequency c")
+    session = on_terminal(estimate, {"TERM": "dumb"}, code=SLOW)
     assert "\x1b" not in session.written
-    assert session.screen[0].startswith("data ")
+    assert session.screen[0].startswith("label frequency c")
 
 
 def test_predict_counts_instances_unless_predictions_go_to_the_terminal(run, small, tmp_path):

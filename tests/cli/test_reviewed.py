@@ -175,7 +175,7 @@ def test_a_plan(run, problem):
 def test_evaluation_by_a_review(run, problem, checked, tmp_path):
     _, Y, _, data = problem
     rows, path = checked
-    run("train", data, "--levels", 1, "--loss", "pu-logistic", "--c", 0.6, "-q")
+    run("train", data, "--loss", "pu-logistic", "--c", 0.6, *FAST)
     run("predict", tmp_path / "data.mpu", data, "-o", tmp_path / "tags.txt", "-q")
     predicted = read(tmp_path / "tags.txt", Reading(scores=True)).labels.toarray()[rows, 1:].astype(bool)
     report = run.json("evaluate", data, tmp_path / "tags.txt", "--reviewed", path)

@@ -185,7 +185,11 @@ def test_a_header_is_told(tmp_path, caplog, implicit_values, level):
 @pytest.mark.parametrize(
     ("text", "reading"),
     [
-        *((text, Reading(implicit)) for text in (b"2 3\n1 4:1\n2 5:1\n", b"2 6\n 4:1\n 5:1\n") for implicit in (0, 1)),
+        *(
+            (text, Reading(implicit))
+            for text in (b"2 3\n1 4:1\n2 5:1\n", b"2 6\n 4:1\n 5:1\n")
+            for implicit in (False, True)
+        ),
         (b"2 3\n? 4:1\n7 5:1\n", Reading(labels=False)),
     ],
 )

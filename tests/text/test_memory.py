@@ -84,10 +84,10 @@ def test_long_words_are_not_stemmed_nor_kept():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"analyzer": "char"}, "abcd" * 8000),
-        ({"analyzer": "char", "ngrams": (1, 10), "hashing": 16}, "abcd" * 4000),
-        ({"ngrams": (1, 10), "stem": "none"}, "ab cd ef " * 3000),
-        ({"ngrams": (1, 10), "stem": "none", "hashing": 16}, "ab cd ef " * 3000),
+        ({"analyzer": "char"}, "abcd" * 4000),
+        ({"analyzer": "char", "ngrams": (1, 10), "hashing": 16}, "abcd" * 2000),
+        ({"ngrams": (1, 10), "stem": "none"}, "ab cd ef " * 2000),
+        ({"ngrams": (1, 10), "stem": "none", "hashing": 16}, "ab cd ef " * 2000),
     ],
 )
 def test_ngrams_of_a_long_text_are_taken_one_by_one(monkeypatch, options, text):
@@ -95,7 +95,7 @@ def test_ngrams_of_a_long_text_are_taken_one_by_one(monkeypatch, options, text):
     for module in (analyzer, vectorizer):
         monkeypatch.setattr(module, "PIECE", 1000)
     Vectorizer(**options).fit([text[:1000]])  # what stays of the first
-    assert peak(lambda: Vectorizer(**options).fit([text]).transform([text])) < 4 << 20
+    assert peak(lambda: Vectorizer(**options).fit([text]).transform([text])) < 2 << 20
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=30)), st.sampled_from(["word", "char"]))
