@@ -7,9 +7,10 @@ import re
 import pytest
 
 from tests.conftest import ROOT
+from tests.slow import slow
 
 MODULES = [path for path in sorted((ROOT / "mpu_cli").rglob("*.py")) if ">>> " in path.read_text()]
-PAGES = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if ">>> " in path.read_text()]
+PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if ">>> " in path.read_text()]
 
 
 def name(path) -> str:
@@ -29,7 +30,7 @@ def test_examples_of_a_module(path):
     assert not failed
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name)
+@pytest.mark.parametrize("path", [ROOT / "README.md", *slow(*PAGES)], ids=name)
 def test_examples_of_a_page(path):
     text = re.sub("^```.*", "", path.read_text(), flags=re.MULTILINE)  # the end of a block is not what Python prints
     examples = doctest.DocTestParser().get_doctest(text, {}, path.name, str(path), 0)
