@@ -1,6 +1,9 @@
 """Multi-label learning when part of the training labels is missing.
 
-The names below are imported when they are first used, so that ``import mpu_cli`` takes no time.
+All that is below raises ValueError where an argument has a wrong shape, type, value or range, or no label is annotated;
+and MpuError where data are too large for the memory, or features for 32-bit numbers.
+
+The names are imported when they are first used, so that ``import mpu_cli`` takes no time.
 """
 
 from importlib import import_module

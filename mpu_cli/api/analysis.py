@@ -56,8 +56,6 @@ def estimate_c(
     It comes from the incomplete labels alone, by cross-validation. The best-bin estimate needs at least one label that
     the features predict well; else it also looks at labels that are mostly annotated together.
 
-    Raises ValueError (an array has a wrong shape or value, no label is annotated, or a parameter is out of its range),
-    MpuError (the data are too large for the memory, or features too large for 32-bit numbers).
     Warns with MpuWarning where the features predict no label well, or (nearly) every annotated instance has one label.
     Source: Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, for bbe;
     Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2, for the others.
@@ -140,16 +138,9 @@ def _evidence(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[cs
     return learning.without_features(annotations.labels.shape[0]), annotations.of_scores(scores, y)
 
 
-def calibrate(
-    y: Any,
-    *,
-    scores: ArrayLike,
-    c: ArrayLike,
-    **verified: Any,
-) -> Calibration:
+def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Calibration:
     """Learn what makes probabilities of being true, Pr(y=1 | x), of the scores of any model.
 
-    Raises ValueError (an array has a wrong shape or value, or no label is annotated).
     Source: Zadrozny and Elkan, KDD 2002: isotonic regression, of s / c on the score.
 
     Parameters
@@ -183,19 +174,11 @@ def calibrate(
     return calibrated_by(annotations.of_scores(scores, y), annotations.labels, learning.frequency(c, annotations))
 
 
-def missing_labels(
-    y: Any,
-    *,
-    scores: ArrayLike,
-    c: ArrayLike,
-    top: int | None = None,
-    **verified: Any,
-) -> Cells:
+def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None = None, **verified: Any) -> Cells:
     """List labels that are probably missing, the most probable first, by the scores of any model: `mpu suggest`.
 
     Scores are calibrated here, and of up to 500 labels the annotations of the other labels are heeded too.
 
-    Raises ValueError (an array has a wrong shape or value, or no label is annotated).
     Source: Elkan and Noto, KDD 2008, Section 2, for the probabilities; docs/method.md, "Missing labels".
 
     Parameters
@@ -232,15 +215,12 @@ def missing_labels(
 def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:
     """Estimate the label frequency c of all labels and of each by instances that were drawn at random and reviewed.
 
-    Raises ValueError (an array has a wrong shape or value, or no instance was drawn).
     Source: docs/method.md, "Frequencies from complete label sets": a beta-binomial over labels.
 
     Parameters
     ----------
-    y : array_like, sparse matrix or data frame, shape (n, q)
-        S, the annotated labels, as they were before the review.
-    reviewed, sampled
-        As for `MPUClassifier.fit`.
+    y, reviewed, sampled
+        As for `MPUClassifier.fit`; y as it was before the review.
 
     Returns
     -------
@@ -278,19 +258,14 @@ def questions(
 ) -> Questions:
     """Draw cells whose label is not annotated, so that a yes or no to each tells most of c: `mpu suggest --questions`.
 
-    Raises ValueError (an array has a wrong shape or value, no label is annotated, or a parameter is out of its range).
     Source: docs/method.md, "Frequencies from questions".
 
     Parameters
     ----------
-    X : array_like, sparse matrix or data frame, shape (n, D), optional
-        Features. Leave them out where you give scores.
-    y : array_like, sparse matrix or data frame, shape (n, q)
-        S, the annotated labels.
+    X, y, scores
+        As for `estimate_c`.
     n : int
         How many questions at most.
-    scores : array_like, shape (n, q), optional
-        As for `estimate_c`.
     random_state : int, RandomState or None
         Draws them.
     **verified
@@ -347,28 +322,17 @@ class OutOfFold:
     posteriors: np.ndarray
 
 
-def out_of_fold(
-    X: Any,
-    y: Any,
-    estimator: MPUClassifier | None = None,
-    **verified: Any,
-) -> OutOfFold:
+def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verified: Any) -> OutOfFold:
     """Predict training instances by models that have not seen them, and which of their labels are missing.
 
-    Raises ValueError (an array has a wrong shape or value, no label is annotated, or a parameter is out of its range),
-    MpuError (the data are too large for the memory, or features too large for 32-bit numbers).
     Source: Kong et al., SDM 2014, Section 2.2 (the cross-validation figure); Elkan and Noto, KDD 2008, Section 2.
 
     Parameters
     ----------
-    X : array_like, sparse matrix or data frame, shape (n, D)
-        Features.
-    y : array_like, sparse matrix or data frame, shape (n, q)
-        S, the annotated labels.
+    X, y, **verified
+        As for `MPUClassifier.fit`: reviewed, fully_labelled, ignored and sampled.
     estimator : MPUClassifier, optional
-        Its parameters are used, and it is left as it is. It must have the method mpu.
-    **verified
-        reviewed, fully_labelled, ignored and sampled, as for `MPUClassifier.fit`.
+        Its parameters are used, and it is left as it is.
 
     Returns
     -------
@@ -427,11 +391,7 @@ class Thresholds:
 
 
 def choose_thresholds(
-    probabilities: ArrayLike,
-    y: Any,
-    c: ArrayLike,
-    criterion: str = "pu-f1",
-    **verified: Any,
+    probabilities: ArrayLike, y: Any, c: ArrayLike, criterion: str = "pu-f1", **verified: Any
 ) -> Thresholds:
     """Choose the decision thresholds that maximise F1 as estimated for complete labels.
 
@@ -439,22 +399,17 @@ def choose_thresholds(
 
         F(t) = 2 (sum of 1/c over P >= t and S) / (number of P >= t + sum of 1/c over S).
 
-    Raises ValueError (an array has a wrong shape or value, or no label is annotated).
     After Kong et al., SDM 2014, Section 2.1: the annotated are a random share c of the true.
 
     Parameters
     ----------
     probabilities : array_like, shape (n, q)
         P, in [0, 1], of any classifier; of instances that it has not seen.
-    y : array_like, sparse matrix or data frame, shape (n, q)
-        S, the annotated labels of the same instances.
-    c : float or array_like of shape (q,)
-        Label frequency, in (0, 1].
+    y, c, **verified
+        As for `calibrate`.
     criterion : {"pu-f1", "per-label", "macro-f1"}
         For this micro-F1, one threshold for all labels, or one for each that has 20 annotations. Or one for each label
         that maximises its own F1, as it is expected of P made probabilities by the annotations of all labels.
-    **verified
-        reviewed, fully_labelled and ignored, as for `MPUClassifier.fit`.
 
     Returns
     -------

@@ -348,8 +348,6 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     ) -> "IncompleteLabelClassifier":
         """Learn from annotated instances.
 
-        Raises ValueError (an array has a wrong shape or value, or no label is annotated, or the estimator cannot learn
-        from them).
         Warns with MpuWarning where the data do not determine c.
 
         Parameters

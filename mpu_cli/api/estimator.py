@@ -40,9 +40,8 @@ class LabelSetsMixin(ClassifierMixin):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict how probable each label is: Pr(y=1 | x), whether it is annotated or not.
 
-        Raises ValueError (X has another number of features than the training data, or entries that are not finite),
-        MpuError (features are too large for 32-bit numbers; or the array would exceed the free memory: `predict_top` of
-        `MPUClassifier` gives the most probable labels as a sparse matrix).
+        Raises MpuError where the array would exceed the free memory: `predict_top` of `MPUClassifier` gives the most
+        probable labels as a sparse matrix.
 
         Parameters
         ----------
@@ -63,7 +62,7 @@ class LabelSetsMixin(ClassifierMixin):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return log-odds of each label, less the log-odds of its threshold: it is predicted from 0 on.
 
-        `X` is as for `predict_proba`, and so are errors. Returns an ndarray of float32, shape (n, q), finite: a
+        `X` is as for `predict_proba`. Returns an ndarray of float32, shape (n, q), finite: a
         probability of 0 or 1 counts as the number next to it. Where y had one dimension in `fit`: of two classes, of
         the second one, shape (n,); of more, the log-odds of each.
         """
@@ -76,7 +75,7 @@ class LabelSetsMixin(ClassifierMixin):
     def predict_labels(self, X: Any) -> list[tuple[Any, ...]]:
         """Predict label sets by name.
 
-        `X` is as for `predict_proba`, and so are errors. Returns a list of tuples: the predicted labels of each
+        `X` is as for `predict_proba`. Returns a list of tuples: the predicted labels of each
         instance, in the order of `classes_`.
         """
         if self._has_one_dimension:
@@ -89,8 +88,6 @@ class LabelSetsMixin(ClassifierMixin):
 
     def score(self, X: Any, y: Any, c: float = 1.0) -> float:
         """Return the micro-F1 of the predicted label sets; where each instance has one class, the accuracy.
-
-        Raises ValueError (as for `predict_proba`; or `y` is no indicator matrix of this shape).
 
         Parameters
         ----------
@@ -250,8 +247,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         Labels that are neither annotated nor verified as true, and have no features of their own, cannot be learned:
         they keep their column, have probability 0, and are never predicted.
 
-        Raises ValueError (an array has a wrong shape, type or value, or no label is annotated, or a parameter is out of
-        its range), MpuError (the data are too large for the memory, or features too large for 32-bit numbers).
         Warns with MpuWarning, before the model is trusted, such as where the data do not determine c.
 
         Parameters
@@ -322,9 +317,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
 
         However many labels there are, the result and the work take memory for k labels of each instance.
 
-        Raises ValueError (k is no whole number from 1; or as for `predict_proba`), MpuError (features are too large for
-        32-bit numbers).
-
         Parameters
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
@@ -359,7 +351,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray | csr_array:
         """Predict label sets.
 
-        `X` is as for `predict_proba`, and so are errors.
+        `X` is as for `predict_proba`.
 
         Returns
         -------

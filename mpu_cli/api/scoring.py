@@ -36,7 +36,6 @@ def corrected_metrics(
     A label that is predicted and true is annotated with probability c, whatever the features. So precision is too low
     by the factor c, and recall is right.
 
-    Raises ValueError (the matrices have different shapes, or other values than 0 and 1, or c is out of its range).
     The setting is that of Kong et al., SDM 2014, Section 2.1, and Elkan and Noto, KDD 2008, Section 2.
 
     Parameters
@@ -96,8 +95,6 @@ def incomplete_f1_scorer(c: ArrayLike) -> Any:
 
     scikit-learn's own scorers count a prediction that is true and not annotated as an error.
 
-    Raises ValueError (c is out of its range).
-
     Parameters
     ----------
     c : float or array_like of shape (q,)
@@ -144,8 +141,6 @@ def ranking_metrics(
     below all that are: they tie for the last place among the labels that are true or listed anywhere, and never count
     as retrieved, not even where k is larger than the list.
 
-    Raises ValueError (the matrices have different shapes or forbidden values, or a cut-off or propensity is out of its
-    range).
     Source: PSP@k and PSnDCG@k: Jain, Prabhu, Varma, KDD 2016, Section 4.
 
     Parameters
@@ -218,7 +213,6 @@ def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_
     Nothing in the data says how many annotations of a label are missing: the model was fitted to two other collections.
     Where you can have label frequencies from a reviewed sample (`c_from_review`), these are measured.
 
-    Raises ValueError (`y` has other values than 0 and 1 or fewer than 3 rows, or a constant is out of its range).
     Source: Jain, Prabhu, Varma, KDD 2016, Section 4. On what such a model is worth: Schultheis, Wydmuch, Babbar,
     Dembczyński, "On Missing Labels, Long-tails and Propensities in Extreme Multi-label Classification", KDD 2022.
 

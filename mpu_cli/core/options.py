@@ -44,9 +44,7 @@ class FrequencyOptions:
         "absolute value. rbf: an approximate RBF kernel. auto: the one with the highest expected F1.",
     )
     folds: int | None = option(
-        WordOr((AUTO,), Integer(2, MOST_INSTANCES)),
-        None,
-        "Cross-validation folds. auto: 2 to 5, fewer for large data.",
+        WordOr((AUTO,), Integer(2, MOST_INSTANCES)), None, "Cross-validation folds. auto: 2 to 5, fewer for large data."
     )
     sample: int = option(
         Integer(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most N instances, drawn at random."
@@ -57,15 +55,9 @@ class FrequencyOptions:
 class Options(FrequencyOptions):
     """What a user chooses of a training by `core.stacking.train`; the data are a `core.labels.problem.Problem`."""
 
-    loss: str | None = option(
-        WordOr((AUTO,), Words(LOSSES)),
-        None,
-        "Loss function. auto: chosen together with C.",
-    )
+    loss: str | None = option(WordOr((AUTO,), Words(LOSSES)), None, "Loss function. auto: chosen together with C.")
     eta0: float | None = option(
-        WordOr((AUTO,), WEIGHT),
-        None,
-        "Initial step size, relative to the mean squared length of instances.",
+        WordOr((AUTO,), WEIGHT), None, "Initial step size, relative to the mean squared length of instances."
     )
     levels: int | None = option(
         WordOr((AUTO,), Integer(1, MOST_LEVELS)),
@@ -90,15 +82,9 @@ class Options(FrequencyOptions):
         None,
         "Weight of the label features. auto: by cross-validation. none: unused.",
     )
-    epochs: int | None = option(
-        WordOr((AUTO,), Integer(1, MOST_EPOCHS)),
-        None,
-        "Passes over the data.",
-    )
+    epochs: int | None = option(WordOr((AUTO,), Integer(1, MOST_EPOCHS)), None, "Passes over the data.")
     cost: float | None = option(
-        WordOr((AUTO,), POSITIVE),
-        None,
-        "C, the inverse regularisation strength. auto: by cross-validation.",
+        WordOr((AUTO,), POSITIVE), None, "C, the inverse regularisation strength. auto: by cross-validation."
     )
 
     @property

@@ -15,11 +15,7 @@ from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstim
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.frequency.questions import Questions, ScoredCells, chances
 from mpu_cli.core.frequency.questions import draw as draw_cells
-from mpu_cli.core.frequency.review_frequency import (
-    Answered,
-    counts_of,
-    of_review,
-)
+from mpu_cli.core.frequency.review_frequency import Answered, counts_of, of_review
 from mpu_cli.core.labels.problem import Answers, LabelInformation, Problem, joined, kin_of, share_repeated
 from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large

@@ -24,11 +24,7 @@ from mpu_cli.core.frequency.estimators import (
     estimate_groups,
     has_evidence,
 )
-from mpu_cli.core.frequency.label_frequency import (
-    EarlierEstimate,
-    LabelFrequency,
-    is_estimated,
-)
+from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.problem import caution as repeated_caution
@@ -274,10 +270,7 @@ class HyperParameters:
 
 
 def choose_hyper_parameters(
-    population: Instances,
-    options: Options,
-    run: Run,
-    estimates: Estimates | None = None,
+    population: Instances, options: Options, run: Run, estimates: Estimates | None = None
 ) -> HyperParameters:
     """Estimate c unless the options or an earlier choice have it, and choose the hyper-parameters that they leave free.
 

@@ -258,10 +258,7 @@ def estimate(
 
 
 def estimate_per_label(
-    probabilities: np.ndarray,
-    labels: csr_array,
-    method: str = "bbe",
-    verified: VerifiedLabels | None = None,
+    probabilities: np.ndarray, labels: csr_array, method: str = "bbe", verified: VerifiedLabels | None = None
 ) -> np.ndarray:
     """Estimate a label frequency for each label: float64, shape (q,); NaN where it has fewer than 50 annotations.
 

@@ -173,10 +173,7 @@ def below_ceiling(log_r: np.ndarray) -> np.ndarray:
 
 
 def fit(
-    cells: ScoredCells,
-    answers: Answers,
-    automatic: float | None = None,
-    reviewed: np.ndarray | None = None,
+    cells: ScoredCells, answers: Answers, automatic: float | None = None, reviewed: np.ndarray | None = None
 ) -> FittedFrequency:
     """Estimate the label frequency by answers.
 
