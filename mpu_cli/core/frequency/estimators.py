@@ -1,28 +1,18 @@
-"""The label frequency c = Pr(s=1 | y=1), from incomplete data alone.
+"""The label frequency c = Pr(s=1 | y=1), from incomplete data alone (docs/method.md, "Estimating the label frequency").
 
 Each method takes out-of-fold probabilities P of a classifier of annotated against not annotated (c = 1) and the
-annotations S, both n x q. Complete instances, labels that are known to be false, and ignored cells tell nothing of the
-chance of annotation and are left out (`VerifiedLabels.left_to_chance`).
+annotations S. Complete instances, labels that are known to be false, and ignored cells tell nothing of the chance of
+annotation and are left out (`VerifiedLabels.left_to_chance`).
 
-Best bin, the default, pools bins of instances that surely have a label, by their scores or by another label:
-docs/method.md, "Estimating the label frequency". It is after Garg et al., "Mixture Proportion Estimation and PU
-Learning: A Modern Approach", NeurIPS 2021; where they use a Hoeffding bound and one class, this uses the Wilson score
-bound, which is far tighter near 0 and 1, and pooling over labels, which takes out the upward bias of a maximum over
-many of them.
+Best bin, the default, pools bins of instances that surely have a label, by their scores or by another label. It is
+after Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, with the Wilson
+score bound in place of Hoeffding's, which is far looser near 0 and 1, and pooling over labels, which takes out the
+upward bias of a maximum over many of them. e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from
+Only Positive and Unlabeled Data", KDD 2008, Section 2, which Kong et al. 2014 use (Section 2.1).
 
-Every method assumes that a true label is annotated with the same chance, whichever the label and the instance
-(`ASSUMPTION`). Annotations alone cannot contradict that. c of each label (`estimate_per_label`), and of groups of
-instances (`estimate_groups`), is estimated from these alone; groups with too few annotations are taken together.
-
-e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008,
-Section 2, which Kong et al. 2014 use (Section 2.1).
-
-The interval of best bin is what annotations allow, which do not show how pure the best bins are. The share annotated of
-any set of instances is at most c, and c where all of them have the label. So the share of the best bins is a lower
-bound, if they were not chosen by the same annotations: bins and labels are chosen on all folds but one, and their share
-is taken on that one. How much larger c is depends on the share of the bins that truly has the label. Nothing shows it;
-in simulations it is rarely less than 1 / `IMPURITY`. docs/choices/label-frequency.md, "The interval of c", has its
-coverage.
+The interval of best bin is what annotations allow: the share of bins, chosen on all folds but one and taken on that
+one, is a lower bound. How much larger c is depends on the share of the bins that truly has the label, which nothing
+shows; in simulations it is rarely less than 1 / `IMPURITY` (docs/choices/label-frequency.md, "The interval of c").
 """
 
 from collections.abc import Callable

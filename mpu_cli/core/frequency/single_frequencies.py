@@ -2,14 +2,8 @@
 
 The share annotated among instances of the same out-of-fold score rises with it towards a ceiling, which says how large
 the frequency of the label is at least. How large it is at most depends on how many labels have one frequency in common,
-as far as their ceilings agree on one (`agreement`; docs/method.md, "Frequencies of single labels"):
-
-- the estimate of a label lies between its own and that of all labels, the nearer to the latter the more labels agree;
-- its interval goes from the least that its ceiling allows, or that of all labels, to the most that its ceiling allows,
-  or the interval of all labels, widened towards 1 by the share of the labels that do not agree. In both, chance decides
-  how many of the label's own instances were annotated.
-
-docs/choices/label-frequency.md, "One frequency for each label", has their coverage.
+as far as their ceilings agree on one (`agreement`): docs/method.md, "Frequencies of single labels", has the estimate
+and its interval, and docs/choices/label-frequency.md, "One frequency for each label", their coverage.
 """
 
 from collections.abc import Sequence

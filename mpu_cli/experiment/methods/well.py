@@ -8,25 +8,17 @@ problem,
 similar instances have similar values, annotated labels are kept, and few instances have the label. The instances with
 f_i >= t are predicted, for the t at which that set, as a vector of zeros and ones, has the smallest objective.
 
-Without a constant that is f' (alpha L_k + beta diag s) f - (2 beta s - 1)' f, the form in which a public
-reimplementation has it; its alpha = 100 and beta = 10 are our defaults. Apart from this, only its abstract is
-available: boundaries go across regions of low density, a label has few positive instances, and the similarities of each
-label are made of a few base similarities that labels share. Our reading of the rest:
+Of the paper, only the abstract and a public reimplementation are available, whose form this is, with its alpha = 100
+and beta = 10. Our reading of the rest, chosen on held-out parts of training files (docs/choices/baselines.md):
 
 - L = D - W is the plain Laplacian.
 - W is a graph of *nearest neighbours*: the cosine of two instances where one is among the 5 most similar of the
   other, scaled so that the similarities of an instance sum to w = beta/alpha in the median: its neighbours together
-  weigh as much as an annotation. The reimplementation has exp(-gamma ||x_i - x_j||^2) of all pairs with gamma = 1/D,
-  which ties nearly all instances to all others. Distances say little in many dimensions; among the nearest
-  neighbours, a boundary of few edges is one of low density.
+  weigh as much as an annotation.
 - Labels are correlated by similarities that all labels share (weight `sharing`, of w): for each label j, the
   instances annotated with j are similar to each other, a similarity of rank one, B_j = w s_j s_j' / |s_j|. Label k
   combines them by its likeness to j, the cosine R_kj of the annotations: W_k = W + sum_j R_kj B_j.
-- The cut is never empty: every label has annotations.
-- Training instances that are not annotated are treated as unlabelled ones; the annotated ones keep their labels.
-
-The graph, 5, the weight of the neighbours and that of the similarities that labels share (0.25) were chosen on held-out
-parts of training files: docs/choices/baselines.md has all readings.
+- The cut is never empty; training instances that are not annotated are treated as unlabelled ones.
 
 All labels of a block are solved together by accelerated projected gradient steps (Beck and Teboulle 2009) that are
 scaled a coordinate by the bound D - W <= 2 D, with restarts (O'Donoghue and Candes 2015).
