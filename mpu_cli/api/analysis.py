@@ -12,7 +12,7 @@ from mpu_cli.api import arrays, learning
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core import stacking
-from mpu_cli.core.calibration import Calibration
+from mpu_cli.core.calibration import Calibration, HeldOut
 from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -427,5 +427,5 @@ def choose_thresholds(
         raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
     annotations = _annotations(y, verified)
     P = annotations.of_scores(probabilities, y, "probabilities")
-    best, f1 = chosen_thresholds(P, annotations.labels, learning.frequency(c, annotations), criterion)
+    best, f1 = chosen_thresholds(HeldOut(P, annotations.labels, learning.frequency(c, annotations)), criterion)
     return Thresholds(annotations.widened(best, np.inf), f1)

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.cluster.dask_executor import DaskExecutor, Handle
 from mpu_cli.cluster.reading import SHARDS, Facts, PartRows, facts_of, labels_at, place, read_unchanged, state_of
-from mpu_cli.core.calibration import Calibration
+from mpu_cli.core.calibration import Calibration, HeldOut
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.labels.problem import Problem
@@ -48,7 +48,6 @@ from mpu_cli.core.stacking import (
     train,
     with_predictions,
 )
-from mpu_cli.core.thresholds import HeldOut
 from mpu_cli.core.validation import leading, predict
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
@@ -262,7 +261,7 @@ class _Level:
         predictions, labels = (list(of_parts) for of_parts in zip(*fetched, strict=True))
         together = csr_array(vstack(labels, format="csr"))
         frequency = LabelFrequency.of(self.rates, together.shape)
-        return HeldOut(slice(None), np.concatenate(predictions), together, frequency)
+        return HeldOut(np.concatenate(predictions), together, frequency)
 
     def above(self, held_out: list[Handle], calibration: Calibration | None, scale: float) -> "_Level":
         """Return the next level, which learns from the predictions of this one too."""

@@ -26,6 +26,32 @@ _ROWS = 1 << 14
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """Predictions of instances by models that have not seen them, and what these are compared with."""
+
+    probabilities: Predictions
+    labels: csr_array
+    frequency: LabelFrequency  # a known cell counts with c = 1, an ignored one not at all
+    weights: np.ndarray | None = None
+    made_by: SourceModels | None = None  # by which models; None: all cells are taken for alike
+
+    def of_labels(self, columns: np.ndarray) -> "HeldOut":
+        """Return the same of some labels, such as those that are annotated: nothing tells how often others are true."""
+        if len(columns) == self.labels.shape[1]:
+            return self
+        return HeldOut(self.probabilities[:, columns], self.labels[:, columns], self.frequency.block(columns))
+
+    def without_unseen(self) -> "HeldOut":
+        """Return the same with predictions of 0 where the model has never seen the label."""
+        if self.made_by is None or not (unseen := self.made_by.strata == UNSEEN).any():
+            return self
+        predictions = self.probabilities.copy()
+        for rows, columns, values in blocks(predictions):
+            values[unseen[self.made_by.of_instances[rows], columns]] = 0
+        return replace(self, probabilities=predictions)
+
+
+@dataclass(frozen=True)
 class BinnedCells:
     """How many cells there are in each bin, and how many true ones, for each stratum of labels."""
 
@@ -50,18 +76,10 @@ class BinnedCells:
         return replace(self, cells=self.cells * above, true=self.true * above)
 
     @classmethod
-    def of(
-        cls,
-        predictions: Predictions,
-        labels: csr_array,
-        frequency: LabelFrequency,
-        weights: np.ndarray | None = None,
-        made_by: SourceModels | None = None,
-    ) -> "BinnedCells":
-        """Count the cells of n instances and q labels.
-
-        `made_by`: of these instances and labels. Default: all cells are of one stratum.
-        """
+    def of(cls, held_out: HeldOut) -> "BinnedCells":
+        """Count the cells of instances and labels."""
+        predictions, labels, frequency = held_out.probabilities, held_out.labels, held_out.frequency
+        weights, made_by = held_out.weights, held_out.made_by
         (n, q), n_strata = labels.shape, 1 if made_by is None else len(FEWEST)
         models = made_by or SourceModels(np.zeros(n, np.int8), np.zeros((1, q), np.int8))
 
@@ -232,22 +250,21 @@ class StratifiedCalibration:
 AnyCalibration: TypeAlias = Calibration | StratifiedCalibration
 
 
-def calibrate(probabilities: Predictions, labels: csr_array, frequency: LabelFrequency) -> Calibration | None:
+def calibrate(held_out: HeldOut) -> Calibration | None:
     """Learn the map from predictions and annotations.
 
-    `frequency`: of these instances and labels. A known cell counts with c = 1, an ignored one not at all.
     Returns: None where no label is annotated, so that there is nothing to learn it from.
 
     Of a thousand labels that are predicted with 0.5, four hundred are annotated: half of the true ones.
 
     >>> predictions = np.repeat(np.array([0.5, 0.01], np.float32), [1000, 9000])[:, None]
     >>> annotated = csr_array(np.arange(10_000)[:, None] < 400)
-    >>> calibration = calibrate(predictions, annotated, LabelFrequency.of(0.5, (10_000, 1)))
+    >>> calibration = calibrate(HeldOut(predictions, annotated, LabelFrequency.of(0.5, (10_000, 1))))
     >>> print(f"{calibration(predictions)[0, 0]:.2f}")
     0.80
     """
-    binned = BinnedCells.of(probabilities, labels, frequency)
-    return calibrate_binned(binned if isinstance(probabilities, np.ndarray) else binned.kept())
+    binned = BinnedCells.of(held_out)
+    return calibrate_binned(binned if isinstance(held_out.probabilities, np.ndarray) else binned.kept())
 
 
 def calibrate_binned(binned: BinnedCells) -> Calibration | None:

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.calibration import Calibration, calibrate
+from mpu_cli.core.calibration import Calibration, HeldOut, calibrate
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.problem import Problem
@@ -72,13 +72,14 @@ class Evidence:
 
     def decision(self, labels: csr_array, criterion: str | float) -> tuple[np.ndarray, ExpectedF1]:
         """Choose the thresholds of these annotated labels, as of the same cells; return the F1 to expect, too."""
-        thresholds, _ = chosen_thresholds(self.probabilities, labels, self.frequency, criterion)
-        return thresholds, expected_f1(self.probabilities, labels, self.frequency, thresholds)
+        held_out = HeldOut(self.probabilities, labels, self.frequency)
+        thresholds, _ = chosen_thresholds(held_out, criterion)
+        return thresholds, expected_f1(held_out, thresholds)
 
 
 def calibrated_by(scores: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> Calibration:
     """Learn what makes probabilities of scores; DataError where no label is annotated in a cell that is not ignored."""
-    learned = calibrate(scores, labels, frequency)
+    learned = calibrate(HeldOut(scores, labels, frequency))
     if learned is None:
         raise DataError("every annotated cell is ignored, so there is nothing to calibrate by")
     return learned

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core import sgd
-from mpu_cli.core.calibration import calibrate
+from mpu_cli.core.calibration import HeldOut, calibrate
 from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Scaling, unevenness, with_width
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate, has_evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
@@ -298,7 +298,9 @@ class Sample:
     def answered(self, probabilities: np.ndarray, answers: Answers) -> Answered:
         """Return the answers on its cells that are not annotated, with scores: naive probabilities, calibrated."""
         by_chance = self.verified and self.verified.left_to_chance()
-        calibration = calibrate(probabilities, self.labels, LabelFrequency.of(1.0, self.labels.shape, by_chance))
+        calibration = calibrate(
+            HeldOut(probabilities, self.labels, LabelFrequency.of(1.0, self.labels.shape, by_chance))
+        )
         calibrated = probabilities if calibration is None else calibration(probabilities)
         n, m = self.labels.shape
         rows, columns = (

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mpu_cli.core.calibration import BinnedCells, calibrate_strata
+from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate_strata
 from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures
 from mpu_cli.core.frequency.estimators import (
     ASSUMPTION_OF_GROUPS,
@@ -35,7 +35,7 @@ from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block, count_positives
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
 from mpu_cli.core.sgd import COSTS, Fold, LearningTask, Settings, default_epochs, default_settings, learn_labels
-from mpu_cli.core.thresholds import HeldOut, best_threshold, estimated_macro_f1, pooled_threshold
+from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import holding_out, leading, out_of_fold, predict, source_models
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.run import Run
@@ -77,13 +77,13 @@ class Trial:
         Where label features are learned from, micro-F1 is estimated in strata (`core.predictions`).
         """
         task, rows = self.task, np.sort(np.concatenate(self.fold_rows))
-        held_out = predictions[rows], task.labels[rows], task.frequency.rows(rows), self.weights
+        held_out = HeldOut(predictions[rows], task.labels[rows], task.frequency.rows(rows), self.weights)
         if criterion == MACRO_F1:
-            return estimated_macro_f1(*held_out)
+            return estimated_macro_f1(held_out)
         if not guided:
-            return pooled_threshold(*held_out)[1]
+            return pooled_threshold(held_out)[1]
         made_by = source_models([holding_out(task, rows) for rows in self.fold_rows])
-        binned = BinnedCells.of(*held_out, made_by=made_by)
+        binned = BinnedCells.of(replace(held_out, made_by=made_by))
         positives = count_positives(task.frequency.positives(task.labels))
         return best_threshold(binned, calibrate_strata(binned, positives))[1]
 
@@ -315,7 +315,7 @@ def choose_hyper_parameters(
                 out_of_fold(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
                 folds = [holding_out(task, rows) for rows in sample.fold_rows]
                 made_by = source_models(folds) if settings.prior else None
-                held_out = HeldOut(slice(None), probabilities, sample.labels, task.frequency, made_by)
+                held_out = HeldOut(probabilities, sample.labels, task.frequency, made_by=made_by)
             if "step" in free:
                 settings = step_for_all(settings, sample.share)
     if sample is not None and many:

@@ -23,6 +23,7 @@ from mpu_cli.core.calibration import (
     AnyCalibration,
     BinnedCells,
     Calibration,
+    HeldOut,
     StratifiedCalibration,
     calibrate,
     calibrate_binned,
@@ -38,7 +39,7 @@ from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Prediction
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
 from mpu_cli.core.sgd import Fold, LearningTask
-from mpu_cli.core.thresholds import HeldOut, best_threshold, decide
+from mpu_cli.core.thresholds import best_threshold, decide
 from mpu_cli.core.validation import (
     FEWEST_FOLDS,
     deal,
@@ -182,8 +183,8 @@ def _features_without(
 
     def of_fold(i: int) -> Features:
         rest = np.setdiff1d(np.arange(n), fold_rows[i], assume_unique=True)
-        seen = HeldOut(rest, nested[i][rest], task.labels, task.frequency)
-        calibration = calibrate(*seen.of_labels(instances.annotated))
+        seen = HeldOut(nested[i][rest], task.labels[rest], task.frequency.rows(rest))
+        calibration = calibrate(seen.of_labels(instances.annotated))
         return with_predictions(task.features, nested[i], below.scale, calibration)
 
     return of_fold
@@ -210,9 +211,8 @@ class Stack:
 
     def add(self, model: LinearModel, held_out: HeldOut) -> None:
         """Put a level on top, by its predictions of instances that it has not seen."""
-        made_by, is_dense = held_out.made_by, isinstance(held_out.probabilities, np.ndarray)
-        of_labels = self._annotated if made_by is None else np.arange(len(self._positives))
-        counted = BinnedCells.of(*held_out.of_labels(of_labels), made_by=made_by)
+        is_dense = isinstance(held_out.probabilities, np.ndarray)
+        counted = BinnedCells.of(held_out.of_labels(self._annotated) if held_out.made_by is None else held_out)
         calibration = calibrate_strata(counted if is_dense else counted.kept(), self._positives)
         _, f1 = best_threshold(counted, calibration)
         self._models.append(model)

@@ -10,7 +10,7 @@ A single label, which macro-F1 is about, may have few annotations. So its F is e
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
@@ -20,13 +20,14 @@ from mpu_cli.core.calibration import (
     AnyCalibration,
     BinnedCells,
     Calibration,
+    HeldOut,
     StratifiedCalibration,
     calibrate,
     lower_edges,
 )
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
-from mpu_cli.core.predictions import UNSEEN, Predictions, SourceModels, blocks, by_label, f1_score, over, values_at
+from mpu_cli.core.predictions import Predictions, by_label, f1_score, over, values_at
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
@@ -35,20 +36,18 @@ _PASSES = 3
 _NORMAL_90 = 1.645
 
 
-def pooled_threshold(
-    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, weights: np.ndarray | None = None
-) -> tuple[float, float]:
+def pooled_threshold(held_out: HeldOut) -> tuple[float, float]:
     """Return one threshold for all labels, and the micro-F1 estimated at it; 0 without any annotation.
 
     Half of the true labels are annotated, so the two annotated ones stand for four true ones.
 
     >>> probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.1]], np.float32)
     >>> labels = csr_array(np.array([[1], [0], [0], [1], [0]], bool))
-    >>> threshold, f1 = pooled_threshold(probabilities, labels, LabelFrequency.of(0.5, (5, 1)))
+    >>> threshold, f1 = pooled_threshold(HeldOut(probabilities, labels, LabelFrequency.of(0.5, (5, 1))))
     >>> (probabilities[:, 0] >= threshold).tolist(), f1
     ([True, True, True, True, False], 1.0)
     """
-    return best_threshold(BinnedCells.of(probabilities, labels, frequency, weights))
+    return best_threshold(BinnedCells.of(held_out))
 
 
 def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = None) -> tuple[float, float]:
@@ -75,18 +74,17 @@ def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = Non
     return float(threshold[0]), float(best)
 
 
-def label_thresholds(
-    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, start: float
-) -> tuple[np.ndarray, float]:
+def label_thresholds(held_out: HeldOut, start: float) -> tuple[np.ndarray, float]:
     """Return one threshold per label, by coordinate ascent on the pooled F, and the micro-F1 estimated at them.
 
-    `start`: of every label; labels with fewer than 20 annotations stay there. Others as in `pooled_threshold`.
+    `start`: of every label; labels with fewer than 20 annotations stay there.
     """
+    labels, frequency = held_out.labels, held_out.frequency
     thresholds = np.full(labels.shape[1], start, np.float32)
     annotations = sum(np.bincount(part.indices, minlength=labels.shape[1]) for part in frequency.counted(labels))
-    ranked = _ranked(probabilities, labels, frequency)
+    ranked = _ranked(held_out)
     true = float(frequency.true_labels(labels).sum())
-    predicted, true_positives = _reaching(probabilities, labels, frequency, thresholds)
+    predicted, true_positives = _reaching(held_out, thresholds)
     predicted = predicted.astype(float)
     for _ in range(_PASSES):
         for k in np.flatnonzero(annotations >= FEWEST_ANNOTATIONS).tolist():
@@ -132,49 +130,42 @@ def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray
     return thresholds
 
 
-def uncalibrated_macro_thresholds(
-    predictions: np.ndarray, labels: csr_array, frequency: LabelFrequency, otherwise: float
-) -> np.ndarray:
-    """`macro_thresholds` of predictions that are no probabilities yet, on their own scale; others as there."""
-    calibration = calibrate(predictions, labels, frequency)
+def uncalibrated_macro_thresholds(held_out: HeldOut, otherwise: float) -> np.ndarray:
+    """`macro_thresholds` of dense predictions that are no probabilities yet, on their own scale."""
+    calibration = calibrate(held_out)
     if calibration is None:  # no label is annotated
-        return np.full(labels.shape[1], otherwise, np.float32)
-    return calibration.reverse(macro_thresholds(calibration(predictions), otherwise))
+        return np.full(held_out.labels.shape[1], otherwise, np.float32)
+    return calibration.reverse(macro_thresholds(calibration(np.asarray(held_out.probabilities)), otherwise))
 
 
-def chosen_thresholds(
-    probabilities: np.ndarray, labels: csr_array, frequency: LabelFrequency, criterion: str | float
-) -> tuple[np.ndarray, float]:
-    """Choose the threshold of each label by one of `options.CRITERIA`, or take a number; others as `pooled_threshold`.
+def chosen_thresholds(held_out: HeldOut, criterion: str | float) -> tuple[np.ndarray, float]:
+    """Choose the threshold of each label by one of `options.CRITERIA`, or take a number; predictions are dense.
 
     Returns: `thresholds`: float32, shape (q,); `f1`: the micro-F1 estimated at them.
     """
+    q = held_out.labels.shape[1]
     if isinstance(criterion, str):
-        threshold, f1 = pooled_threshold(probabilities, labels, frequency)
+        threshold, f1 = pooled_threshold(held_out)
         if criterion == PER_LABEL:
-            return label_thresholds(probabilities, labels, frequency, threshold)
+            return label_thresholds(held_out, threshold)
         if criterion == PU_F1:
-            return np.full(labels.shape[1], threshold, np.float32), f1
-        chosen = uncalibrated_macro_thresholds(probabilities, labels, frequency, threshold)
+            return np.full(q, threshold, np.float32), f1
+        chosen = uncalibrated_macro_thresholds(held_out, threshold)
     else:
-        chosen = np.full(labels.shape[1], criterion, np.float32)
-    return chosen, expected_f1(probabilities, labels, frequency, chosen).f1
+        chosen = np.full(q, criterion, np.float32)
+    return chosen, expected_f1(held_out, chosen).f1
 
 
-def estimated_macro_f1(
-    predictions: np.ndarray, labels: csr_array, frequency: LabelFrequency, weights: np.ndarray | None = None
-) -> float:
+def estimated_macro_f1(held_out: HeldOut) -> float:
     """Macro-F1 over annotated labels that predictions would reach on complete labels at their macro thresholds.
 
-    True positives are counted, as in `pooled_threshold`, whose arguments these are: no label has chosen its threshold
-    by its own annotations.
+    True positives are counted, as in `pooled_threshold`: no label has chosen its threshold by its own annotations.
     """
-    true = frequency.true_labels(labels)
+    weights, true = held_out.weights, held_out.frequency.true_labels(held_out.labels)
     annotated = true > 0
     if not annotated.any():
         return 0.0
-    thresholds = uncalibrated_macro_thresholds(predictions, labels, frequency, 0.5)
-    predicted, true_positives = _reaching(predictions, labels, frequency, thresholds)
+    predicted, true_positives = _reaching(held_out, uncalibrated_macro_thresholds(held_out, 0.5))
     f1 = f1_score(true_positives, predicted, true)[annotated]
     return float(np.average(f1, weights=None if weights is None else weights[annotated]))
 
@@ -212,20 +203,19 @@ class ExpectedF1:
         return max(f1 - low, 0.0), min(f1 + high, 1.0)
 
 
-def expected_f1(
-    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
-) -> ExpectedF1:
-    """Estimate the micro-F1 of thresholds on complete labels; arguments as in `pooled_threshold`.
+def expected_f1(held_out: HeldOut, thresholds: np.ndarray) -> ExpectedF1:
+    """Estimate the micro-F1 of thresholds on complete labels.
 
     Of 100 predictions 40 are annotated, so that with c = 0.5 another 40 are true; 10 annotated ones are not predicted.
 
     >>> probabilities = np.array([0.9] * 100 + [0.1] * 10, np.float32)[:, None]
     >>> labels = csr_array((np.arange(110) % 100 < 40)[:, None] | (np.arange(110) >= 100)[:, None])
-    >>> expected = expected_f1(probabilities, labels, LabelFrequency.of(0.5, (110, 1)), np.array([0.5], np.float32))
+    >>> held_out = HeldOut(probabilities, labels, LabelFrequency.of(0.5, (110, 1)))
+    >>> expected = expected_f1(held_out, np.array([0.5], np.float32))
     >>> round(expected.f1, 2), [round(end, 2) for end in expected.interval((0.9, 1.2))]
     (0.8, [0.67, 0.91])
     """
-    reach = reached(probabilities, thresholds)
+    reach, labels, frequency = reached(held_out.probabilities, thresholds), held_out.labels, held_out.frequency
     rows, columns = frequency.ignored()
     ignored = csr_array((np.ones(len(rows)), (rows, columns)), shape=labels.shape)
     by_chance, certain = frequency.counted(labels)
@@ -250,18 +240,16 @@ def reached(predictions: Predictions, thresholds: np.ndarray) -> csr_array:
     return over(predictions, thresholds[predictions.indices])
 
 
-def _ranked(
-    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency
-) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
+def _ranked(held_out: HeldOut) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
     """Return what ranks the instances of a label: their probabilities from the largest down, and the true ones so far.
 
     Ignored cells, and predictions that are not kept, are left out.
     """
-    shape = labels.shape
-    by_chance, certain = (part.tocsc() for part in frequency.counted(labels))
+    shape, frequency = held_out.labels.shape, held_out.frequency
+    by_chance, certain = (part.tocsc() for part in frequency.counted(held_out.labels))
     rows, columns = frequency.ignored()
     ignored = csc_array((np.ones(len(rows), bool), (rows, columns)), shape=shape)
-    kept = by_label(probabilities)
+    kept = by_label(held_out.probabilities)
 
     def of_label(k: int) -> tuple[np.ndarray, np.ndarray]:
         instances, p = kept(k)
@@ -276,10 +264,9 @@ def _ranked(
     return of_label
 
 
-def _reaching(
-    probabilities: Predictions, labels: csr_array, frequency: LabelFrequency, thresholds: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _reaching(held_out: HeldOut, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Count, for each label, the cells that reach its threshold, and estimate how many of them are true."""
+    probabilities, frequency = held_out.probabilities, held_out.frequency
 
     def reaching(rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         reach = values_at(probabilities, rows, columns) >= thresholds[columns]
@@ -289,7 +276,7 @@ def _reaching(
         return np.bincount(cells[1], minlength=len(thresholds))
 
     predicted = count_annotations(reached(probabilities, thresholds)) - count(reaching(*frequency.ignored()))
-    by_chance, certain = frequency.counted(labels)
+    by_chance, certain = frequency.counted(held_out.labels)
     true = frequency.true_of(*reaching(*by_chance.nonzero()))
     return predicted, true + count(reaching(*certain.nonzero()))
 
@@ -297,36 +284,6 @@ def _reaching(
 def _instances(labels: csc_array, k: int) -> np.ndarray:
     """Return the instances that have label k."""
     return labels.indices[labels.indptr[k] : labels.indptr[k + 1]]
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Predictions of some of n instances by models that have not seen them, and what these are compared with."""
-
-    rows: np.ndarray | slice  # int, shape (m,), or slice: which instances
-    probabilities: Predictions  # ndarray or csr_array of float32, shape (m, q)
-    labels: csr_array  # bool, shape (n, q): annotated labels
-    frequency: LabelFrequency  # of the n instances and q labels
-    made_by: SourceModels | None = None  # by which models; None: all cells are taken for alike
-
-    def of_labels(self, annotated: np.ndarray) -> tuple[Predictions, csr_array, LabelFrequency]:
-        """Return predictions, annotated labels and frequency of the labels that are annotated somewhere.
-
-        Nothing tells how often another label is true.
-        """
-        predictions, labels, frequency = self.probabilities, self.labels[self.rows], self.frequency.rows(self.rows)
-        if len(annotated) == labels.shape[1]:
-            return predictions, labels, frequency
-        return predictions[:, annotated], labels[:, annotated], frequency.block(annotated)
-
-    def without_unseen(self) -> "HeldOut":
-        """Return the same with predictions of 0 where the model has never seen the label."""
-        if self.made_by is None or not (unseen := self.made_by.strata == UNSEEN).any():
-            return self
-        predictions = self.probabilities.copy()
-        for rows, columns, values in blocks(predictions):
-            values[unseen[self.made_by.of_instances[rows], columns]] = 0
-        return replace(self, probabilities=predictions)
 
 
 def decide(
@@ -356,9 +313,9 @@ def decide(
     labelled = held_out.of_labels(annotated)
     chosen = np.full(held_out.labels.shape[1], threshold, np.float32)
     if criterion == PER_LABEL:
-        chosen[annotated] = label_thresholds(*labelled, threshold)[0]
+        chosen[annotated] = label_thresholds(labelled, threshold)[0]
     elif criterion == MACRO_F1:
-        chosen[annotated] = macro_thresholds(labelled[0], threshold)
+        chosen[annotated] = macro_thresholds(labelled.probabilities, threshold)
     if counted is not annotated:
         labelled = held_out.of_labels(counted)
-    return chosen, expected_f1(*labelled, chosen[counted])
+    return chosen, expected_f1(labelled, chosen[counted])

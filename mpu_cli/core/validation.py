@@ -21,12 +21,12 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
 from mpu_cli.core.linear_model import LinearModel, pruned, with_rows
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.predictions import Block, Predictions, SourceModels, Top
 from mpu_cli.core.sgd import Fold, LearningTask, learn_labels, model_of_unlearned_labels
-from mpu_cli.core.thresholds import HeldOut
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -208,7 +208,7 @@ def learn(folds: Sequence[Fold], tick: Callable[[], None] = lambda: None) -> tup
     for block, model in learn_labels(folds, predict_first, task.run):
         weights[:, block] += model.weights / len(folds)
         bias[block] += model.bias / len(folds)
-    return LinearModel(weights, bias), HeldOut(rows, probabilities, task.labels, task.frequency)
+    return LinearModel(weights, bias), HeldOut(probabilities, task.labels[rows], task.frequency.rows(rows))
 
 
 def _learn_sparse(fold: Fold, prune: float, tick: Callable[[], None]) -> tuple[LinearModel, HeldOut]:
@@ -235,11 +235,11 @@ def _learn_sparse(fold: Fold, prune: float, tick: Callable[[], None]) -> tuple[L
     predictions = predict_top(model, task.features, fold.rows, task.top or Top(), task.run)
     if len(fold.learned) > 1:
         model = after(-1)
-    return model, HeldOut(fold.rows, predictions, task.labels, task.frequency)
+    return model, HeldOut(predictions, task.labels[fold.rows], task.frequency.rows(fold.rows))
 
 
 def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
-    """Return the rows of some parts together, ascending, as `HeldOut` has them: a slice where they are all n rows."""
+    """Return the rows of some parts together, ascending: a slice where they are all n rows."""
     rows = np.sort(np.concatenate([np.empty(0, int), *parts]))
     return slice(None) if len(rows) == n else rows
 
@@ -251,9 +251,9 @@ def predict_out_of_fold(
     features_of: Callable[[int], Features] | None = None,
 ) -> HeldOut:
     """Predict the instances of some folds by models that have not seen them; arguments as for `out_of_fold`."""
-    held_out = rows_of(fold_rows, len(task))
+    rows = rows_of(fold_rows, len(task))
     if task.top is None:
-        predicted: Predictions = out_of_fold(task, fold_rows, tick, features_of=features_of)[held_out]
+        predicted: Predictions = out_of_fold(task, fold_rows, tick, features_of=features_of)[rows]
     else:
         predictions = []
         for fold in _folds(task, fold_rows, features_of):
@@ -261,7 +261,7 @@ def predict_out_of_fold(
             tick()
         in_order = np.argsort(np.concatenate(fold_rows))
         predicted = csr_array(vstack(predictions, format="csr")[in_order])
-    return HeldOut(held_out, predicted, task.labels, task.frequency)
+    return HeldOut(predicted, task.labels[rows], task.frequency.rows(rows))
 
 
 # With fewer folds too little is left where two are held out.

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit
 
-from mpu_cli.core.calibration import BinnedCells, calibrate
+from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.estimators import wilson
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -59,10 +59,11 @@ def by_answers(
     """
     scores = _scores(probabilities, frequency)
     annotated = LabelFrequency.of(1.0, labels.shape, frequency.verified and frequency.verified.left_to_chance())
-    calibration = calibrate(scores, labels, annotated)
+    cells = HeldOut(scores, labels, annotated)
+    calibration = calibrate(cells)
     if calibration is None:
         return None
-    counts = BinnedCells.of(scores, labels, annotated)
+    counts = BinnedCells.of(cells)
     there = np.flatnonzero(counts.cells[0])
     unannotated, log_odds = (counts.cells - counts.true)[0, there], _odds_of_answers(calibration.at_edges(there))
     answered = posterior_at(probabilities, frequency, answers.rows, answers.columns)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from mpu_cli.core.calibration import calibrate
+from mpu_cli.core.calibration import HeldOut, calibrate
 from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient
@@ -83,7 +83,7 @@ def given_other_labels(
 
     for _ in parallel.run(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed, kin)), run.jobs):
         pass
-    calibration = calibrate(corrected, annotated, frequency)
+    calibration = calibrate(HeldOut(corrected, annotated, frequency))
     if calibration is not None:
         calibration.apply(corrected)
     before, after = (_loss(values, positive, frequency) for values in (probabilities, corrected))

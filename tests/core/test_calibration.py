@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.calibration import BinnedCells, Calibration, calibrate, calibrate_strata
+from mpu_cli.core.calibration import BinnedCells, Calibration, HeldOut, calibrate, calibrate_strata
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
@@ -37,7 +37,7 @@ def simulated(c, distort, seed=0):
 )
 def test_predictions_become_probabilities(c, distort):
     predictions, truth, annotated = simulated(c, distort)
-    calibration = calibrate(predictions, annotated, LabelFrequency.of(c, (N, Q)))
+    calibration = calibrate(HeldOut(predictions, annotated, LabelFrequency.of(c, (N, Q))))
     probabilities = calibration(predictions)
     assert probabilities.dtype == np.float32
     assert probabilities.sum() == pytest.approx(truth.sum(), rel=0.05)
@@ -53,7 +53,7 @@ def test_votes_become_probabilities_though_none_and_all_have_no_log_odds(c):
     votes = (rng.binomial(10, p) / 10).astype(np.float32)
     truth = rng.random((N, Q)) < p
     annotated = csr_array(truth & (rng.random((N, Q)) < c))
-    probabilities = calibrate(votes, annotated, LabelFrequency.of(c, (N, Q)))(votes)
+    probabilities = calibrate(HeldOut(votes, annotated, LabelFrequency.of(c, (N, Q))))(votes)
     assert probabilities.sum() == pytest.approx(truth.sum(), rel=0.02)
     for number in range(11):
         cells = votes == np.float32(number / 10)
@@ -63,7 +63,7 @@ def test_votes_become_probabilities_though_none_and_all_have_no_log_odds(c):
 def test_mean_probability_of_suggestions_is_the_share_that_is_right():
     predictions, truth, annotated = simulated(0.7, lambda z: z / 2 - 2)
     missing = truth & ~annotated.toarray()
-    calibration = calibrate(predictions, annotated, LabelFrequency.of(0.7, (N, Q)))
+    calibration = calibrate(HeldOut(predictions, annotated, LabelFrequency.of(0.7, (N, Q))))
     posterior = unannotated_posterior(calibration(predictions), 0.7)[~annotated.toarray()]
     best = np.argsort(-posterior)[: missing.sum()]
     assert posterior[best].mean() == pytest.approx(missing[~annotated.toarray()][best].mean(), abs=0.03)
@@ -83,7 +83,7 @@ def test_order_stays(seed, c, shift, steepness, new):
     z = rng.normal(size=(300, 4))
     annotated = csr_array((rng.random(z.shape) < expit(2 * z)) & (rng.random(z.shape) < c))
     predictions = expit(steepness * z + shift).astype(np.float32)
-    calibration = calibrate(predictions, annotated, LabelFrequency.of(c, z.shape))
+    calibration = calibrate(HeldOut(predictions, annotated, LabelFrequency.of(c, z.shape)))
     if calibration is None:
         assert not annotated.nnz
         return
@@ -98,15 +98,15 @@ def test_order_stays(seed, c, shift, steepness, new):
 def test_the_same_labels_reach_the_best_threshold():
     predictions, _, annotated = simulated(0.5, lambda z: z / 2 - 2)
     frequency = LabelFrequency.of(0.5, (N, Q))
-    threshold, _ = pooled_threshold(predictions, annotated, frequency)
-    calibration = calibrate(predictions, annotated, frequency)
+    threshold, _ = pooled_threshold(HeldOut(predictions, annotated, frequency))
+    calibration = calibrate(HeldOut(predictions, annotated, frequency))
     reached = calibration(predictions) >= calibration(np.array([threshold], np.float32))
     np.testing.assert_array_equal(reached, predictions >= threshold)
 
 
 def test_no_two_predictions_become_one():
     predictions, _, annotated = simulated(0.5, lambda z: z / 2 - 2)
-    calibration = calibrate(predictions, annotated, LabelFrequency.of(0.5, (N, Q)))
+    calibration = calibrate(HeldOut(predictions, annotated, LabelFrequency.of(0.5, (N, Q))))
     assert len(np.unique(calibration(predictions))) > 0.99 * len(np.unique(predictions))
 
 
@@ -118,10 +118,10 @@ def test_the_surest_predictions_keep_their_order():
     predictions, frequency = expit(z).astype(np.float32), LabelFrequency.of(0.45, z.shape)
     annotations = np.repeat([3, 50], 10)
     made_by = SourceModels(np.zeros(len(z), np.int8), annotations[None])
-    strata = calibrate_strata(BinnedCells.of(predictions, annotated, frequency, made_by=made_by), annotations)
+    strata = calibrate_strata(BinnedCells.of(HeldOut(predictions, annotated, frequency, made_by=made_by)), annotations)
     surest = np.sort(predictions[predictions < 0.9999])[-4_000:]
     for calibration in (
-        calibrate(predictions, annotated, frequency),
+        calibrate(HeldOut(predictions, annotated, frequency)),
         *(strata.maps[k] for k in np.unique(strata.strata)),
     ):
         probabilities = calibration(surest)
@@ -137,7 +137,7 @@ def test_known_cells_count_as_what_they_are_and_ignored_ones_not_at_all():
     labels = csr_array(np.where(half[:, None], truth, annotated.toarray()))
     nonsense = np.ones((N, 1), bool)  # the last label is ignored wherever it is not complete
     labels = csr_array(np.hstack([labels.toarray()[:, : Q - 1], nonsense]))
-    calibration = calibrate(predictions, labels, LabelFrequency.of(0.3, (N, Q), verified))
+    calibration = calibrate(HeldOut(predictions, labels, LabelFrequency.of(0.3, (N, Q), verified)))
     probabilities = calibration(predictions)[:, : Q - 1]
     assert probabilities.sum() == pytest.approx(truth[:, : Q - 1].sum(), rel=0.05)
 
@@ -148,7 +148,7 @@ def test_predictions_that_tell_nothing_become_the_share_of_true_labels(n, spread
     rng = np.random.default_rng(1)
     predictions = expit(rng.normal(-2, spread, (n, 1))).astype(np.float32)
     annotated = csr_array(rng.random((n, 1)) < 0.4)
-    probabilities = calibrate(predictions, annotated, LabelFrequency.of(1.0, (n, 1)))(predictions)
+    probabilities = calibrate(HeldOut(predictions, annotated, LabelFrequency.of(1.0, (n, 1))))(predictions)
     assert probabilities.mean() == pytest.approx(annotated.mean(), abs=0.01)
     for cells in np.array_split(np.argsort(predictions, axis=None), 5):
         assert probabilities.ravel()[cells].mean() == pytest.approx(0.4, abs=0.16)
@@ -156,7 +156,7 @@ def test_predictions_that_tell_nothing_become_the_share_of_true_labels(n, spread
 
 def test_without_annotations_there_is_no_calibration():
     nothing = csr_array((3, 2), dtype=bool)
-    assert calibrate(np.full((3, 2), 0.5, np.float32), nothing, LabelFrequency.of(0.5, (3, 2))) is None
+    assert calibrate(HeldOut(np.full((3, 2), 0.5, np.float32), nothing, LabelFrequency.of(0.5, (3, 2)))) is None
 
 
 @pytest.mark.filterwarnings("error")
@@ -164,7 +164,7 @@ def test_without_annotations_there_is_no_calibration():
 @pytest.mark.parametrize("value", [0, 1e-45, 1e-20, 0.5, 1 - 2**-24, 1], ids=str)
 def test_is_finite_where_all_predictions_are_alike(value, c):
     predictions = np.full((4, 3), value, np.float32)
-    calibration = calibrate(predictions, csr_array(np.eye(4, 3, dtype=bool)), LabelFrequency.of(c, (4, 3)))
+    calibration = calibrate(HeldOut(predictions, csr_array(np.eye(4, 3, dtype=bool)), LabelFrequency.of(c, (4, 3))))
     assert np.isfinite(calibration.actual).all()
     expected = min(0.25 / c, 1 - 0.5 / 12)
     if 1e-30 < value < 0.9:
@@ -193,7 +193,6 @@ def test_a_sample_is_held_out_unless_all_are_asked_for():
     some, every = (train(Problem(X, S), options, hold_out_all=ask)[1].held_out for ask in (False, True))
     assert len(some.probabilities) == 100
     assert every.probabilities.shape == (300, 3)
-    assert every.rows == slice(None)
 
 
 def test_the_reverse_is_the_inverse():

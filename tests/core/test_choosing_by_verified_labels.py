@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import METHODS, estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -46,11 +47,13 @@ def test_thresholds_by_brute_force(case, seed):
     S, verdicts, complete, rates = case
     P = scores(seed, S.shape)
     frequency = LabelFrequency.of(rates, S.shape, verified_of(verdicts, complete))
-    threshold, f1 = pooled_threshold(P, as_labels(S), frequency)
+    threshold, f1 = pooled_threshold(HeldOut(P, as_labels(S), frequency))
     assert f1 == pytest.approx(max(f1_by_definition(P, case, t <= P) for t in np.unique(P)), abs=1e-12)
     assert f1 == pytest.approx(f1_by_definition(P, case, threshold <= P), abs=1e-12)
     t = scores(seed + 1, S.shape[1])
-    assert expected_f1(P, as_labels(S), frequency, t).f1 == pytest.approx(f1_by_definition(P, case, t <= P), abs=1e-12)
+    assert expected_f1(HeldOut(P, as_labels(S), frequency), t).f1 == pytest.approx(
+        f1_by_definition(P, case, t <= P), abs=1e-12
+    )
 
 
 @given(cells(), seeds)
@@ -61,7 +64,7 @@ def test_the_threshold_of_a_label_by_brute_force(case, seed):
     case = S, verdicts, complete, case[3][:1]
     P = np.tile(scores(seed, (len(S) // 20, 1)), (20, 1))
     frequency = LabelFrequency.of(case[3], S.shape, verified_of(verdicts, complete))
-    thresholds, f1 = label_thresholds(P, as_labels(S), frequency, 0.5)
+    thresholds, f1 = label_thresholds(HeldOut(P, as_labels(S), frequency), 0.5)
     assert f1 == pytest.approx(f1_by_definition(P, case, thresholds <= P), abs=1e-12)
     found = true_by_definition(*case) > 0
     candidates = [np.float32(0.5), *(np.unique(P[by_definition(*case)[1] > 0]) if found.any() else ())]

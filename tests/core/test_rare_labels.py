@@ -7,7 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.calibration import BinnedCells, Calibration, StratifiedCalibration, calibrate, calibrate_strata
+from mpu_cli.core.calibration import (
+    BinnedCells,
+    Calibration,
+    HeldOut,
+    StratifiedCalibration,
+    calibrate,
+    calibrate_strata,
+)
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
@@ -92,7 +99,7 @@ def test_one_map_for_all_labels_would_claim_too_much(library, trained):
     frequency = LabelFrequency.of(C, problem.labels.shape)
     features, truth, _ = library.draw(4000, 2)
     found = bare.predictions(features)
-    calibrate(report.held_out.probabilities, problem.labels, frequency).apply(found)
+    calibrate(HeldOut(report.held_out.probabilities, problem.labels, frequency)).apply(found)
     p = found if isinstance(found, np.ndarray) else found.toarray()
     assert p[p >= 0.5].mean() > truth[:, labels][p >= 0.5].mean() + 0.07
 
@@ -107,7 +114,7 @@ def test_strata_lose_nothing_where_annotations_alone_find_a_label(library):
     folds = deal(N, 5, DEFAULT_RUN.seed)
     rest = [np.setdiff1d(np.arange(N), rows) for rows in folds]
     made_by, frequency = SourceModels.learned(folds, rest, problem.labels), LabelFrequency.of(C, problem.labels.shape)
-    binned = BinnedCells.of(of_bare.held_out.probabilities, problem.labels, frequency, made_by=made_by)
+    binned = BinnedCells.of(HeldOut(of_bare.held_out.probabilities, problem.labels, frequency, made_by=made_by))
     calibration = calibrate_strata(binned, count_annotations(problem.labels))
     features, truth, _ = library.draw(4000, 2)
     pooled, in_strata = model.probabilities(features), bare.probabilities(features)

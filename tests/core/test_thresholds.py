@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.metrics import f1_score
 
+from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.thresholds import (
     estimated_macro_f1,
@@ -44,7 +45,7 @@ def simulated(n=4000, q=5, c=0.4, seed=0):
 
 def test_pooled_threshold_is_within_its_candidates_of_the_best():
     P, Y, _ = simulated(n=300)
-    threshold, f1 = pooled_threshold(P, as_labels(Y), LabelFrequency(np.ones(5)))
+    threshold, f1 = pooled_threshold(HeldOut(P, as_labels(Y), LabelFrequency(np.ones(5))))
     assert f1 == pytest.approx(micro_f1(Y, threshold <= P), abs=1e-12)
     assert max(micro_f1(Y, t <= P) for t in np.unique(P)) - f1 < 0.003
 
@@ -52,13 +53,13 @@ def test_pooled_threshold_is_within_its_candidates_of_the_best():
 @given(st.floats(1e-6, 0.99))
 def test_candidates_part_probabilities_a_thousandth_apart(p):
     P, Y = np.array([[p], [p * 1.001]], np.float32), as_labels([[False], [True]])
-    assert pooled_threshold(P, Y, LabelFrequency(np.ones(1)))[1] == 1
+    assert pooled_threshold(HeldOut(P, Y, LabelFrequency(np.ones(1))))[1] == 1
 
 
 @given(st.floats(2**-10, 0.4375), st.floats(0.5, 1))
 def test_the_threshold_is_in_the_middle_between_what_is_predicted_and_what_is_not(low, high):
     probabilities = np.array([[high], [low]], np.float32)
-    threshold, f1 = pooled_threshold(probabilities, as_labels([[1], [0]]), LabelFrequency.of(1.0, (2, 1)))
+    threshold, f1 = pooled_threshold(HeldOut(probabilities, as_labels([[1], [0]]), LabelFrequency.of(1.0, (2, 1))))
     assert f1 == 1
     assert threshold == pytest.approx((low + high) / 2, rel=1e-3)
 
@@ -66,7 +67,7 @@ def test_the_threshold_is_in_the_middle_between_what_is_predicted_and_what_is_no
 @pytest.mark.parametrize("c", [0.2, 0.4, 0.7, np.array([0.2, 0.4, 0.6, 0.8, 1.0])], ids=str)
 def test_estimate_from_incomplete_labels_is_that_of_complete_ones(c):
     P, Y, S = simulated(n=20_000, c=c)
-    threshold, f1 = pooled_threshold(P, as_labels(S), LabelFrequency(np.full(5, c)))
+    threshold, f1 = pooled_threshold(HeldOut(P, as_labels(S), LabelFrequency(np.full(5, c))))
     true = {t: micro_f1(Y, t <= P) for t in [threshold, *np.linspace(0.05, 0.95, 91)]}
     assert f1 == pytest.approx(true[threshold], abs=0.02)
     assert max(true.values()) - true[threshold] < 0.01
@@ -85,7 +86,7 @@ def test_the_interval_covers_the_f1_of_complete_labels(error):
         rows = rng.integers(len(P), size=150)
         estimate = c + error * rng.normal()
         S = Y[rows] & (rng.random((150, 5)) < c)
-        expected = expected_f1(P[rows], as_labels(S), LabelFrequency.of(estimate, S.shape), t)
+        expected = expected_f1(HeldOut(P[rows], as_labels(S), LabelFrequency.of(estimate, S.shape)), t)
         ends = estimate - 1.645 * error, estimate + 1.645 * error
         low, high = expected.interval(tuple(np.divide(ends, estimate))) if error else expected.interval()
         covered.append(low <= truth <= high)
@@ -96,15 +97,15 @@ def test_the_interval_covers_the_f1_of_complete_labels(error):
 
 def test_no_annotation_is_no_f1():
     P, nothing = np.full((4, 2), 0.3, np.float32), as_labels(np.zeros((4, 2)))
-    threshold, f1 = pooled_threshold(P, nothing, LabelFrequency(np.ones(2)))
+    threshold, f1 = pooled_threshold(HeldOut(P, nothing, LabelFrequency(np.ones(2))))
     assert (0 <= threshold <= 1, f1) == (True, 0)
-    assert_array_equal(label_thresholds(P, nothing, LabelFrequency(np.ones(2)), 0.25)[0], [0.25, 0.25])
+    assert_array_equal(label_thresholds(HeldOut(P, nothing, LabelFrequency(np.ones(2))), 0.25)[0], [0.25, 0.25])
 
 
 @pytest.mark.parametrize("probability", [0.0, 1e-30, 1.0])
 def test_certain_probabilities(probability):
     P, S = np.full((4, 2), probability, np.float32), as_labels(np.ones((4, 2)))
-    threshold, f1 = pooled_threshold(P, S, LabelFrequency(np.ones(2)))
+    threshold, f1 = pooled_threshold(HeldOut(P, S, LabelFrequency(np.ones(2))))
     assert (threshold <= P).all()
     assert f1 == 1
 
@@ -116,19 +117,22 @@ def test_label_thresholds_are_not_worse_than_their_start(start, c):
     P[:, 1] **= 3  # two labels whose best threshold is another
     P[:, 2] **= np.float32(0.3)
     S, c = as_labels(S), LabelFrequency(np.full(5, c))
-    thresholds, f1 = label_thresholds(P, S, c, start)
+    thresholds, f1 = label_thresholds(HeldOut(P, S, c), start)
     assert thresholds.dtype == np.float32
-    assert f1 == pytest.approx(expected_f1(P, S, c, thresholds).f1, abs=1e-12)
-    assert f1 > expected_f1(P, S, c, np.full(5, start, np.float32)).f1 + 0.01
+    assert f1 == pytest.approx(expected_f1(HeldOut(P, S, c), thresholds).f1, abs=1e-12)
+    assert f1 > expected_f1(HeldOut(P, S, c), np.full(5, start, np.float32)).f1 + 0.01
 
 
 def test_rare_labels_keep_the_pooled_threshold():
     P, _, S = simulated(n=400, c=1)
     for k, annotations in ((1, 19), (3, 20)):
         S[np.flatnonzero(S[:, k])[annotations:], k] = False
-    thresholds, f1 = label_thresholds(P, as_labels(S), LabelFrequency(np.ones(5)), 0.123)
+    held_out = HeldOut(P, as_labels(S), LabelFrequency(np.ones(5)))
+    thresholds, f1 = label_thresholds(held_out, 0.123)
     assert (thresholds == np.float32(0.123)).tolist() == [False, True, False, False, False]
-    assert f1 == pytest.approx(expected_f1(P, as_labels(S), LabelFrequency(np.ones(5)), thresholds).f1, abs=1e-12)
+    assert f1 == pytest.approx(
+        expected_f1(HeldOut(P, as_labels(S), LabelFrequency(np.ones(5))), thresholds).f1, abs=1e-12
+    )
 
 
 def test_label_thresholds_settle_on_coordinatewise_optima():
@@ -136,12 +140,12 @@ def test_label_thresholds_settle_on_coordinatewise_optima():
     P, _, S = simulated(n=300, q=6, c=0.5)
     P[:, 0] **= np.float32(0.2)
     S, c = as_labels(S), LabelFrequency(np.full(6, 0.5))
-    thresholds, f1 = label_thresholds(P, S, c, 0.99)
+    thresholds, f1 = label_thresholds(HeldOut(P, S, c), 0.99)
     for k in range(6):
         for t in np.unique(P[:, k]):
             changed = thresholds.copy()
             changed[k] = t
-            assert expected_f1(P, S, c, changed).f1 <= f1 + 1e-12
+            assert expected_f1(HeldOut(P, S, c), changed).f1 <= f1 + 1e-12
 
 
 @given(scored)
@@ -164,7 +168,7 @@ def test_macro_thresholds_have_the_larger_macro_f1():
     P, Y, _ = simulated(n=20_000)
     P[:, 3] /= 4  # a label that is never sure
     Y[:, 3] = np.random.default_rng(1).random(len(P)) < P[:, 3]
-    pooled, _ = pooled_threshold(P, as_labels(Y), LabelFrequency(np.ones(5)))
+    pooled, _ = pooled_threshold(HeldOut(P, as_labels(Y), LabelFrequency(np.ones(5))))
     one, own = (f1_score(Y, t <= P, average="macro") for t in (pooled, macro_thresholds(P, pooled)))
     assert own > one + 0.05
 
@@ -184,13 +188,17 @@ def test_estimated_macro_f1_is_that_of_complete_labels(c):
     P, Y, S = simulated(n=20_000, c=c)
     P **= 2  # they are no probabilities any more
     S, c = as_labels(S), LabelFrequency(np.full(5, c))
-    thresholds = uncalibrated_macro_thresholds(P, S, c, 0.5)
-    assert estimated_macro_f1(P, S, c) == pytest.approx(f1_score(Y, thresholds <= P, average="macro"), abs=0.02)
-    of_first = estimated_macro_f1(P, S, c, np.array([1.0, 0, 0, 0, 0]))
+    held_out = HeldOut(P, S, c)
+    thresholds = uncalibrated_macro_thresholds(held_out, 0.5)
+    assert estimated_macro_f1(held_out) == pytest.approx(f1_score(Y, thresholds <= P, average="macro"), abs=0.02)
+    of_first = estimated_macro_f1(HeldOut(P, S, c, np.array([1.0, 0, 0, 0, 0])))
     assert of_first == pytest.approx(f1_score(Y[:, 0], (thresholds <= P)[:, 0]), abs=0.03)
 
 
 def test_without_annotations_the_estimate_of_macro_f1_is_zero():
     P, nothing = np.full((4, 2), 0.3, np.float32), as_labels(np.zeros((4, 2)))
-    assert estimated_macro_f1(P, nothing, LabelFrequency(np.ones(2))) == 0
-    assert uncalibrated_macro_thresholds(P, nothing, LabelFrequency(np.ones(2)), 0.4).tolist() == [np.float32(0.4)] * 2
+    assert estimated_macro_f1(HeldOut(P, nothing, LabelFrequency(np.ones(2)))) == 0
+    assert (
+        uncalibrated_macro_thresholds(HeldOut(P, nothing, LabelFrequency(np.ones(2))), 0.4).tolist()
+        == [np.float32(0.4)] * 2
+    )

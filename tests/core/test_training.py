@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
 from mpu_cli.core import limits, sgd
-from mpu_cli.core.calibration import calibrate
+from mpu_cli.core.calibration import HeldOut, calibrate
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -100,7 +100,9 @@ def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
     for rows in deal(120, 3, 0):
         probabilities[rows] = by_hand(problem, rows)
     assert report.expected_f1 == pytest.approx(
-        expected_f1(model.calibration(probabilities), labels, LabelFrequency(np.full(4, 0.7)), model.thresholds).f1,
+        expected_f1(
+            HeldOut(model.calibration(probabilities), labels, LabelFrequency(np.full(4, 0.7))), model.thresholds
+        ).f1,
         rel=1e-6,
     )
 
@@ -145,7 +147,7 @@ def test_threshold_of_the_last_level_is_of_the_instances_held_out(problem):
     probabilities = np.empty(labels.shape, np.float32)
     for fold in deal(120, 3, 0)[:2]:
         probabilities[fold] = by_hand(problem, fold)
-    threshold, f1 = pooled_threshold(probabilities[rows], labels[rows], LabelFrequency(np.full(4, 0.7)))
+    threshold, f1 = pooled_threshold(HeldOut(probabilities[rows], labels[rows], LabelFrequency(np.full(4, 0.7))))
     assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
     assert report.expected_f1 == pytest.approx(f1)
 
@@ -167,7 +169,7 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
     first = np.setdiff1d(np.arange(len(labels.indptr) - 1), last)
     _, held_out = learn([Fold(task, (first, last), last)])
     probabilities = held_out.probabilities
-    threshold, f1 = pooled_threshold(probabilities, labels[last], c)
+    threshold, f1 = pooled_threshold(HeldOut(probabilities, labels[last], c))
     assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
     assert report.expected_f1 == pytest.approx(f1)
 
@@ -191,7 +193,7 @@ def test_higher_levels_learn_from_out_of_fold_predictions(problem):
     probabilities = np.empty(labels.shape, np.float32)
     for rows in deal(120, 3, 0):
         probabilities[rows] = by_hand(problem, rows, eta0=1.0)
-    calibration = calibrate(probabilities, labels, LabelFrequency(np.full(4, 0.7)))
+    calibration = calibrate(HeldOut(probabilities, labels, LabelFrequency(np.full(4, 0.7))))
     assert calibration.actual.tolist() == model.calibrations[0].actual.tolist()
     extended = as_features(np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(probabilities)]))
     level_1, _ = train(Problem(extended, labels), quick(levels=1, c=0.7, cost=3.0, eta0=1.0))
@@ -219,10 +221,10 @@ def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem)
         below = np.empty(labels.shape, np.float32)
         for other in fold_rows:
             below[other] = by_hand(problem, other, np.union1d(rows, other), eta0=1.0)
-        calibration = calibrate(below[rest], labels[rest], frequency)
+        calibration = calibrate(HeldOut(below[rest], labels[rest], frequency))
         extended = np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(below)])
         probabilities[rows] = by_hand((as_features(extended), labels), rows, eta0=1.0)
-    assert report.level_f1[1] == pytest.approx(pooled_threshold(probabilities, labels, frequency)[1], abs=1e-3)
+    assert report.level_f1[1] == pytest.approx(pooled_threshold(HeldOut(probabilities, labels, frequency))[1], abs=1e-3)
     train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0), Run(observe=fewer_folds))
     assert "level 0, without two folds" in steps.ticks
     assert "level 0, without two folds" not in fewer_folds.ticks

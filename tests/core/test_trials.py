@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.selection import STEPS, Trial, choose_settings
@@ -26,7 +27,7 @@ def noisy(start=Settings(30.0, epochs=3)) -> Trial:  # noqa: B008
 
 def estimate(trial, settings) -> float:
     task = replace(trial.task, settings=settings)
-    return pooled_threshold(out_of_fold(task, trial.fold_rows), task.labels, task.frequency)[1]
+    return pooled_threshold(HeldOut(out_of_fold(task, trial.fold_rows), task.labels, task.frequency))[1]
 
 
 @pytest.mark.parametrize(
@@ -45,8 +46,8 @@ def test_settings_for_macro_f1_are_chosen_by_it():
     labels, c = trial.task.labels, trial.task.frequency
     micro, macro = (choose_settings(trial, criterion=by) for by in ("pu-f1", "macro-f1"))
     (micro_f1, (settings, _)), (macro_f1, (_, probabilities)) = micro, macro
-    assert macro_f1 == pytest.approx(estimated_macro_f1(probabilities, labels, c))
-    assert macro_f1 > estimated_macro_f1(out_of_fold(trial.task, trial.fold_rows), labels, c)
+    assert macro_f1 == pytest.approx(estimated_macro_f1(HeldOut(probabilities, labels, c)))
+    assert macro_f1 > estimated_macro_f1(HeldOut(out_of_fold(trial.task, trial.fold_rows), labels, c))
     assert micro_f1 == pytest.approx(estimate(trial, settings))
 
 

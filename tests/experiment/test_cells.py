@@ -6,6 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import f1_score, log_loss
 
 from mpu_cli import jain_propensities, ranking_metrics
+from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
@@ -95,7 +96,9 @@ def test_the_tuned_threshold_maximises_the_estimate_on_a_held_out_fifth(method):
     held_out = deal(100, 5, 0)[0]
     rest = np.setdiff1d(np.arange(100), held_out)
     predictions = fit_and_predict(method, training[rest], training[held_out], Run())
-    expected = pooled_threshold(predictions.scores, training.labels[held_out], LabelFrequency(np.full(4, tuned.c)))
+    expected = pooled_threshold(
+        HeldOut(predictions.scores, training.labels[held_out], LabelFrequency(np.full(4, tuned.c)))
+    )
     assert tuned.threshold == expected[0]
 
 

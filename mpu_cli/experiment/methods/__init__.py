@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 
 from mpu_cli.api.any_classifier import SEEDS, learned, scores, suited
+from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.sample import estimate_out_of_fold
@@ -164,7 +165,8 @@ class Tuned:
         rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)
         predictions = fit_and_predict(self.label, training[rest], training[held_out], self.run)
         annotated = S[held_out]
-        self.threshold, _ = pooled_threshold(predictions.scores, annotated, LabelFrequency.of(self.c, annotated.shape))
+        frequency = LabelFrequency.of(self.c, annotated.shape)
+        self.threshold, _ = pooled_threshold(HeldOut(predictions.scores, annotated, frequency))
         self.method.fit(X, S, *unlabeled)
 
     def predict(self, X: csr_array) -> Any:

@@ -28,6 +28,7 @@ from scipy.sparse import csr_array, hstack
 from scipy.special import expit
 from sklearn.metrics.pairwise import cosine_similarity
 
+from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import kin_of
@@ -235,6 +236,6 @@ class Method:
 
         def evaluate(cost: float) -> float:
             predictions = np.vstack([predict(rows, cost) for rows in held_out])
-            return expected_f1(predictions, annotated, complete, np.full(q, THRESHOLD)).f1
+            return expected_f1(HeldOut(predictions, annotated, complete), np.full(q, THRESHOLD)).f1
 
         return evaluate

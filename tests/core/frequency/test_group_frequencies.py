@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.estimators import FEWEST_OF_GROUP, estimate, estimate_groups
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import InstanceGroups, Problem
@@ -83,8 +84,10 @@ def test_one_frequency_for_all_groups_is_that_of_labels():
     P, S = separable(500, 4, 0.4)
     one_group = InstanceGroups(np.zeros(500, int), ("all",), np.array([0.4]))
     of_labels, of_groups = LabelFrequency.of(0.4, (500, 4)), LabelFrequency.of(0.9, (500, 4), None, one_group)
-    assert_allclose(pooled_threshold(P, S, of_groups), pooled_threshold(P, S, of_labels))
-    for one, other in zip(label_thresholds(P, S, of_groups, 0.3), label_thresholds(P, S, of_labels, 0.3), strict=True):
+    assert_allclose(pooled_threshold(HeldOut(P, S, of_groups)), pooled_threshold(HeldOut(P, S, of_labels)))
+    for one, other in zip(
+        label_thresholds(HeldOut(P, S, of_groups), 0.3), label_thresholds(HeldOut(P, S, of_labels), 0.3), strict=True
+    ):
         assert_allclose(one, other, rtol=1e-6)
     suggested = [suggest(P, S, frequency, Choice(top=50)) for frequency in (of_labels, of_groups)]
     assert_array_equal(suggested[0].rows, suggested[1].rows)
