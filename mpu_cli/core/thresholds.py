@@ -41,6 +41,7 @@ def pooled_threshold(held_out: HeldOut) -> tuple[float, float]:
 
     Half of the true labels are annotated, so the two annotated ones stand for four true ones.
 
+    >>> from mpu_cli.core.frequency.label_frequency import LabelFrequency
     >>> probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.1]], np.float32)
     >>> labels = csr_array(np.array([[1], [0], [0], [1], [0]], bool))
     >>> threshold, f1 = pooled_threshold(HeldOut(probabilities, labels, LabelFrequency.of(0.5, (5, 1))))
@@ -208,6 +209,7 @@ def expected_f1(held_out: HeldOut, thresholds: np.ndarray) -> ExpectedF1:
 
     Of 100 predictions 40 are annotated, so that with c = 0.5 another 40 are true; 10 annotated ones are not predicted.
 
+    >>> from mpu_cli.core.frequency.label_frequency import LabelFrequency
     >>> probabilities = np.array([0.9] * 100 + [0.1] * 10, np.float32)[:, None]
     >>> labels = csr_array((np.arange(110) % 100 < 40)[:, None] | (np.arange(110) >= 100)[:, None])
     >>> held_out = HeldOut(probabilities, labels, LabelFrequency.of(0.5, (110, 1)))
