@@ -32,7 +32,6 @@ from mpu_cli.people.posterior import unannotated_posterior
 from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.options import AUTO, Words, checked
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.steps import Step
 
 # What a cell teaches whose label is not annotated.
 NEGATIVE, WEIGHTED = "negative", "weighted"
@@ -225,7 +224,7 @@ def learn(
     n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
     kin = kin_of_any(X)
     folds = Folds(n_folds, run.seed % SEEDS, joined(kin, problem.same_fold))
-    with run.step(Step.OUT_OF_FOLD):
+    with run.step("predicting out of fold"):
         scored = held_out(estimator, X, targets, folds, parallel=parallel)
     evidence = Evidence.of_scores(scored, replace(problem, kin=kin), options, run)
     decision = evidence.decision(labels, options.threshold)
@@ -241,14 +240,14 @@ def learn(
 
     if unannotated != NEGATIVE and weight_parameter(estimator) and (frequency.rates < 1).any():
         soft = soften(scored, np.arange(len(scored)))
-        with run.step(Step.OUT_OF_FOLD_WITH_WEIGHTS):
+        with run.step("predicting out of fold with weights"):
             others = held_out(estimator, X, targets, folds, soften, parallel)
         by_weights = evidence.of_other_scores(others, labels)
         expected = by_weights.decision(labels, options.threshold)
         is_weighted = unannotated == WEIGHTED or expected[1].f1 > decision[1].f1
         if is_weighted:
             targets, scored, evidence, decision = soft, others, by_weights, expected
-    with run.step(Step.TRAIN):
+    with run.step("learning"):
         return Learned(learned(estimator, X, targets), scored, evidence, decision, is_weighted)
 
 

@@ -12,7 +12,6 @@ import itertools
 import json
 import logging
 import os
-import re
 import sys
 import threading
 import time
@@ -21,7 +20,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
@@ -29,7 +28,6 @@ from mpu_cli.errors import MpuError, for_terminal, without_secrets
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import ReadFile, reads_counted
 from mpu_cli.runtime.run import Bytes
-from mpu_cli.runtime.steps import Step
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 _MOST_WARNINGS = 1000  # in a report; a service may warn for years
@@ -52,9 +50,16 @@ _manner = _Manner()
 
 
 def reset() -> None:
-    """Reset to text and normal verbosity, until options change that."""
+    """Reset to text and normal verbosity, until options change that. Print what the library and Python log."""
     global _manner
     _manner = _Manner()
+    signals.say_by(last_words)
+    logging.captureWarnings(True)
+    for name in ("mpu_cli", "py.warnings", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.DEBUG)
+        logger.propagate = False
+        logger.handlers = [_Spoken()]
 
 
 def verbosity_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,7 +68,6 @@ def verbosity_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def remember(context: click.Context, option: click.Parameter, value: Any) -> None:
         if option.name == "log_format":
             _manner.as_json, _manner.context = value == "json", context
-            _listen()
         elif option.name == "accept_warning":
             _manner.accepted = value
         elif value:
@@ -207,16 +211,6 @@ class _Spoken(logging.Handler):
         say(" ".join(self.format(record).split()), **getattr(record, "counts", {}))
 
 
-def _listen() -> None:
-    signals.say_by(last_words)
-    logging.captureWarnings(True)
-    for name in ("mpu_cli", "py.warnings", "uvicorn"):
-        logger = logging.getLogger(name)
-        logger.setLevel(logging.DEBUG)
-        logger.propagate = False
-        logger.handlers = [_Spoken()]
-
-
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
@@ -236,11 +230,20 @@ class _Stream(io.FileIO):
 
 def prepare_streams() -> None:
     """Replace `sys.stdin`, `sys.stdout` and `sys.stderr`. Call this before any file is opened."""
-    _occupy()
+    # The next file that is opened would get the descriptor of a closed stream.
+    for descriptor, mode in ((_STDIN, os.O_RDONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, mode)  # gets the lowest that is free; read-only, so that a report is still an error
+            os.set_inheritable(descriptor, True)
     if sys.stdin is not None:  # it was open
         sys.stdin = io.TextIOWrapper(io.BufferedReader(ReadFile(_STDIN, closefd=False)), "utf-8")
-    sys.stdout = _text(_Stream(_STDOUT, "wb", closefd=False), sys.stdout)
-    sys.stderr = _text(_Stream(_STDERR, "wb", closefd=False), sys.stderr)
+    for name, descriptor in (("stdout", _STDOUT), ("stderr", _STDERR)):
+        raw, replaced = _Stream(descriptor, "wb", closefd=False), getattr(sys, name)
+        encoding = "utf-8" if replaced is None else replaced.encoding
+        buffer = io.BufferedWriter(raw)
+        setattr(sys, name, io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=raw.isatty()))
 
 
 def finish_streams() -> None:
@@ -251,82 +254,48 @@ def finish_streams() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
 
 
-def _occupy() -> None:
-    """Open the null device for each closed stream. Otherwise the next file that is opened would get its descriptor."""
-    for descriptor, mode in ((_STDIN, os.O_RDONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, mode)  # gets the lowest that is free; read-only, so that a report is still an error
-            os.set_inheritable(descriptor, True)
-
-
-def _text(raw: io.FileIO, replaced: TextIO | None) -> io.TextIOWrapper:
-    encoding = "utf-8" if replaced is None else replaced.encoding
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=raw.isatty())
-
-
-_STEPS = {str(step): step for step in Step}
-_LEVEL = re.compile(r"level (\d+)(, out of fold)?")
 _SECONDS_BEFORE_A_BAR = 0.5
 _SECONDS_BETWEEN_DRAWINGS = 0.25
 _WITH_TOTAL = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left"
-_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {elapsed}"
+_WITHOUT_TOTAL = "{desc}: {n_fmt}, {elapsed}"
 _TIME_ALONE = "{desc}: {elapsed}"
 _drawing = threading.Lock()  # one bar at a time: the outer one of two
 
 
-# The steps of the command, in their order, as far as its options tell; others may come between them.
-planned: list[str] = []
-
-
-def name_of(step: str) -> str:
-    """Return the name of a step in messages."""
-    if level := _LEVEL.fullmatch(step):
-        return f"predicting level {level[1]} out of fold" if level[2] else f"learning level {level[1]}"
-    return _STEPS[step].doing if step in _STEPS else step
-
-
 @contextmanager
-def progress(step: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show the progress of a step of the library.
+def progress(name: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+    """Show a step: by a bar on a terminal; elsewhere by a line at its end, as text with ``--verbose``.
 
-    `ticks`: number of ticks; None: unknown.
-    Yields: call it once per tick.
+    `total`: amount of work; where it is `Bytes`, the work is to read so many from files; None: unknown.
+    Yields: call it with the amount of newly finished work, 1 by default.
     """
+    if on_terminal():
+        with nullcontext(lambda by=1: None) if is_quiet() else _bar(name, total) as count:
+            yield count
+        return
     start, done = time.monotonic(), 0
 
-    def tick() -> None:
+    def tick(by: int = 1) -> None:
         nonlocal done
-        done += 1
-        count(1)
+        done += by
 
-    number = f"step {planned.index(step) + 1} of {len(planned)}, " if step in planned else ""
-    with counting(number + name_of(step), ticks, _STEPS[step].unit if step in _STEPS else "step") as count:
-        yield tick
-    seconds, name = time.monotonic() - start, name_of(step)
-    # As text with --verbose, as JSON unless --quiet is set.
-    if not on_terminal() and _manner.verbosity >= (_NORMAL if _manner.as_json else _VERBOSE):
+    yield tick
+    if _manner.verbosity >= (_NORMAL if _manner.as_json else _VERBOSE):
+        seconds = time.monotonic() - start
         _say("info", f"{name}: {seconds:.1f} s", step=name, ticks=done, seconds=round(seconds, 3))
 
 
 @contextmanager
-def counting(name: str, total: int | None = None, noun: str = "step") -> Iterator[Callable[[int], None]]:
-    """Show a count of finished work on a terminal.
-
-    `total`: amount of work; where it is `Bytes`, the work is to read so many from files; None: unknown.
-    `noun`: unit of the count without a total, in the singular.
-    Yields: call it with the amount of newly finished work.
-    """
-    if not on_terminal() or is_quiet() or not _drawing.acquire(blocking=False):
-        yield lambda _: None
+def _bar(name: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """Draw a bar, unless another one is drawn; parameters as of `progress`."""
+    if not _drawing.acquire(blocking=False):
+        yield lambda by=1: None
         return
     from tqdm import tqdm
 
     bar = tqdm(
         desc=name,
         total=total,
-        unit=f" {noun}s",
         file=sys.stderr,
         leave=False,
         delay=_SECONDS_BEFORE_A_BAR,
@@ -337,7 +306,7 @@ def counting(name: str, total: int | None = None, noun: str = "step") -> Iterato
     )
     end = threading.Event()
 
-    def count(by: int) -> None:
+    def count(by: int = 1) -> None:
         if not total:
             bar.bar_format = _WITHOUT_TOTAL
         elif bar.n + by > bar.total:  # it was an estimate
@@ -353,7 +322,7 @@ def counting(name: str, total: int | None = None, noun: str = "step") -> Iterato
     drawing.start()
     try:
         with reads_counted(count) if isinstance(total, Bytes) else nullcontext():
-            yield (lambda _: None) if isinstance(total, Bytes) else count
+            yield (lambda by=1: None) if isinstance(total, Bytes) else count
     finally:
         end.set()
         drawing.join()

@@ -51,7 +51,6 @@ from mpu_cli.core.stacking import (
 from mpu_cli.core.validation import leading, predict
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Part, check_parts, no_labels, plan_parts
@@ -100,7 +99,7 @@ def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, r
     """
     states = {path: state_of(path) for path in files}
     parts = plan_parts(files, PART_BYTES)
-    with run.step(Step.READ, len(parts)) as tick:
+    with run.step("reading data", len(parts)) as tick:
         data = [executor.submit(read_unchanged, part, states[part.path], reading, run.on_a_worker()) for part in parts]
         facts = [executor.submit(facts_of, one) for one in data]
         executor.wait(facts, tick)
@@ -196,7 +195,7 @@ class _Level:
     settings: Settings
     run: Run
 
-    def learn(self, enough: int, name: str) -> tuple[LinearModel, list[Handle]]:
+    def learn(self, enough: int, number: int) -> tuple[LinearModel, list[Handle]]:
         """Learn the model of all instances, and predict at least `enough` by models that have not seen them.
 
         Returns: `held_out`: handles of what `_predict` returns of each part.
@@ -216,9 +215,9 @@ class _Level:
                     of_shard.append(self._mean([models[shards.index(shard)] for shard in others], others))
                 else:
                     of_shard.append(self._mixed(block, others)[0])
-        with self.run.step(name, len(whole)) as tick:
+        with self.run.step(f"learning level {number}", len(whole)) as tick:
             self.executor.wait(whole, tick)
-        with self.run.step(f"{name}, out of fold", len(self.parts)) as tick:
+        with self.run.step(f"predicting level {number} out of fold", len(self.parts)) as tick:
             unit_run = self.run.on_a_worker()
             held_out = [self.executor.submit(_predict, part, without, unit_run) for part in self.parts]
             self.executor.wait(held_out, tick)
@@ -292,7 +291,7 @@ def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedMo
     parts = [submit(place, data, part, fact, ids, columns, seed) for data, part, fact, seed in of_parts]
     sizes = [fact.size for fact in collection.facts]
     collection.data.clear()  # so that the workers can release them
-    with run.step(Step.FETCH_THE_SAMPLE):
+    with run.step("fetching the sample"):
         sample = Instances.of(_fetched(collection.executor, parts, sizes, draw(n, options.sample, run.seed)))
     chosen = _chosen(sample, n, options, run)
     squares = sum(collection.executor.gather([submit(_squares, part) for part in parts]))
@@ -307,16 +306,16 @@ def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedMo
         if number:
             level = level.above(held_out, levels.calibrate_features(), scale)
             levels.forget()
-        model, held_out = level.learn(n if number < n_levels - 1 else options.sample, f"level {number}")
+        model, held_out = level.learn(n if number < n_levels - 1 else options.sample, number)
         levels.add(model, level.compared(held_out, options.sample))
-    with run.step(Step.THRESHOLDS):
+    with run.step("choosing thresholds"):
         model_of_all, result = levels.finish(chosen, options.threshold)
     return replace(model_of_all, columns=columns if columns.are_few else None), result
 
 
 def _together(collection: Collection, run: Run) -> Problem:
     """Fetch all instances."""
-    with run.step(Step.FETCH_THE_SAMPLE):
+    with run.step("fetching the sample"):
         data: list[Dataset] = collection.executor.gather(collection.data)
     width = max(one.features.shape[1] for one in data)
     features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))

@@ -49,7 +49,7 @@ class Evidence:
         earlier = options.c if isinstance(options.c, EarlierEstimate) else None
         estimates = Estimates(earlier=earlier, repeated=population.share_repeated)
         if is_estimated(options.c):
-            with run.step("estimate c"):
+            with run.step("estimating c"):
                 sample = draw_sample(population, options, run)
                 estimates = estimate_frequency(population, sample, run, probabilities=sample.part_of(scores))
                 estimates = replace(estimates, dominating=None)  # scores do not come from these features

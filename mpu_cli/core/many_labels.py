@@ -149,7 +149,7 @@ def side_information(
             prior = prior.sparing(instances.features, instances.positives)
     if q <= FEW_LABELS or n < _FEWEST_INSTANCES:
         return prior, None
-    with run.step("shortlist"):
+    with run.step("finding instances for each label"):
         return prior, sample_negatives(instances, chosen, run, prior)
 
 

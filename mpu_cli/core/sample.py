@@ -385,7 +385,7 @@ def draw_questions(
     if not has_evidence(sample.labels, sample.verified):
         raise DataError("only complete label sets have annotations, so there is nothing to choose questions by")
     if scores is None:
-        with run.step("out of fold", sample.m) as tick:
+        with run.step("predicting out of fold", sample.m) as tick:
             probabilities = sample.naive_probabilities(tick)
     else:
         probabilities = sample.part_of(scores)

@@ -288,7 +288,7 @@ def choose_hyper_parameters(
     sample = draw_sample(population, options, run) if is_estimated(options.c) or free or many else None
     if is_estimated(options.c) and sample is not None:
         if estimates is None:
-            with run.step("estimate c", sample.m) as tick:
+            with run.step("estimating c", sample.m) as tick:
                 estimates = estimate_frequency(population, sample, run, tick)
         sample = sample.with_group_rates(estimates.group_rates)
     if estimates is None:
@@ -305,7 +305,10 @@ def choose_hyper_parameters(
         starts = [settings]
         if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
             starts += [_starting(population, options, other) for other in LOSSES if other != loss]
-        with run.step("choose C" if "cost" in free else "choose prior", _USUAL_SETTINGS * len(starts)) as tick:
+        with run.step(
+            "choosing settings" if "cost" in free else "choosing the weight of label features",
+            _USUAL_SETTINGS * len(starts),
+        ) as tick:
             # Most of many labels have too few annotations to count the F1 of each.
             trials = [_trial(sample, rates, start, SELECTION_SIZE) for start in starts]
             criterion = PU_F1 if many else options.threshold
@@ -319,7 +322,7 @@ def choose_hyper_parameters(
             if "step" in free:
                 settings = step_for_all(settings, sample.share)
     if sample is not None and many:
-        with run.step("choose weights to drop"):
+        with run.step("choosing which weights to drop"):
             prune = choose_pruning(_trial(sample, rates, sample.of_sample(settings), PRUNING_SIZE))
     return HyperParameters(
         rates=rates,
@@ -484,7 +487,7 @@ def choose_features(problem: Problem, options: Options, run: Run) -> tuple[Insta
     linear = own
     may_scale = own.uneven and own.label_features is None
     if options.features is None and can_tell and may_scale:
-        with run.step("choose features") as tick:
+        with run.step("choosing features") as tick:
             linear = _best_scaling(own, options, run, tick)
     can_tell &= len(problem) <= options.sample
     if obstacle is not None or (options.features is None and not can_tell):
@@ -494,7 +497,7 @@ def choose_features(problem: Problem, options: Options, run: Run) -> tuple[Insta
     refuse_beyond_free(12 * n * m, what, "take fewer instances, or linear features")
     problem = replace(problem, kin=own.kin)  # features of a kernel are equal up to rounding
     chosen = choose_hyper_parameters(linear, options, run)
-    with run.step("choose features") as tick:
+    with run.step("choosing features") as tick:
         f1, kernel = _best_kernel(problem, options, run, linear, chosen, tick)
     if options.features is None and f1 < chosen.f1 + _WORTH_OTHER_FEATURES:
         return linear, chosen

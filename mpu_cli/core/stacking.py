@@ -103,8 +103,8 @@ def train(
         if not (is_automatic and features_of):
             learned.forget()
         # Of few instances, choosing C has predicted them all out of fold.
-        learned.add(*_learn(whole, fold_rows, f"level {number}", features_of, None if number else chosen.held_out))
-    with run.step("thresholds"):
+        learned.add(*_learn(whole, fold_rows, number, features_of, None if number else chosen.held_out))
+    with run.step("choosing thresholds"):
         model, result = learned.finish(chosen, options.threshold, calibrated)
     model = replace(model, top=top, columns=instances.columns, rbf=instances.rbf)
     result = replace(result, kin=instances.kin)
@@ -134,7 +134,7 @@ def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -
 def _learn(
     whole: list[Fold],
     fold_rows: list[np.ndarray],
-    name: str,
+    number: int,
     features_of: Callable[[int], Features] | None,
     predicted: HeldOut | None,
 ) -> tuple[LinearModel, HeldOut]:
@@ -147,12 +147,12 @@ def _learn(
     task = whole[0].task
     if predicted is not None:
         whole = [Fold(task, (np.arange(len(task)),))]
-    with task.run.step(name, len(whole) * len(task.blocks())) as tick:
+    with task.run.step(f"learning level {number}", len(whole) * len(task.blocks())) as tick:
         model, held_out = learn(whole, tick)
     if predicted is not None:
         return model, predicted
     if fold_rows:
-        with task.run.step(f"{name}, out of fold", len(fold_rows)) as tick:
+        with task.run.step(f"predicting level {number} out of fold", len(fold_rows)) as tick:
             held_out = predict_out_of_fold(task, fold_rows, tick, features_of)
     if task.settings.prior:  # what a model has seen matters where something besides annotations teaches labels
         made_by = source_models([holding_out(task, rows) for rows in fold_rows] or whole)
@@ -178,7 +178,7 @@ def _features_without(
     fold_rows = deal(n, m or default_folds(n), task.run.seed, instances.kin)
     if not (isinstance(out_of_fold, np.ndarray) and len(fold_rows) >= FEWEST_FOLDS):
         return None
-    with task.run.step("level 0, without two folds", len(pairs_of(len(fold_rows), outer))) as tick:
+    with task.run.step("predicting level 0 without two folds", len(pairs_of(len(fold_rows), outer))) as tick:
         nested = predict_nested(task, fold_rows, outer, out_of_fold, tick)
 
     def of_fold(i: int) -> Features:

@@ -40,7 +40,6 @@ from mpu_cli.review import decisions, matching
 from mpu_cli.review.tables import checksum, label_text
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import no_labels, read
@@ -394,7 +393,7 @@ def training_set(sources: Sources, run: Run, is_for_model: bool = True, is_read_
     `is_read_again`: whether the file will be read a second time, so that its checksum is needed.
     Raises InputError (a file cannot be read, no instance has a label, or what is beside the data does not fit them).
     """
-    with run.step(Step.READ, bytes_of(sources.file)):
+    with run.step("reading data", bytes_of(sources.file)):
         sidecars = Sidecars(sources.file)
         if is_read_again:
             sidecars.contents.setdefault(str(sources.file))

@@ -25,7 +25,6 @@ from mpu_cli.people.suggestions import (
     worth_filling_in,
 )
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.steps import Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +67,12 @@ def find(
     labels, frequency = problem.labels, evidence.frequency
     positive = frequency.positives(labels).astype(bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
-    with run.step(Step.OTHER_LABELS):
+    with run.step("weighing the other labels"):
         probabilities = given_other_labels(evidence.probabilities, labels, frequency, run, evidence.kin)
     reviewed = evidence.reviewed if evidence.reviewed and evidence.reviewed.answers else None
     confirmed = csr_array(positive > labels)
     found = confirmed if frequency.verified is None else confirmed[frequency.verified.instances == Verdict.UNKNOWN]
-    with run.step(Step.LIST):
+    with run.step("listing labels"):
         estimates = evidence.estimates
         of_labels, of_all = missing_labels(labels, frequency, evidence.reviewed, estimates.range_of_c)
         left = Count(*(max(count - found.nnz, 0.0) for count in vars(of_all).values()))

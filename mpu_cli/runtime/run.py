@@ -13,18 +13,18 @@ from mpu_cli.errors import MpuError
 from mpu_cli.runtime import machine
 from mpu_cli.runtime.options import RunOptions
 
-# Called at the start of every step with its name and its number of ticks (None: unknown). It returns a context manager,
-# which is open during the step. That gives a function to call once per tick.
-Observer = Callable[[str, int | None], AbstractContextManager[Callable[[], None]]]
+# Called at the start of every step with its name, as in messages, and its amount of work (None: unknown). It returns a
+# context manager, which is open during the step. That gives a function to call with newly finished work, by default 1.
+Observer = Callable[[str, int | None], AbstractContextManager[Callable[..., None]]]
 
 
 class Bytes(int):
-    """A number of ticks of a step that reads so many bytes from files, by which it is counted."""
+    """An amount of work that is to read so many bytes from files."""
 
 
-def no_observer(step: str, ticks: int | None) -> AbstractContextManager[Callable[[], None]]:
+def no_observer(step: str, ticks: int | None) -> AbstractContextManager[Callable[..., None]]:
     """Show no progress."""
-    return nullcontext(lambda: None)
+    return nullcontext(lambda by=1: None)
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,15 @@ class Run(RunOptions):
         """Whether compiled inner loops run."""
         return machine.numba_installed() if self.kernel is None else self.kernel == "numba"
 
-    def step(self, name: str, ticks: int | None = None) -> AbstractContextManager[Callable[[], None]]:
-        """Report a step. It lasts as long as the context, which gives a function to call once per tick."""
+    def step(self, name: str, ticks: int | None = None) -> AbstractContextManager[Callable[..., None]]:
+        """Report a step. It lasts as long as the context, which gives a function to call with finished work."""
         return self.observe(name, ticks)
 
     def timed(self, seconds: dict[str, float]) -> "Run":
         """Return the same, which also stores the wall time of each step in a dictionary."""
 
         @contextmanager
-        def observe(name: str, ticks: int | None) -> Iterator[Callable[[], None]]:
+        def observe(name: str, ticks: int | None) -> Iterator[Callable[..., None]]:
             start = time.perf_counter()
             with self.observe(name, ticks) as tick:
                 yield tick

@@ -27,17 +27,17 @@ SLOW_TICKS = """if True:
     from mpu_cli.__main__ import main
     from mpu_cli.cli import messages
 
-    def slowly(name, total=None, noun="step", counting=messages.counting):
+    def slowly(name, total, bar=messages._bar):
         @messages.contextmanager
         def counted():
-            with counting(name, total, noun) as count:
-                def tick(by):
+            with bar(name, total) as count:
+                def tick():
                     time.sleep(1)
-                    count(by)
+                    count()
                 yield tick
         return counted()
 
-    messages.counting = slowly
+    messages._bar = slowly
     main()"""
 
 
@@ -91,9 +91,9 @@ def test_a_bar_of_known_length_has_the_time_left(small):
     assert session.screen[0].startswith("label frequency c")
 
 
-def test_reading_is_counted_in_bytes_as_one_of_some_steps(small):
+def test_reading_is_counted_in_bytes(small):
     session = on_terminal(["train", small, *QUICK, *ALONE], code=SLOW_READS)
-    assert re.search(r"step 1 of \d, reading data: +100%\|", session.written)
+    assert re.search(r"reading data: +100%\|", session.written)
 
 
 def test_warnings_stay_on_a_screen_of_their_own_lines(run, small, tmp_path):

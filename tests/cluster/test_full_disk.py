@@ -117,5 +117,5 @@ def test_workers_that_have_no_memory_left_either_are_waited_for_and_told(sources
         processes.client.run(hold)
 
     with pytest.raises(ClusterError, match="the workers have had no memory left for 3 seconds"):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=3), run=at("level 0", fill))
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=3), run=at("learning level 0", fill))
     assert not (tmp_path / "a.mpu").exists()

@@ -26,7 +26,7 @@ from tests.core.simulated import as_features, hide, linear_problem
 from tests.endurance.commands import model_files
 from tests.slow import slow
 
-PHASES = ["read", "estimate c", "choose C", "level 0", "write"]
+PHASES = ["reading data", "estimating c", "choosing settings", "learning level 0", "writing the model"]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(sources,
     assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
 
 
-@pytest.mark.parametrize("phase", ["level 1", *slow(*PHASES)])
+@pytest.mark.parametrize("phase", ["learning level 1", *slow(*PHASES)])
 def test_a_worker_that_dies_changes_nothing(sources, on, processes, tmp_path, phase, expected):
     train(sources, tmp_path / "news.mpu", OPTIONS, on=on, run=at(phase, processes.kill_worker))
     assert learned(tmp_path / "news.mpu") == expected
@@ -105,7 +105,7 @@ def test_a_worker_that_dies_changes_nothing(sources, on, processes, tmp_path, ph
 
 @pytest.mark.slow
 def test_a_worker_that_joins_changes_nothing(sources, on, processes, tmp_path, expected):
-    train(sources, tmp_path / "news.mpu", OPTIONS, on=on, run=at("level 0", processes.exchange))
+    train(sources, tmp_path / "news.mpu", OPTIONS, on=on, run=at("learning level 0", processes.exchange))
     assert learned(tmp_path / "news.mpu") == expected
 
 
@@ -115,7 +115,7 @@ def test_without_workers_it_waits_and_then_gives_up(sources, on, processes, tmp_
         processes.kill_worker()
 
     with pytest.raises(ClusterError, match="has had no worker for 2 seconds"):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=2), run=at("level 0", none_left))
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=2), run=at("learning level 0", none_left))
     assert not (tmp_path / "a.mpu").exists()
     with pytest.raises(ClusterError, match="no worker"):
         train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=1))
@@ -123,7 +123,7 @@ def test_without_workers_it_waits_and_then_gives_up(sources, on, processes, tmp_
 
 def test_a_scheduler_that_is_gone_is_told(sources, on, processes, tmp_path):
     with pytest.raises(ClusterError):
-        run = at("level 0", processes.kill_scheduler)
+        run = at("learning level 0", processes.kill_scheduler)
         train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=3), run=run)
     assert not (tmp_path / "a.mpu").exists()
     with pytest.raises(ClusterError, match="no scheduler answers"):
@@ -136,7 +136,9 @@ def test_a_worker_of_another_version_is_refused_by_name(sources, on, processes, 
     if when == "before":
         join()
     with pytest.raises(ClusterError, match=r"worker tcp://127.0.0.1:\d+ has mpu 0\.0\.1"):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("level 0" if when == "meanwhile" else "", join))
+        train(
+            sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("learning level 0" if when == "meanwhile" else "", join)
+        )
 
 
 @pytest.mark.parametrize("how", slow("changes", "vanishes"))
@@ -150,7 +152,7 @@ def test_a_file_that_is_another_when_it_is_read_again_is_refused(sources, files,
         processes.exchange()  # for one that has to read all of them
 
     with pytest.raises(InputError, match=r"part-\d\.svm: "):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("level 0", other))
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("learning level 0", other))
     assert not (tmp_path / "a.mpu").exists()
 
 

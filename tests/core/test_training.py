@@ -61,15 +61,15 @@ def test_report(problem):
     assert report.expected_f1 == pytest.approx(report.level_f1[-1])
     assert report.settings.epochs == 2
     assert list(steps.ticks) == [
-        "estimate c", "choose C",
-        "level 0",
-        "level 1", "level 1, out of fold",
-        "level 2", "level 2, out of fold",
-        "thresholds",
+        "estimating c", "choosing settings",
+        "learning level 0",
+        "learning level 1", "predicting level 1 out of fold",
+        "learning level 2", "predicting level 2 out of fold",
+        "choosing thresholds",
     ]  # fmt: skip
     assert [level.weights.shape for level in model.levels] == [(6, 4), (10, 4), (14, 4)]
     for step, announced in steps.announced.items():
-        if step != "choose C":  # how many settings are tried is not known before
+        if step != "choosing settings":  # how many settings are tried is not known before
             assert steps.ticks[step] == (announced or 0)
 
 
@@ -80,7 +80,7 @@ def test_what_is_given_is_neither_estimated_nor_chosen(problem):
     assert report.c.tolist() == c.tolist()
     assert report.estimates.estimate is None
     assert (report.settings.cost, report.settings.step) == (7.0, default_step(2, Features.of(problem[0]).coherence))
-    assert list(steps.ticks) == ["level 0", "level 0, out of fold", "thresholds"]
+    assert list(steps.ticks) == ["learning level 0", "predicting level 0 out of fold", "choosing thresholds"]
     assert model.thresholds.tolist() == [0.25] * 4
     assert train(Problem(*problem), quick(cost=7.0, epochs=None))[1].settings.epochs == default_epochs(120)
 
@@ -133,7 +133,7 @@ def test_trains_nothing_twice(problem, monkeypatch, given, sample):
     train(Problem(*problem), quick(levels=3, sample=sample, **given), Run(observe=steps))
     folds = 3
     for_c = 0 if "c" in given else folds
-    for_cost = 0 if "cost" in given else folds * steps.ticks["choose C"]
+    for_cost = 0 if "cost" in given else folds * steps.ticks["choosing settings"]
     # The predictions by which C was chosen serve level 1, unless they are of a sample only. A threshold needs no more
     # folds than hold out as many instances as a sample has.
     out_of_fold = folds * (1 if for_cost and sample == 120 else 2) + (folds if sample == 120 else 2)
@@ -160,7 +160,12 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
     monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args) or train_block(*args))
     options, steps = quick(c=0.7, cost=3.0, sample=40, epochs=1), Steps()
     train(Problem(matrix, labels), options, Run(observe=steps))
-    assert list(steps.ticks) == ["level 0", "level 0, out of fold", "level 1", "thresholds"]
+    assert list(steps.ticks) == [
+        "learning level 0",
+        "predicting level 0 out of fold",
+        "learning level 1",
+        "choosing thresholds",
+    ]
     assert len(trained) == 1 + 3 + 2  # level 0, its folds, and the two parts of the pass of level 1
 
     model, report = train(Problem(matrix, labels), replace(options, levels=1))
@@ -180,9 +185,9 @@ def test_a_single_pass_is_not_enough_for(problem):
     one_each = ({"threshold": one, "sample": 40} for one in ("per-label", "macro-f1"))
     for options in (*one_each, {"sample": 61}, {"epochs": 2, "sample": 40}):
         train(Problem(*problem), quick(**(given | {"epochs": 1} | options)), Run(observe=(steps := Steps())))
-        assert "level 0, out of fold" in steps.ticks
+        assert "predicting level 0 out of fold" in steps.ticks
     train(Problem(*problem), quick(**given, epochs=1, sample=40), Run(observe=(steps := Steps())))
-    assert "level 0, out of fold" not in steps.ticks
+    assert "predicting level 0 out of fold" not in steps.ticks
 
 
 def test_higher_levels_learn_from_out_of_fold_predictions(problem):
@@ -226,8 +231,8 @@ def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem)
         probabilities[rows] = by_hand((as_features(extended), labels), rows, eta0=1.0)
     assert report.level_f1[1] == pytest.approx(pooled_threshold(HeldOut(probabilities, labels, frequency))[1], abs=1e-3)
     train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0), Run(observe=fewer_folds))
-    assert "level 0, without two folds" in steps.ticks
-    assert "level 0, without two folds" not in fewer_folds.ticks
+    assert "predicting level 0 without two folds" in steps.ticks
+    assert "predicting level 0 without two folds" not in fewer_folds.ticks
 
 
 @pytest.mark.slow

@@ -34,7 +34,6 @@ from mpu_cli.review import decisions
 from mpu_cli.review.tables import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
 _DESIGN = (
@@ -118,9 +117,9 @@ def estimate(
     if data.scores is not None:
         probabilities = sample.part_of(data.scores)
     elif not data.has_complete_sets or has_evidence(sample.labels, sample.verified):
-        with run.step(Step.OUT_OF_FOLD, sample.m) as tick:
+        with run.step("predicting out of fold", sample.m) as tick:
             probabilities = sample.naive_probabilities(tick)
-    with run.step(Step.ESTIMATE_C):
+    with run.step("estimating c"):
         estimates = estimate_frequency(population, sample, run, probabilities=probabilities, method=method)
     if data.scores is not None:
         estimates = replace(estimates, dominating=None)  # scores do not come from these features
@@ -128,7 +127,7 @@ def estimate(
     single = scored = None
     if probabilities is not None and alone is not None:
         if per_label and not is_by_people:
-            with run.step(Step.ESTIMATE_C_OF_EACH_LABEL):
+            with run.step("estimating c of each label"):
                 single = estimate_singly(probabilities, sample.labels, method, alone, sample.verified)
                 single = single.of_all(q, sample.columns, c)
         if data.answers is not None or plan:
@@ -150,7 +149,7 @@ def estimate(
     reviews = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
     report = replace(report, plan=reviews or None)
     if scored is not None and alone is not None:
-        with run.step(Step.PLAN_QUESTIONS):
+        with run.step("planning questions"):
             of_questions, next_width = scored.forecast(plan, expected, alone.c, population.reviewed_counts())
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report = replace(report, plan_of_questions=questions or None, next_width=next_width)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, reaching
-from mpu_cli.cli.messages import counting, warn
+from mpu_cli.cli.messages import warn
 from mpu_cli.cli.options import is_set, refuse_set
 from mpu_cli.cli.printing import print_table, print_values, show
 from mpu_cli.core.predictions import FEW_LABELS
@@ -525,13 +525,13 @@ def command(
     sizes = [bytes_of(Files([truth, name])) for name in predictions]
     counted_by = None if None in sizes else Bytes(sum(size or 0 for size in sizes))
     if several:
-        with counting("evaluating", counted_by, "instance") as count:
+        with run.step("evaluating", counted_by) as count:
             compared = evaluate_several(truth, predictions, wanted, reading=reading, run=run, count=count)
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
         show(compared, as_json, print_comparison)
         return
-    with counting("evaluating", counted_by, "instance") as count:
+    with run.step("evaluating", counted_by) as count:
         report = evaluate(truth, predictions[0], wanted, reading=reading, run=run, count=count)
     uses_label_sets = wanted.per_label or not report.metrics.keys().isdisjoint(LabelSetMetrics().results())
     if report.threshold is not None and uses_label_sets and least is None:

@@ -35,7 +35,6 @@ from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import holder, refuse_urls, try_lock
 from mpu_cli.runtime.parallel import threads
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
@@ -67,7 +66,7 @@ def command(
     if run_folds is not None and run_folds > folds:
         raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
     with alone(out):
-        with run.step(Step.READ):
+        with run.step("reading data"):
             data = read_pooled(sources, reading, run)
         sizes, dataset = sorted(instances or (len(data),)), dataset_name(sources)
         if sizes[-1] > len(data):
@@ -81,12 +80,12 @@ def command(
         rows = {cell_of(row): row for row in finished(out / "results.csv", cells)}
         if rows:
             info(f"{out}: {len(rows)} of {counted(len(cells), 'cell')} done already")
-        with run.step(Step.ESTIMATE_C) as tick:
+        with run.step("estimating c") as tick:
             estimated = estimate_out_of_fold(data.features, data.labels, run, tick=tick)
         assert estimated.interval is not None  # of this method
         c = estimated.c if estimated.predictable and estimated.interval[1] < _COMPLETE else None
         left = [cell for cell in cells if cell not in rows]
-        with run.step(Step.CELLS, len(left)) as tick:
+        with run.step("training and testing", len(left)) as tick:
             for row in _run_cells(left, design, data, dataset, run, c):
                 rows[cell_of(row)] = row
                 write_rows(out / "results.csv", rows.values())

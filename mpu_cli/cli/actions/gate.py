@@ -19,7 +19,6 @@ from mpu_cli.errors import BusyError, FilesError, InputError, ModelError, shown,
 from mpu_cli.evaluation.bootstrap import Counts, Difference, compare, ranking_gains
 from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.text.stored import is_same
@@ -61,7 +60,7 @@ class Gate:
             raise InputError(acceptance.test, None, "has no labels, so no model can be tested on it")
         kept = check_kept(target, acceptance.keep)[: acceptance.keep]
         self.present = manifest_of(target)
-        with run.step(Step.TEST_EARLIER_MODELS):
+        with run.step("testing earlier models"):
             for path in ([] if self.present is None else [target]) + kept:
                 try:
                     model = bundle.load(path)
@@ -102,7 +101,7 @@ class Gate:
     def test(self, model: TrainedModel, labels_expected: float) -> Outcome:
         """Predict the test data with a new model, and decide; `labels_expected` as in `Outcome`."""
         metric = self.acceptance.accept_metric
-        with self.run.step(Step.TEST):
+        with self.run.step("testing the new model"):
             counts, fitness = self._tested(model)
             metrics, differences = compare([counts, *(one for _, one in self.others)], seed=self.run.seed)
         value, *values = (one[metric] for one in metrics)

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
-from mpu_cli.cli.messages import counting, detail, info, warn
+from mpu_cli.cli.messages import detail, info, warn
 from mpu_cli.cluster import Address, connected
 from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
 from mpu_cli.core.explanation import named_reasons
@@ -469,7 +469,7 @@ def command(
         {called("--output", target): target for target in targets.values()},
         ("MODEL",),
     )
-    with counting("reading the model"):
+    with run.step("reading the model"):
         trained = bundle.load(model)
     refuse_unreadable([name for name in sources if not name or not Path(name).is_dir()])
 
@@ -483,10 +483,10 @@ def command(
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
     counts = PredictionReport()
-    progress = (bytes_of(as_one(names)), "instance") if on is None else (len(names), "file")
+    work = bytes_of(as_one(names)) if on is None else len(names)
     with (
         making(Path(output), in_out.values()) if into_folder else nullcontext(),
-        nullcontext(lambda _: None) if to_terminal else counting("predicting", *progress) as count,
+        (run.quiet() if to_terminal else run).step("predicting", work) as count,
     ):
         if on is not None:
             counts = predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)

@@ -22,7 +22,6 @@ from mpu_cli.review.page import Review, choose, draw, page
 from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Counted, bytes_of, open_output
@@ -161,7 +160,7 @@ def command(
     if link is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
         raise click.UsageError("--link begins with https:// or http://, and has {id} in it.")
     refuse_overlaps(inputs | {"--labels": naming.file}, {"--output": output})
-    with run.step(Step.READ, bytes_of(source)):
+    with run.step("reading data", bytes_of(source)):
         sidecars = Sidecars(source)
         data = read(source, reading, run, contents=sidecars.contents)
         of_features = checksum(data.features)

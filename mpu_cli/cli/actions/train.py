@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle import provenance
 from mpu_cli.bundle.predicting import select
 from mpu_cli.cli.commands import Acceptance
-from mpu_cli.cli.messages import detail, is_quiet, name_of, planned
+from mpu_cli.cli.messages import detail, is_quiet
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.printing import (
     FIRST_OF_ALL,
@@ -60,7 +60,6 @@ from mpu_cli.runtime.machine import peak_bytes
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.report import HIDDEN, INLINE, as_json
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.steps import Step
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.streams import Files, compression_named, files_of, open_output, refuse_unwritable, stem
 from mpu_cli.svmlight.writer import label_and_score_lines
@@ -155,7 +154,7 @@ def train(
         described = in_background(data.described)  # while models are learned
         asked = data.resolved(options)
         fitted = data.fit(asked, run, hold_out_all)
-        with run.timed(seconds).step(Step.WRITE):
+        with run.timed(seconds).step("writing the model"):
             if oof is not None:
                 write_out_of_fold(oof, fitted, data.ids, data.instances_of_file)
             files = provenance.of_files(described.result(), sources.others())
@@ -165,7 +164,7 @@ def train(
         outcome = None if gate is None else gate.test(model, float(data.true_labels(fitted).sum()) / len(data))
         thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
         shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
-        steps = (Step.WRITE, Step.TEST)
+        steps = ("writing the model", "testing the new model")
         report = TrainingReport(
             model=target,
             instances=len(data),
@@ -177,7 +176,11 @@ def train(
             c_assumption=fitted.estimates.assumption,
             threshold=shared,
             thresholds=thresholds if shared is None else None,
-            seconds={Step.READ: seconds[Step.READ], **fitted.seconds, **{s: seconds[s] for s in steps if s in seconds}},
+            seconds={
+                "reading data": seconds["reading data"],
+                **fitted.seconds,
+                **{s: seconds[s] for s in steps if s in seconds},
+            },
             peak_bytes=peak_bytes(),
             annotations=int(data.annotations.sum()),
             warnings=(*fitted.warnings, *(() if outcome is None else outcome.warnings)),
@@ -341,13 +344,9 @@ def command(
         raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if on is not None:
         _refuse_on_cluster(sources, learning)
-    chosen = [Step.ESTIMATE_C] * (learning.c is None) + [Step.CHOOSE_C] * (learning.cost is None)
-    levels = [f"level {k}{what}" for k in range(learning.levels or 2) for what in ("", ", out of fold")]
-    planned[:] = [Step.READ, *chosen, *levels, Step.THRESHOLDS, Step.WRITE]
     done = train(sources, output, learning, on=on, oof=oof, history=history, acceptance=acceptance, run=run)
-    seconds = {name_of(step): value for step, value in done.seconds.items()}
-    detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in seconds.items()))
-    output_report(replace(done, seconds=seconds), as_json, (lambda _: None) if is_quiet() else _print_report)
+    detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done.seconds.items()))
+    output_report(done, as_json, (lambda _: None) if is_quiet() else _print_report)
     if done.acceptance is not None and not done.acceptance.accepted:
         stays = "stays" if output.exists() else "is not made"
         raise RejectedError(f"{output} {stays}: {done.acceptance.verdict}")

@@ -31,7 +31,6 @@ from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.steps import Step
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, bytes_of, open_output, read_twice
@@ -163,13 +162,13 @@ def vectorize(
             if vectorization is None:
                 options = options or TextOptions()
                 if options.stem is None and options.analyzer == "word":
-                    with run.step(Step.FIND_LANGUAGES, size), opened() as stream:
+                    with run.step("finding the languages", size), opened() as stream:
                         several = of_collection(languages_of(record.text for record in reader.records(stream)))
                     options = replace(options, stem=",".join(several)) if len(several) > 1 else options
-                with run.step(Step.READ_TEXTS, size), opened() as stream:
+                with run.step("reading texts", size), opened() as stream:
                     vectorization = _fit(reader, stream, options, names)
             writer = VectorWriter(out, work, vectorization, n_numbered)
-            with run.step(Step.WRITE_VECTORS, size), opened() as stream:
+            with run.step("writing vectors", size), opened() as stream:
                 writer.write(reader.records(stream))
             if work is not None:
                 assert reader.content is not None  # all has been read
