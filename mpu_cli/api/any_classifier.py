@@ -30,7 +30,7 @@ from mpu_cli.core.validation import default_folds, together
 from mpu_cli.errors import DataError
 from mpu_cli.people.posterior import unannotated_posterior
 from mpu_cli.people.suggestions import Cells
-from mpu_cli.runtime.options import AUTO, Words, checked
+from mpu_cli.runtime.options import AUTO, Kind, checked
 from mpu_cli.runtime.run import Run
 
 # What a cell teaches whose label is not annotated.
@@ -359,7 +359,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         validate_data(self, X, y, skip_check_array=True)
         if not is_classifier(self.estimator):
             raise DataError(f"estimator is {self.estimator!r}, which is not a scikit-learn classifier")
-        unannotated = checked(Words(UNANNOTATED), "unannotated", self.unannotated)
+        unannotated = checked(Kind(words=UNANNOTATED), "unannotated", self.unannotated)
         named = arrays.Named.of(y, pos_label=self.pos_label)
         check_consistent_length(X, named.matrix)
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}

@@ -45,7 +45,7 @@ _SEEDS = 1 << 31
 class _RandomState(Integer):
     """A seed, or what scikit-learn draws one from."""
 
-    documented = "int, RandomState or None"
+    type = "int, RandomState or None"
 
     def check(self, value: Any) -> int:
         """Return a seed, drawn where it is not a number."""
@@ -57,7 +57,7 @@ class _RandomState(Integer):
 class _Jobs(Threads):
     """A number of threads, as joblib understands it."""
 
-    documented = "int or None"
+    type = "int or None"
 
     def check(self, value: Any) -> int:
         """Return a number from 1: None is one, unless joblib's `parallel_config` says another; -2 all cores but one."""

@@ -18,7 +18,7 @@ from mpu_cli.evaluation import propensities as models
 from mpu_cli.evaluation.metrics import RankingMetrics
 from mpu_cli.evaluation.propensities import PropensityScoredMetrics
 from mpu_cli.runtime.options import (
-    FREQUENCY,
+    LEAST_FREQUENCY,
     PROPENSITY_A,
     PROPENSITY_A_RANGE,
     PROPENSITY_B,
@@ -119,7 +119,7 @@ def incomplete_f1_scorer(c: ArrayLike) -> Any:
     >>> search.best_params_
     {'max_depth': 3}
     """
-    return make_scorer(_expected_micro_f1, c=checked(PerLabel(FREQUENCY), "c", c))
+    return make_scorer(_expected_micro_f1, c=checked(PerLabel(LEAST_FREQUENCY, 1), "c", c))
 
 
 def _expected_micro_f1(y_true: Any, y_pred: Any, c: ArrayLike) -> float:
@@ -242,7 +242,7 @@ def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_
 
 def _weighted(truth: csr_array, c: ArrayLike, name: str = "c") -> csr_array:
     """Return what each annotation stands for, 1 / c: csr_array of float64, shape (n, q)."""
-    frequencies = np.asarray(checked(PerLabel(FREQUENCY), name, c))
+    frequencies = np.asarray(checked(PerLabel(LEAST_FREQUENCY, 1), name, c))
     try:
         of_cells = np.broadcast_to(frequencies, truth.shape)
     except ValueError:

@@ -39,8 +39,8 @@ from mpu_cli.cluster import EXPECTED, Address
 from mpu_cli.core.options import FrequencyOptions, Options
 from mpu_cli.errors import CONTROL, STANDARD_STREAM, MpuError
 from mpu_cli.runtime.options import (
-    FREQUENCY,
     LARGEST_POSITIVE,
+    LEAST_FREQUENCY,
     MOST_INSTANCES,
     PROBABILITY,
     PROPENSITY_A,
@@ -48,9 +48,9 @@ from mpu_cli.runtime.options import (
     PROPENSITY_B,
     PROPENSITY_B_RANGE,
     Integer,
+    Kind,
     PerLabel,
     Real,
-    Words,
     options_of,
 )
 from mpu_cli.runtime.options import option as declared
@@ -223,7 +223,7 @@ def _least(text: str) -> tuple[str, float]:
 @numbers_option
 @option(
     "--c",
-    PerLabel(FREQUENCY),
+    PerLabel(LEAST_FREQUENCY, 1),
     "Label frequency of TRUTH, if its labels are incomplete: also estimate the metrics on complete labels.",
 )
 @option("--k NUMBERS", _CUTOFFS, "Cut-offs of metrics at k.", name="ks", default="1,3,5")
@@ -646,7 +646,7 @@ class Acceptance:
         "With --accept-on: reject a model if the 95 % interval of its loss in the metric exceeds NUMBER entirely.",
     )
     accept_metric: str = declared(
-        Words(METRICS),
+        Kind(words=METRICS),
         METRICS[0],
         "With --accept-on: decide by micro_f1, macro_f1, samples_f1, precision_at_K or ndcg_at_K (K: 1, 3, 5).",
     )

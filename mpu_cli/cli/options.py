@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from mpu_cli.cli.messages import progress, verbosity_options
 from mpu_cli.names import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
-from mpu_cli.runtime.options import Integer, Kind, Option, Real, RunOptions, options_of
+from mpu_cli.runtime.options import Integer, Kind, Option, RunOptions, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 from mpu_cli.svmlight.streams import as_one
@@ -106,7 +106,7 @@ def click_type(kind: Any) -> Any:
         return click.Choice(kind)
     if not isinstance(kind, Kind):
         return kind
-    return Parsed(kind.metavar, kind.parse, kind.words, kind.range if isinstance(kind, Real) else "")
+    return Parsed(kind.written, kind.parse, kind.words, "" if kind.words else kind.range)
 
 
 def click_option(declared: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -1,12 +1,12 @@
 """The options of a training. They stand apart from it so that help texts need no NumPy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mpu_cli.core.loss import LOSSES
 from mpu_cli.runtime.options import (
     AUTO,
-    FREQUENCY,
+    LEAST_FREQUENCY,
     MOST_EPOCHS,
     MOST_INSTANCES,
     MOST_LEVELS,
@@ -15,9 +15,8 @@ from mpu_cli.runtime.options import (
     WEIGHT,
     WEIGHT_OR_0,
     Integer,
+    Kind,
     PerLabel,
-    WordOr,
-    Words,
     option,
 )
 
@@ -38,13 +37,13 @@ class FrequencyOptions:
     """How c is estimated from annotations: by out-of-fold predictions of a model of these features."""
 
     features: str | None = option(
-        WordOr((AUTO,), Words(FEATURES)),
+        Kind(words=(AUTO, *FEATURES)),
         None,
         "linear: the features of the data. standardised, largest: divided by their standard deviation or largest "
         "absolute value. rbf: an approximate RBF kernel. auto: the one with the highest expected F1.",
     )
     folds: int | None = option(
-        WordOr((AUTO,), Integer(2, MOST_INSTANCES)), None, "Cross-validation folds. auto: 2 to 5, fewer for large data."
+        Integer(2, MOST_INSTANCES, words=(AUTO,)), None, "Cross-validation folds. auto: 2 to 5, fewer for large data."
     )
     sample: int = option(
         Integer(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most N instances, drawn at random."
@@ -55,36 +54,36 @@ class FrequencyOptions:
 class Options(FrequencyOptions):
     """What a user chooses of a training by `core.stacking.train`; the data are a `core.labels.problem.Problem`."""
 
-    loss: str | None = option(WordOr((AUTO,), Words(LOSSES)), None, "Loss function. auto: chosen together with C.")
+    loss: str | None = option(Kind(words=(AUTO, *LOSSES)), None, "Loss function. auto: chosen together with C.")
     eta0: float | None = option(
-        WordOr((AUTO,), WEIGHT), None, "Initial step size, relative to the mean squared length of instances."
+        replace(WEIGHT, words=(AUTO,)), None, "Initial step size, relative to the mean squared length of instances."
     )
     levels: int | None = option(
-        WordOr((AUTO,), Integer(1, MOST_LEVELS)),
+        Integer(1, MOST_LEVELS, words=(AUTO,)),
         None,
         "Number of stacked levels. 1 treats labels as independent; 2 learns their correlations. auto: the one with "
         "the higher expected F1.",
     )
     c: "np.ndarray | float | Path | None" = option(
-        WordOr((AUTO,), PerLabel(FREQUENCY, some=True)),
+        PerLabel(LEAST_FREQUENCY, 1, some=True, words=(AUTO,)),
         None,
         "Label frequency: the share of the true labels that is annotated. auto: estimated. 1: a missing label is a "
         "negative. A file has one line `label c` per label.",
     )
     threshold: str | float = option(
-        WordOr(CRITERIA, PROBABILITY),
+        replace(PROBABILITY, words=CRITERIA),
         PU_F1,
         "Predict labels with at least this probability. pu-f1: one threshold that maximises expected micro-F1. "
         "per-label: one per label, for micro-F1. macro-f1: one per label, for its own F1.",
     )
     prior: str | float | None = option(
-        WordOr((AUTO, "none"), WEIGHT_OR_0),
+        replace(WEIGHT_OR_0, words=(AUTO, "none")),
         None,
         "Weight of the label features. auto: by cross-validation. none: unused.",
     )
-    epochs: int | None = option(WordOr((AUTO,), Integer(1, MOST_EPOCHS)), None, "Passes over the data.")
+    epochs: int | None = option(Integer(1, MOST_EPOCHS, words=(AUTO,)), None, "Passes over the data.")
     cost: float | None = option(
-        WordOr((AUTO,), POSITIVE), None, "C, the inverse regularisation strength. auto: by cross-validation."
+        replace(POSITIVE, words=(AUTO,)), None, "C, the inverse regularisation strength. auto: by cross-validation."
     )
 
     @property

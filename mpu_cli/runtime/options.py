@@ -9,7 +9,6 @@ import math
 import numbers
 import os
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from inspect import get_annotations
@@ -35,32 +34,50 @@ MOST_INSTANCES = 10**12
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 
-class NotAllowedError(ValueError):
-    """A value that an option does not take. The message is part of one for users.
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """The values that an option takes: some words, of which `AUTO` stands for None; of a subclass, others too."""
 
-    `value`: the value as the user wrote it.
-    `allowed`: the values that are allowed.
-    """
-
-    def __init__(self, value: object, allowed: str) -> None:
-        self.allowed = allowed
-        super().__init__(f"{value!r}: give {allowed}")
-
-
-class Kind(ABC):
-    """The values that an option takes."""
-
-    metavar: str  # name of a value in the help
-    documented: str  # the type of a parameter, as documentation has it
-    words: tuple[str, ...] = ()  # those that shells complete
+    words: tuple[str, ...] = ()
+    metavar: ClassVar[str] = ""  # name of another value in the help
+    type: ClassVar[str] = ""  # of another value, as documentation has it
+    range: ClassVar[str] = ""  # of numbers, in words
 
     def parse(self, text: str) -> Any:
-        """Return the value that a text stands for; ValueError (see `NotAllowedError`) if it stands for none."""
-        return self.check(text)
+        """Return the value that a text stands for; ValueError, whose message is for users, if it stands for none."""
+        return self._word(text) if text in self.words else self._parsed(text)
 
-    @abstractmethod
     def check(self, value: Any) -> Any:
         """Return a value from Python as a plain Python value; ValueError if it is of a wrong type or out of range."""
+        return self._word(value) if isinstance(value, str) and value in self.words else self._checked(value)
+
+    def _word(self, word: str) -> str | None:
+        return None if word == AUTO else word
+
+    def _parsed(self, text: str) -> Any:
+        return self._checked(text)
+
+    def _checked(self, value: Any) -> Any:
+        raise self._refused(value, "")
+
+    def _refused(self, value: Any, others: str) -> ValueError:
+        """Return the error that names the values that are allowed: words, and others."""
+        words = ", ".join(self.words)
+        return ValueError(
+            f"{value!r}: give " + (f"{words}, or {others}" if words and others else others or f"one of {words}")
+        )
+
+    @property
+    def written(self) -> str:
+        """The values as the help has them."""
+        words = self.words if len(self.words) <= 8 else ("word",)  # that many do not fit in a line
+        return "|".join(filter(None, (*words, self.metavar)))
+
+    @property
+    def documented(self) -> str:
+        """The type of a parameter, as documentation has it."""
+        words = ", ".join(f'"{word}"' for word in self.words).join("{}") if self.words else ""
+        return " or ".join(filter(None, (words, self.type)))
 
 
 @dataclass(frozen=True)
@@ -70,22 +87,25 @@ class Real(Kind):
     least: float
     most: float | None = None
     metavar = "number"
-    documented = "float"
-    _type: ClassVar[tuple[type, Callable[[Any], float]]] = numbers.Real, float
+    type = "float"
+    _type: ClassVar[tuple[Any, Callable[[Any], float]]] = numbers.Real, float
+    _called: ClassVar[str] = "a number"
 
-    def parse(self, text: str) -> Any:
-        """Return the number. What is wrong with a percentage is said in a ValueError of its own."""
+    def _parsed(self, text: str) -> Any:
         if percentage := _PERCENTAGE.fullmatch(text):
             raise ValueError(f"{text!r} is a percentage: write {float(percentage[1]) / 100:g}")
         try:
-            return self.check(self._type[1](text))
+            number = self._type[1](text)
         except ValueError:
-            raise NotAllowedError(text, self._allowed) from None
+            number = math.nan
+        if not self.includes(number):
+            raise self._refused(text, f"{self._called} {self.range}")
+        return self._checked(number)
 
-    def check(self, value: Any) -> Any:
+    def _checked(self, value: Any) -> Any:
         of_type, plain = self._type
         if not isinstance(value, of_type) or isinstance(value, bool) or not self.includes(value):
-            raise NotAllowedError(value, self._allowed)
+            raise self._refused(value, f"{self._called} {self.range}")
         return plain(value)
 
     def includes(self, value: Any) -> Any:
@@ -93,40 +113,30 @@ class Real(Kind):
         return (self.least <= value) & ((value < math.inf) if self.most is None else (value <= self.most))
 
     @property
-    def range(self) -> str:
+    def range(self) -> str:  # type: ignore[override]
         """The range in words: ``from 0 to 1``."""
         least, most = (f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in (self.least, self.most or 0))
         if self.least == LEAST_FREQUENCY:
             return f"above 0 and at most {most}"
         # Beyond some number a limit is there for the machine, and tells people nothing.
-        has_most = self.most is not None and (self.metavar == "number" or self.most <= 10**9)
+        has_most = self.most is not None and (self.type == "float" or self.most <= 10**9)
         return f"from {least}" + f" to {most}" * has_most
-
-    @property
-    def _allowed(self) -> str:
-        return f"a number {self.range}"
 
 
 class Integer(Real):
     """A whole number."""
 
     metavar = "n"
-    documented = "int"
+    type = "int"
     _type = numbers.Integral, int
-
-    @property
-    def _allowed(self) -> str:
-        return f"a whole number {self.range}"
+    _called = "a whole number"
 
 
 class Threads(Integer):
     """A number of threads, at most one per core: more gain nothing, and the system may refuse them; -1 is that many."""
 
-    def parse(self, text: str) -> int:
-        return self.check(Integer(self.least).parse(text))
-
-    def check(self, value: Any) -> int:
-        if not (jobs := super().check(value)):
+    def _checked(self, value: Any) -> int:
+        if not (jobs := super()._checked(value)):
             raise ValueError("0: 0 threads can do nothing; -1 is one per core")
         return min(jobs, os.cpu_count() or 1)
 
@@ -138,123 +148,56 @@ class Span(Kind):
     least: int
     most: int
     metavar = "from-to"
-    documented = "(int, int)"
+    type = "(int, int)"
 
-    def parse(self, text: str) -> tuple[int, int]:
+    def _parsed(self, text: str) -> tuple[int, int]:
         parts = re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", text)
-        try:
-            return self.check(tuple(map(int, parts.groups())) if parts else ())
-        except ValueError:
-            raise NotAllowedError(text, f"a range such as 1-2, within {self.least} to {self.most}") from None
+        return self._checked(tuple(map(int, parts.groups())) if parts else text)
 
-    def check(self, value: Any) -> tuple[int, int]:
+    def _checked(self, value: Any) -> tuple[int, int]:
         pair = tuple(value) if isinstance(value, list | tuple) else ()
-        bound = Integer(self.least, self.most)
-        if len(pair) != 2 or bound.check(pair[0]) > bound.check(pair[1]):
-            raise NotAllowedError(value, "two whole numbers, the smaller one first")
+        whole = len(pair) == 2 and all(isinstance(end, numbers.Integral) for end in pair)
+        if not (whole and self.least <= pair[0] <= pair[1] <= self.most):
+            raise self._refused(value, f"a range such as 1-2, within {self.least} to {self.most}")
         return int(pair[0]), int(pair[1])
 
 
 @dataclass(frozen=True)
-class Words(Kind):
-    """One of some words; where they are `several`, some of them, each once, with commas between them."""
-
-    words: tuple[str, ...]
-    several: bool = False
-
-    @property
-    def metavar(self) -> str:  # type: ignore[override]
-        return "|".join(self.words) if len(self.words) <= 8 else "word"  # that many do not fit in a line
-
-    @property
-    def documented(self) -> str:  # type: ignore[override]
-        return "str" if self.several else "{" + ", ".join(f'"{word}"' for word in self.words) + "}"
-
-    def check(self, value: Any) -> str:
-        given = value.split(",") if isinstance(value, str) and self.several else [value]
-        if not isinstance(value, str) or len({*given}) < len(given) or not {*given} <= {*self.words}:
-            several = ("one or several of ", ", with commas between them") if self.several else ("one of ", "")
-            raise NotAllowedError(value, ", ".join(self.words).join(several))
-        return value
-
-
-@dataclass(frozen=True)
-class WordOr(Kind):
-    """One of some words, or a value of another kind. The word `AUTO` stands for None."""
-
-    own: tuple[str, ...]
-    other: Kind
-
-    @property
-    def words(self) -> tuple[str, ...]:  # type: ignore[override]
-        return () if isinstance(self.other, Words) and self.other.several else self.own + self.other.words
-
-    @property
-    def metavar(self) -> str:  # type: ignore[override]
-        return "|".join((*self.own, self.other.metavar))
-
-    @property
-    def documented(self) -> str:  # type: ignore[override]
-        if self.other.words and self.words:
-            return Words(self.words).documented
-        return f"{Words(self.own).documented} or {self.other.documented}"
-
-    def parse(self, text: str) -> Any:
-        return self._value(text, self.other.parse)
-
-    def check(self, value: Any) -> Any:
-        if isinstance(value, str) and value not in self.own and not isinstance(self.other, Words):
-            raise NotAllowedError(value, f"one of {', '.join(self.own)}")
-        return self._value(value, self.other.check)
-
-    def _value(self, value: Any, otherwise: Callable[[Any], Any]) -> Any:
-        """Return a word, None for `AUTO`, or the other value."""
-        if isinstance(value, str) and value in self.own:
-            return None if value == AUTO else value
-        try:
-            return otherwise(value)
-        except NotAllowedError as error:
-            if not isinstance(value, str):
-                raise
-            raise NotAllowedError(value, f"{', '.join(self.own)}, or {error.allowed}") from None
-
-
-@dataclass(frozen=True)
-class PerLabel(Kind):
+class PerLabel(Real):
     """A number, or one for each label: from Python an array, on the command line a file."""
 
-    number: Real
     some: bool = False  # whether NaN is allowed where the number of a label is not known
     metavar = "number|file"
 
     @property
-    def documented(self) -> str:  # type: ignore[override]
+    def type(self) -> str:  # type: ignore[override]
+        """The type of a parameter."""
         others = "dict by the name of the label (NaN or absent: estimated)"
         return "float, array_like of shape (q,)" + (f" or {others}" if self.some else "")
 
-    def parse(self, text: str) -> float | Path:
+    def _parsed(self, text: str) -> float | Path:
         """Return the number, or the path of the file. One that is not there is refused before any data are read."""
         try:
-            return self.number.parse(text)
+            return super()._parsed(text)
         except ValueError as error:
             if Path(text).exists():
                 return Path(text)
-            if not isinstance(error, NotAllowedError):
+            if _PERCENTAGE.fullmatch(text):
                 raise
-            raise NotAllowedError(text, f"{error.allowed}, or a file that exists") from None
+            raise ValueError(f"{error}, or a file that exists") from None
 
-    def check(self, value: Any) -> Any:
+    def _checked(self, value: Any) -> Any:
         """Return a float, or an array of float64."""
         import numpy as np  # which the help need not wait for
 
         if np.ndim(value) == 0:
-            return self.number.check(value)
+            return super()._checked(value)
         try:
             each = np.asarray(value, float)
         except (TypeError, ValueError):
-            raise NotAllowedError(value, "'auto', a number, or one number for each label") from None
-        if not (self.number.includes(each) | (self.some & np.isnan(each))).all():
-            raise ValueError(f"an array: give numbers {self.number.range}")
+            raise self._refused(value, "a number, or one number for each label") from None
+        if not (self.includes(each) | (self.some & np.isnan(each))).all():
+            raise ValueError(f"an array: give numbers {self.range}")
         return each
 
 
@@ -294,7 +237,7 @@ class Option:
     @property
     def has_auto(self) -> bool:
         """Whether None is written as `AUTO`."""
-        return isinstance(self.kind, WordOr) and AUTO in self.kind.own
+        return AUTO in self.kind.words
 
     def check(self, value: Any) -> Any:
         """Return a value from Python as a plain Python value, `AUTO` as None; DataError as `checked`."""
@@ -327,5 +270,5 @@ class RunOptions:
     seed: int = option(Integer(0), 0, "Random seed. The same seed gives the same bytes.")
     jobs: int = option(Threads(-1), -1, "Threads; -1: one per core. Results do not depend on it.", letter="j")
     kernel: str | None = option(
-        WordOr((AUTO,), Words(KERNELS)), None, "Inner loops: NumPy, or compiled by numba. auto: numba if installed."
+        Kind(words=(AUTO, *KERNELS)), None, "Inner loops: NumPy, or compiled by numba. auto: numba if installed."
     )

@@ -14,7 +14,7 @@ from itertools import chain, islice
 from threading import Lock
 from typing import Any, TypeVar
 
-from mpu_cli.runtime.options import AUTO, Integer, Span, WordOr, Words, option
+from mpu_cli.runtime.options import AUTO, Integer, Kind, Span, option
 from mpu_cli.text.languages import LANGUAGES, language_of
 
 NO_STEMS = "none"
@@ -22,38 +22,51 @@ LINE, DASH = "line", "dash"
 LONGEST_NGRAM = 10
 
 
+class _Languages(Kind):
+    """One or several languages, with commas between them."""
+
+    metavar = "word"
+    type = "str"
+
+    def _checked(self, value: Any) -> str:
+        given = value.split(",") if isinstance(value, str) else [value]
+        if not isinstance(value, str) or len({*given}) < len(given) or not {*given} <= {*LANGUAGES}:
+            raise self._refused(value, f"one or several of {', '.join(LANGUAGES)}, with commas between them")
+        return value
+
+
 @dataclass(frozen=True)
 class TextOptions:
     """How texts become vectors. `mpu vectorize` and `Vectorizer` have these by the same names."""
 
     analyzer: str = option(
-        Words(("word", "char")),
+        Kind(words=("word", "char")),
         "word",
         "Words and n-grams of words, or n-grams of characters within words.",
     )
     ngrams: tuple[int, int] | None = option(
-        WordOr((AUTO,), Span(1, LONGEST_NGRAM)),
+        Span(1, LONGEST_NGRAM, words=(AUTO,)),
         None,
         "Shortest and longest n-gram. auto: 1-2 for words, 3-5 for characters.",
     )
     stem: str | None = option(
-        WordOr((AUTO, NO_STEMS), Words(LANGUAGES, several=True)),
+        _Languages(words=(AUTO, NO_STEMS)),
         None,
         "Stem words in this language, or these: english,german. auto: the languages of at least 5 % of the texts.",
     )
     weighting: str = option(
-        Words(("log-tfidf", "tfidf", "tf", "binary")),
+        Kind(words=("log-tfidf", "tfidf", "tf", "binary")),
         "log-tfidf",
         "Weights of features. log-tfidf: tf-idf with 1 + log(tf).",
     )
     lead: str | int | None = option(
-        WordOr((AUTO, LINE, DASH), Integer(0)),
+        Integer(0, words=(AUTO, LINE, DASH)),
         None,
         "Beginning of a text whose words count more: its first line, the part before a dash, N words, or 0. auto: as "
         "the texts suggest.",
     )
     min_df: int | None = option(
-        WordOr((AUTO,), Integer(1)),
+        Integer(1, words=(AUTO,)),
         None,
         "Keep features in at least N texts. auto: 1 to 3, by the number of texts.",
     )

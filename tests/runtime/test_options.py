@@ -6,13 +6,13 @@ from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import (
     AUTO,
     FREQUENCY,
+    LEAST_FREQUENCY,
     Integer,
+    Kind,
     PerLabel,
     Real,
     Span,
     Threads,
-    WordOr,
-    Words,
     checked,
 )
 from tests.golden import refused
@@ -22,11 +22,11 @@ SAME = [
     (Real(0, 1), "0.25", 0.25),
     (Real(0), "1e300", 1e300),
     (Span(1, 5), "1-2", [1, 2]),
-    (Words(("a", "b")), "b", "b"),
-    (WordOr((AUTO,), Integer(1)), "auto", "auto"),
-    (WordOr((AUTO,), Integer(1)), "3", 3),
-    (WordOr(("best",), Real(0, 1)), "best", "best"),
-    (PerLabel(FREQUENCY), "1", 1),
+    (Kind(words=("a", "b")), "b", "b"),
+    (Integer(1, words=(AUTO,)), "auto", "auto"),
+    (Integer(1, words=(AUTO,)), "3", 3),
+    (Real(0, 1, words=("best",)), "best", "best"),
+    (PerLabel(LEAST_FREQUENCY, 1), "1", 1),
     (Threads(-1), "1", 1),
 ]
 NEITHER = [
@@ -36,10 +36,10 @@ NEITHER = [
     (Real(0, 1), "nan", float("nan")),
     (FREQUENCY, "0", 0),
     (Span(1, 5), "2-1", (2, 1)),
-    (Words(("a", "b")), "c", "c"),
-    (WordOr((AUTO,), Integer(1)), "0", 0),
-    (PerLabel(FREQUENCY), "2", 2),
-    (PerLabel(FREQUENCY), "no-such-file", [0.5, 2]),
+    (Kind(words=("a", "b")), "c", "c"),
+    (Integer(1, words=(AUTO,)), "0", 0),
+    (PerLabel(LEAST_FREQUENCY, 1), "2", 2),
+    (PerLabel(LEAST_FREQUENCY, 1), "no-such-file", [0.5, 2]),
     (Threads(-1), "0", 0),
     (Threads(-1), "-2", -2),
 ]
