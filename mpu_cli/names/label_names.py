@@ -333,14 +333,16 @@ class RecordIds:
         """Return the instance, from 0, of an id, possibly as a cell (`lines.cell`); ValueError: none, or several."""
         for form in meanings(text):
             if instances := self.instances.get(form):
-                self.refuse_several(form)
+                self.unique(instances[0])
                 return instances[0]
         raise ValueError(f"no record has the id {quoted(text)}")
 
-    def refuse_several(self, key: str) -> None:
-        """Raise ValueError if several records have an id."""
-        if len(self.instances.get(key, ())) > 1:
+    def unique(self, instance: int) -> str:
+        """Return the id of an instance; ValueError if several records have it."""
+        key = self.texts[instance]
+        if len(self.instances[key]) > 1:
             raise ValueError(f"several records have the id {key!r}; make ids unique, or leave out decisions on them")
+        return key
 
     def is_of(self, text: str, instance: int) -> bool:
         """Whether a text, possibly a cell, is the id of an instance."""

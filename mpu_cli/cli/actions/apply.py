@@ -1,7 +1,7 @@
 """Write accepted labels back into the records that data were made of: ``mpu apply``."""
 
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,7 +12,7 @@ from mpu_cli.cli.messages import info, warn
 from mpu_cli.cli.printing import print_json
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.names import BESIDE, LabelNames, RecordIds
+from mpu_cli.names import BESIDE, LabelNames
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.naming import IDS, folder_of
 from mpu_cli.review import decisions
@@ -31,21 +31,6 @@ from mpu_cli.text.sidecars import Sidecars, read_vectorization
 _DATA_SUFFIXES = tuple(f".svm{suffix}" for suffix in ("", *COMPRESSED))
 # Decisions that tell how many of a list are right; with fewer, the user has to be sure.
 _ENOUGH = 20
-
-
-@dataclass(kw_only=True)
-class TaggingReport:
-    """What `apply` did."""
-
-    records: int = 0  # Records written.
-    changed: int = 0  # Those with other tags than before.
-    added: int = 0  # Tags added.
-    decided: int = 0  # Of the tags added, those decided ``yes``.
-    suggested: int = 0  # Of the tags added, those that are probable enough.
-    implied: int = 0  # Of the tags added, those that only other tags imply.
-    removed: int = 0  # Tags removed.
-    absent: int = 0  # Instances of the data with accepted or rejected labels that no record has the id of.
-    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -77,66 +62,18 @@ def _data_beside(source: str | Path) -> Path:
     return there[0]
 
 
-def _changes(
-    data: str,
-    reviewed: tuple[str, ...],
-    suggestions: str | None,
-    least: float | None,
-    is_sure: bool,
-    remove: bool,
-    fill_implied: bool,
-    n_labels: int,
-    reading: Reading,
-) -> tuple[dict[Any, _Changes], LabelNames, RecordIds | None, int]:
-    """Return what changes by the ids of records, names of labels, ids, and the number of instances.
-
-    Where records have no ids, they have their numbers, from 0.
-    """
-    sidecars = Sidecars(data)
-    dataset = read(data, reading, contents=sidecars.contents)
-    sidecars.refuse(IDS)
-    ids = sidecars.ids(len(dataset))
-    names = sidecars.names_of(BESIDE, np.arange(1, n_labels + 1))
-    assert names is not None  # the directory has them
-    files: dict[str, Any] = {file: file for file in reviewed}
-    if suggestions is not None:
-        files[suggestions] = decisions.read_cells(suggestions, names, ids)
-    decided = decisions.read(files.values(), names, ids)
-    match(decided, dataset, data)
-    changes: defaultdict[Any, _Changes] = defaultdict(_Changes)
+def _changes(decided: decisions.Decisions) -> dict[int, _Changes]:
+    """Return what decisions change, by instance."""
+    changes: defaultdict[int, _Changes] = defaultdict(_Changes)
     cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
-    seen = set()
     for instance, label, is_true in cells:
-        seen.add((instance, label))
         if is_true:
             changes[instance].add[label] = "decided"
-        elif label == NOTHING_ELSE and fill_implied:
+        elif label == NOTHING_ELSE:
             changes[instance].closed = True
-        elif label != NOTHING_ELSE and (remove or fill_implied):
+        else:
             changes[instance].refused.add(label)
-    if suggestions is not None:
-        if len(decided) < _ENOUGH and not is_sure:
-            raise InputError(
-                suggestions,
-                None,
-                f"{counted(len(decided), 'decision')} cannot show how many of the list are right: decide {_ENOUGH} of "
-                "it and give the file to --reviewed, here and in mpu suggest; or add --yes",
-            )
-        digits = checksum(dataset.features)
-        suggested = decisions.suggestions_of(files[suggestions], dataset, data, digits)
-        for instance, labels in suggested.items():
-            for one in labels:
-                is_probable = one.shown is not None and one.shown >= (least or 0.0)
-                if is_probable and (instance, one.label) not in seen:
-                    changes[instance].add[one.label] = "suggested"
-    if ids is None:
-        return changes, names, ids, len(dataset)
-    for instance in changes:
-        try:
-            ids.refuse_several(ids.texts[instance])
-        except ValueError as error:
-            raise InputError(str(folder_of(data) / IDS), instance + 1, str(error)) from None
-    return {ids.texts[instance]: change for instance, change in changes.items()}, names, ids, len(dataset)
+    return changes
 
 
 def _retagged(
@@ -188,12 +125,44 @@ def command(
     chosen, _ = form_and_fields(source, form, DEFAULT_FIELDS)
     data = str(_data_beside(source)) if data is None else data
     vectorization = read_vectorization(data)
-    by_key, names, ids, n = _changes(
-        data, reviewed, suggestions, least, is_sure, remove, fill_implied, len(vectorization.labels), reading
-    )
+    sidecars = Sidecars(data)
+    dataset = read(data, reading, contents=sidecars.contents)
+    sidecars.refuse(IDS)
+    ids = sidecars.ids(len(dataset))
+    names = sidecars.names_of(BESIDE, np.arange(1, len(vectorization.labels) + 1))
+    assert names is not None  # the directory has them
+    files: dict[str, Any] = {file: file for file in reviewed}
+    if suggestions is not None:
+        files[suggestions] = decisions.read_cells(suggestions, names, ids)
+    decided = decisions.read(files.values(), names, ids)
+    match(decided, dataset, data)
+    changes = _changes(decided)
+    if suggestions is not None:
+        if len(decided) < _ENOUGH and not is_sure:
+            raise InputError(
+                suggestions,
+                None,
+                f"{counted(len(decided), 'decision')} cannot show how many of the list are right: decide {_ENOUGH} of "
+                "it and give the file to --reviewed, here and in mpu suggest; or add --yes",
+            )
+        seen = set(zip(decided.instance.tolist(), decided.label.tolist(), strict=True))
+        suggested = decisions.suggestions_of(files[suggestions], dataset, data, checksum(dataset.features))
+        for instance, labels in suggested.items():
+            for one in labels:
+                is_probable = one.shown is not None and one.shown >= (least or 0.0)
+                if is_probable and (instance, one.label) not in seen:
+                    changes.setdefault(instance, _Changes()).add[one.label] = "suggested"
+    # Records without ids have their numbers, from 0.
+    by_key: dict[str | int, _Changes] = {}
+    for instance, wanted in changes.items():
+        if not (wanted.add or (remove and wanted.refused) or fill_implied):
+            continue
+        try:
+            by_key[instance if ids is None else ids.unique(instance)] = wanted
+        except ValueError as error:
+            raise InputError(str(folder_of(data) / IDS), instance + 1, str(error)) from None
     used: set[str | int] = set()
-    report = TaggingReport()
-    origins: Counter[Reason] = Counter()
+    counts = Counter[str]()
     broader = vectorization.labels.broader if fill_implied else {}
     if fill_implied and not broader:
         raise InputError(
@@ -206,43 +175,42 @@ def command(
     with open_records(source, reading.max_line_bytes) as stream, open_output(output) as out:
         rewriter = Rewriter(stream, str(source), chosen, vectorization.fields, added, reading.max_line_bytes)
         for record in rewriter.records():
-            key = report.records if ids is None else record.id or ""
+            key = counts["records"] if ids is None else record.id or ""
             used.add(key)
             try:
-                decided = by_key.get(key, _Changes())
-                change = _retagged(record, decided, names, vectorization.labels, rules, remove, by_uri)
+                change = _retagged(
+                    record, by_key.get(key, _Changes()), names, vectorization.labels, rules, remove, by_uri
+                )
                 out.write(rewriter.written(change))
             except ValueError as error:
                 raise InputError(str(source), record.line, str(error)) from None
-            report.records += 1
-            report.changed += bool(change.added or change.removed)
-            origins.update(change.added.values())
-            report.removed += len(change.removed)
+            counts.update(change.added.values(), records=1, removed=len(change.removed))
+            counts["changed"] += bool(change.added or change.removed)
         out.write(rewriter.rest())
-        if ids is None and report.records != n:
+        if ids is None and counts["records"] != len(dataset):
             raise InputError(
                 str(source),
                 None,
-                f"has {counted(report.records, 'record')} without ids, and {shown(data)} has {n:,} instances",
+                f"has {counted(counts['records'], 'record')} without ids, and {shown(data)} has {len(dataset):,} "
+                "instances",
             )
-    report.added = origins.total()
-    report.decided, report.suggested, report.implied = (origins[each] for each in get_args(Reason))
-    if suggestions is not None and not report.suggested:
-        report.warnings.append(f"no suggestion was added: all are below {least}, decided, or tags already")
-    report.absent = len(by_key.keys() - used)
-    if report.absent:
-        report.warnings.append(
-            f"{counted(report.absent, 'instance')} with decisions {'is' if report.absent == 1 else 'are'} not in "
-            f"{shown(source)}, by the ids"
+    by_reason = {reason: counts[reason] for reason in get_args(Reason)}
+    absent = len(by_key.keys() - used)  # instances with accepted or rejected labels that no record has the id of
+    report = {name: counts[name] for name in ("records", "changed")} | {"added": sum(by_reason.values())}
+    report |= by_reason | {"removed": counts["removed"], "absent": absent}
+    if suggestions is not None and not counts["suggested"]:
+        warn(f"no suggestion was added: all are below {least}, decided, or tags already")
+    if absent:
+        warn(
+            f"{counted(absent, 'instance')} with decisions {'is' if absent == 1 else 'are'} not in {shown(source)}, by "
+            "the ids"
         )
-    for warning in report.warnings:
-        warn(warning)
     if as_json:
         print_json(report)
     else:
-        parts = ", ".join(f"{n:,} {of}" for of in ("decided", "suggested", "implied") if (n := getattr(report, of)))
+        parts = ", ".join(f"{n:,} {reason}" for reason, n in by_reason.items() if n)
         info(
-            f"{counted(report.records, 'record')}, {report.changed:,} of them changed: "
-            f"{counted(report.added, 'tag')} added{parts and f' ({parts})'}, {report.removed:,} removed",
-            **asdict(report),
+            f"{counted(report['records'], 'record')}, {report['changed']:,} of them changed: "
+            f"{counted(report['added'], 'tag')} added{parts and f' ({parts})'}, {report['removed']:,} removed",
+            **report,
         )

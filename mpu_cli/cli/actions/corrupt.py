@@ -6,7 +6,6 @@ From a file they are drawn instance by instance in constant memory.
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -95,40 +94,25 @@ class LabelDraw:
         return drawn
 
 
-@dataclass(frozen=True, kw_only=True)
-class CorruptionReport:
-    """The result of `corrupt`."""
-
-    # `instances`, `labels`, `removed`: Numbers of instances and labels of the file, before the removal, and of removed
-    # labels.
-    instances: int
-    labels: int
-    removed: int
-    emptied: int  # Number of instances that have lost all their labels.
-    c_of_labels: dict[int, float]  # Share of the instances of each label that have kept it.
-
-
-def corrupt(
+def command(
     source: str | Path,
     target: str | Path,
     missing_rate: float,
-    *,
     scheme: str = "uniform",
     removed: str | Path | None = None,
     kept: str | Path | None = None,
     run: Run = DEFAULT_RUN,
     reading: Reading = DEFAULT_READING,
-) -> CorruptionReport:
-    """Copy a file without a share of its labels. Every other byte stays the same; labels become `plain_labels`.
+) -> dict[str, Any]:
+    """Carry out the command, and return what was counted.
 
     The file is read twice, once to check every line and to count, once to copy, in constant memory. Input that cannot
     be read twice (standard input, a pipe) is copied to a temporary file at first. The result depends only on the
     content and the seed.
-
-    `source`, `target`: files, compressed by suffix; ``-`` is standard input or output.
-    `scheme`: ``uniform`` as of `UniformDraw`, or ``label``, as of `LabelDraw`.
-    `removed`, `kept`: where to write the removed labels, and the share of each label that was kept.
     """
+    inputs = {"IN": source, "IN (labels)": labels_beside(source)}
+    refuse_overlaps(inputs, {"OUT": target, "--removed": removed, "--kept": kept})
+    refuse_unwritable(kept)
     instances = emptied = 0
     before: Counter[int] = Counter()
     after: Counter[int] = Counter()
@@ -175,13 +159,21 @@ def corrupt(
                 shares = {label: c for label, c in c_of_labels.items() if c}
                 table = frequency_lines(np.array(list(shares), int), np.array(list(shares.values())))
                 beside.enter_context(open_output(kept)).write(table)
-    return CorruptionReport(
-        instances=instances,
-        labels=before.total(),
-        removed=before.total() - after.total(),
-        emptied=emptied,
-        c_of_labels=c_of_labels,
+    total, remaining = before.total(), after.total()
+    counts: dict[str, Any] = {"instances": instances, "labels": total, "removed": total - remaining}
+    counts["emptied"] = emptied
+    share = of_labels = ""
+    if c_of_labels:
+        c = {"c": remaining / total, "least_c": min(c_of_labels.values()), "most_c": max(c_of_labels.values())}
+        share = f" ({1 - c['c']:.1%})"
+        of_labels = "; c {c:.3f}, of labels {least_c:.3f} to {most_c:.3f}".format(**c)
+        counts |= c
+    info(
+        f"{counted(instances, 'instance')} with {counted(total, 'label')}: {counts['removed']:,} removed{share}, "
+        f"{remaining:,} left; {counted(emptied, 'instance')} lost all labels{of_labels}",
+        **counts,
     )
+    return counts
 
 
 def _draw(stream: Readable, source: str, missing_rate: float, scheme: str, reading: Reading, run: Run) -> Draw:
@@ -190,28 +182,3 @@ def _draw(stream: Readable, source: str, missing_rate: float, scheme: str, readi
         occurring = [np.unique(chunk.labels.indices) for chunk in chunks]
         return LabelDraw(np.unique(np.concatenate(occurring)), missing_rate, run.seed)
     return UniformDraw(sum(chunk.labels.nnz for chunk in chunks), missing_rate, run.seed)
-
-
-def command(
-    source: str, target: str, missing_rate: float, scheme: str, removed: str | None, kept: str | None, **how: Any
-) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    refuse_overlaps(
-        {"IN": source, "IN (labels)": labels_beside(source)}, {"OUT": target, "--removed": removed, "--kept": kept}
-    )
-    refuse_unwritable(kept)
-    report = corrupt(source, target, missing_rate, scheme=scheme, removed=removed, kept=kept, **how)
-    share = f" ({report.removed / report.labels:.1%})" if report.labels else ""
-    of_labels = ""
-    counts = asdict(report)
-    if c_of_labels := counts.pop("c_of_labels"):
-        c = {"c": 1 - report.removed / report.labels, "least_c": min(c_of_labels.values())}
-        c["most_c"] = max(c_of_labels.values())
-        of_labels = "; c {c:.3f}, of labels {least_c:.3f} to {most_c:.3f}".format(**c)
-        counts |= c
-    info(
-        f"{counted(report.instances, 'instance')} with {counted(report.labels, 'label')}: {report.removed:,} removed"
-        f"{share}, {report.labels - report.removed:,} left; {counted(report.emptied, 'instance')} lost all labels"
-        f"{of_labels}",
-        **counts,
-    )
