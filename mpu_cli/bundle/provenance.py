@@ -3,9 +3,8 @@
 import hashlib
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,63 +14,47 @@ import numpy as np
 
 from mpu_cli.bundle.manifest import Origin
 from mpu_cli.errors import without_secrets
+from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.streams import Files
+from mpu_cli.svmlight.streams import Files, Source
 from mpu_cli.version import __version__
 
 # As reproducible builds have it: a time in seconds since 1970 that takes the place of the present one.
 _TIME_VARIABLE = "SOURCE_DATE_EPOCH"
 
 
-@dataclass(frozen=True)
-class SourceFile:
-    """A data file before it is read."""
+def described(files: Sequence[str], states: Sequence[State | None]) -> list[dict[str, Any]]:
+    """Return names, sizes and checksums of files, as `bundle.manifest.Origin` has them.
 
-    path: str | Path | Files
-    state: tuple[int, ...] | None  # by which a change of the file is seen; None where it is a stream, or several files
-    parts: tuple["SourceFile", ...] = ()  # of several files that are read as one, each
-
-    @classmethod
-    def of(cls, path: str | Path | Files) -> "SourceFile":
-        """Return a file with its state; a file that cannot be read is an error only for those who read it."""
-        if isinstance(path, Files):
-            return cls(path, None, tuple(map(cls.of, path)))
-        with suppress(OSError):
-            if Path(path).is_file():
-                status = Path(path).stat()
-                return cls(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
-        return cls(path, None)
-
-    @classmethod
-    def by_name(cls, path: str | Path | Files) -> "SourceFile":
-        """Return a file without its state, since workers read it: it has neither size nor checksum."""
-        return cls(path, None, tuple(map(cls.by_name, path)) if isinstance(path, Files) else ())
-
-    def described(self) -> dict[str, Any]:
-        """Return names, sizes and checksums, as `bundle.manifest.Origin` has them."""
-        size, sha256 = self.content()
-        name = without_secrets(str(self.path))
-        files = [dict(zip(("name", "bytes", "sha256"), part.described().values(), strict=False)) for part in self.parts]
-        return {"source": name, "source_bytes": size, "source_sha256": sha256, "files": files}
-
-    def content(self) -> tuple[int, str] | tuple[None, None]:
-        """Return size and SHA-256; None where it is a stream, several files, or has changed since."""
-        if self.state is None or isinstance(self.path, Files):
-            return None, None
-        try:
-            with Path(self.path).open("rb") as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError:
-            return None, None
-        return (self.state[2], sha256) if SourceFile.of(self.path).state == self.state else (None, None)
+    `states`: of each file before it was read; None where it is a stream, or others read it. Without one, and where a
+    file has changed since, size and checksum are None.
+    """
+    return [_described(file, state) for file, state in zip(files, states, strict=True)]
 
 
-def of_files(described: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the files of a training, for `record`: the data, from `SourceFile.described`; others by their options."""
+def _described(file: str, state: State | None) -> dict[str, Any]:
+    size = sha256 = None
+    with suppress(OSError):
+        if state is not None:
+            with Path(file).open("rb") as stream:
+                sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            size, sha256 = (state[0], sha256) if state_of(file) == state else (None, None)
+    return {"name": without_secrets(file), "bytes": size, "sha256": sha256}
+
+
+def of_files(source: Source, files: list[dict[str, Any]], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the files of a training, for `record`: the data, as `described`; others by their options."""
     named = [(option, path) for option, path in others.items() if path is not None]
     texts = [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named]
-    return {**described, "others": texts}
+    of_one = {"bytes": None, "sha256": None} if isinstance(source, Files) else files[0]
+    return {
+        "source": without_secrets(str(source)),
+        "source_bytes": of_one["bytes"],
+        "source_sha256": of_one["sha256"],
+        "files": files if isinstance(source, Files) else [],
+        "others": texts,
+    }
 
 
 def record(

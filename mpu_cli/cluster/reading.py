@@ -13,6 +13,7 @@ from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.labels.verified import widened
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError
+from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
@@ -20,8 +21,6 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.header import Extent
 from mpu_cli.svmlight.reader import Part, read_part
 
-# Size and time of change of a file.
-State = tuple[int, int]
 # Names that mean another file in another process.
 _STREAM = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|thread-self|\d+)/fd/\d+")
 # Up to this many, the mean of models that are learned in one pass each is as good as one model of all instances.
@@ -60,15 +59,6 @@ class PartRows:
         """Return the instances of a shard, ascending."""
         dealt = deal(len(self), SHARDS, self.seed)
         return dealt[number] if number < len(dealt) else np.empty(0, int)
-
-
-def state_of(path: str) -> State | None:
-    """Return size and time of change of a file, by which a change is detected; None if it has none."""
-    try:
-        status = Path(path).stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_size, status.st_mtime_ns
 
 
 def refuse_other(path: str, state: State | None) -> None:

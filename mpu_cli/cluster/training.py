@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.cluster.dask_executor import DaskExecutor, Handle
-from mpu_cli.cluster.reading import SHARDS, Facts, PartRows, facts_of, labels_at, place, read_unchanged, state_of
+from mpu_cli.cluster.reading import SHARDS, Facts, PartRows, facts_of, labels_at, place, read_unchanged
 from mpu_cli.core.calibration import Calibration, HeldOut
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
@@ -50,6 +50,7 @@ from mpu_cli.core.stacking import (
 )
 from mpu_cli.core.validation import leading, predict
 from mpu_cli.errors import DataError
+from mpu_cli.runtime.files import state_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading

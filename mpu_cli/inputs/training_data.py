@@ -2,10 +2,10 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -38,6 +38,7 @@ from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
 from mpu_cli.names.naming import find_broader, find_filled, read_implications
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.tables import checksum, label_text
+from mpu_cli.runtime.files import state_of
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -196,7 +197,8 @@ class AnnotatedData(LabelInformation, ABC):
     sidecars: Sidecars | None = None  # of the data file, which have the ids of its records
     stored_vectorizer: Stored | None = None  # the vectoriser that made the data of texts
     feature_names: Sequence[str] | None = None  # of each column, from 0; None: features have numbers
-    source: provenance.SourceFile | None = None  # the data file; None: they come from arrays
+    # Returns names, sizes and checksums of the data files, as `provenance.described`; nothing where there are none.
+    described: Callable[[], list[dict[str, Any]]] = list
     review: matching.ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
 
@@ -283,10 +285,6 @@ class AnnotatedData(LabelInformation, ABC):
             packed_vectorizer=None if self.stored_vectorizer is None else packed(self.stored_vectorizer),
             origin=provenance.record(len(self), self.annotations, self.true_labels(fitted), options, run, files or {}),
         )
-
-    def described(self) -> dict[str, Any]:
-        """Return names, sizes and checksums of the data, as `provenance.SourceFile.described` has them."""
-        return {} if self.source is None else self.source.described()
 
     def work(self) -> dict[str, int] | None:
         """Return how many parts and workers a cluster had in a training; None where there was none."""
@@ -406,13 +404,16 @@ def training_set(sources: Sources, run: Run, is_for_model: bool = True, is_read_
 
 
 def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
-    source, reading = provenance.SourceFile.of(sources.file), sources.reading
+    reading, files = sources.reading, files_of(sources.file)
+    described = partial(provenance.described, files, list(map(state_of, files)))
     if isinstance(sources.file, Files):
         refuse_filled(sources.file, "several FILEs have their instances renumbered; learn from this file only")
     file = read(sources.file, reading, run, contents=sidecars.contents)
     labels, ids = file.occurring_labels()
     names = sidecars.names_of(sources.naming, ids)
-    data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, source=source)
+    data = TrainingData(
+        features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, described=described
+    )
     if sources.reviewed:
         data = _with_reviews(data, sources, file)
     filled = _filled_in(file, sources.file, data.ids)
@@ -589,7 +590,7 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
             names=sidecars.names_of(sources.naming, collection.ids),
             sidecars=sidecars,
             stored_vectorizer=sidecars.stored_vectorizer(len(collection)),
-            source=provenance.SourceFile.by_name(sources.file),
+            described=partial(provenance.described, files_of(sources.file), [None] * len(files)),
         )
 
 

@@ -195,6 +195,19 @@ def reads_counted(count: Callable[[int], None]) -> Iterator[None]:
         ReadFile.count = before
 
 
+# Size and time of change of a file.
+State = tuple[int, int]
+
+
+def state_of(path: str | Path) -> State | None:
+    """Return size and time of change of a regular file, by which a change is detected; None if there is none."""
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
 def open_regular(path: Path) -> io.FileIO:
     """Open a regular file for reading, without a buffer. Never waits, as opening a pipe would.
 

@@ -3,8 +3,7 @@
 import hashlib
 import logging
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +18,7 @@ from mpu_cli.bundle.manifest import manifest_of, parse
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.errors import DataError
 from mpu_cli.people.suggestions import Cells
+from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.text.languages import languages_of, strangers
 from mpu_cli.text.sidecars import from_one
@@ -29,8 +29,7 @@ _log = logging.getLogger(__name__)
 
 # A model that could not be read is tried again when it changes, and after this: memory may have been short.
 _SECONDS_BEFORE_RETRY = 60.0
-# Of each file: device, inode, time and size; None where it is not there.
-_State = dict[Path, tuple[int, ...] | None]
+_States = dict[Path, State | None]  # of each file; None where it is not there
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Loaded:
     model: TrainedModel
     vectorizer: Vectorizer | None  # what makes vectors of texts, where the model keeps it
     version: str  # of its manifest's checksum the first 16 digits, as in the name of its file ``training-....json``
-    state: _State  # of the manifest and the files that it names
+    state: _States  # of the manifest and the files that it names
 
     @classmethod
     def read(cls, path: Path, run: Run, fill_implied: bool = False) -> "Loaded":
@@ -61,7 +60,7 @@ class Loaded:
             if manifest is None:
                 continue
             names = [MANIFEST, *(name for name, _ in parse(path, manifest).all_files())]
-            state = _state_of(path / name for name in names)
+            state = {path / name: state_of(path / name) for name in names}
             if manifest == manifest_of(path):
                 break
         vectorizer = (
@@ -82,7 +81,7 @@ class Loaded:
     def since(self) -> float:
         """When the manifest was put in its place, in seconds since 1970."""
         manifest = next(iter(self.state.values()))
-        return 0.0 if manifest is None else manifest[2] / 1e9
+        return 0.0 if manifest is None else manifest[1] / 1e9
 
     @property
     def has_uris(self) -> bool:
@@ -185,7 +184,7 @@ class Current:
         self.path, self.run, self.fill_implied = path, run, fill_implied
         self.loaded = Loaded.read(path, run, fill_implied)
         self.problem: str | None = None
-        self._failed: tuple[_State, float] | None = None
+        self._failed: tuple[_States, float] | None = None
 
     def answer(self, asked: Asked) -> "Answer":
         """Predict by the model in use, as `Loaded.answer`."""
@@ -194,13 +193,13 @@ class Current:
 
     def refresh(self) -> None:
         """Read the model if it has been replaced. The old one stays in use meanwhile, and where that fails."""
-        state, now = _state_of(self.loaded.state), time.monotonic()
+        state, now = {file: state_of(file) for file in self.loaded.state}, time.monotonic()
         if state == self.loaded.state:
             self.problem = self._failed = None
         elif self._failed is None or state != self._failed[0] or now - self._failed[1] > _SECONDS_BEFORE_RETRY:
             self._read(state)
 
-    def _read(self, state: _State) -> None:
+    def _read(self, state: _States) -> None:
         start = time.monotonic()
         try:
             self.loaded = Loaded.read(self.path, self.run, self.fill_implied)
@@ -211,14 +210,3 @@ class Current:
         self._failed = self.problem = None
         seconds = time.monotonic() - start
         _log.info("%s: version %s is in use, read in %.1f s", self.path, self.loaded.version, seconds)
-
-
-def _state_of(files: Iterable[Path]) -> _State:
-    return {file: _state(file) for file in files}
-
-
-def _state(file: Path) -> tuple[int, ...] | None:
-    with suppress(OSError):
-        status = file.stat()
-        return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
-    return None

@@ -1,11 +1,13 @@
-from mpu_cli.bundle.provenance import SourceFile
+from mpu_cli.bundle import provenance
+from mpu_cli.runtime.files import state_of
 
 
 def test_a_file_that_has_changed_since_has_none(tmp_path):
     path = tmp_path / "x.svm"
     path.write_bytes(b"1 1:1\n")
-    source = SourceFile.of(path)
+    states = [state_of(path)]
+    unknown = [{"name": str(path), "bytes": None, "sha256": None}]
     path.write_bytes(b"2 1:1\n2 1:1\n")
-    assert source.content() == (None, None)
+    assert provenance.described([str(path)], states) == unknown
     path.unlink()
-    assert source.content() == (None, None)
+    assert provenance.described([str(path)], states) == unknown

@@ -230,7 +230,7 @@ def suggest(
             evidence = fitted.evidence(problem)
         found = find(evidence, problem, data.ids, choice, data.implications, run)
         if save is not None and fitted is not None:
-            files = provenance.of_files(data.described(), sources.others())
+            files = provenance.of_files(sources.file, data.described(), sources.others())
             save(data.assembled(fitted, options, run, files))
         if outputs.fill and outputs.target is not None:
             if (

@@ -157,7 +157,7 @@ def train(
         with run.timed(seconds).step("writing the model"):
             if oof is not None:
                 write_out_of_fold(oof, fitted, data.ids, data.instances_of_file)
-            files = provenance.of_files(described.result(), sources.others())
+            files = provenance.of_files(sources.file, described.result(), sources.others())
             model = data.assembled(fitted, options, run, files)
             if gate is None:
                 save(model)
