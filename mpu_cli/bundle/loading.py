@@ -1,8 +1,6 @@
 """A trained model, and how it is loaded: the manifest, then the arrays that it names; all is checked before use."""
 
-import io
 import os
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,11 @@ from mpu_cli.bundle.manifest import (
     MOST_BYTES,
     OF_LABELS,
     Manifest,
+    manifest_of,
     origin_name,
     parse,
+    read_small,
+    refusing_damage,
 )
 from mpu_cli.bundle.model_arrays import Parts, layouts, predictor
 from mpu_cli.bundle.model_files import Layout, ascending, read_arrays, read_kept
@@ -91,21 +92,21 @@ def load(path: str | os.PathLike[str]) -> TrainedModel:
     """
     path = Path(path)
     while True:
-        with _open_manifest(path) as file:
-            text = _text(path, file)
-            manifest = parse(path, text)
-            try:
-                return replace(_load(path, manifest), origin=_origin(path / origin_name(text)))
-            except FileNotFoundError as error:
-                # A training may have replaced the model since its manifest was read.
-                if _is_in_place(file, path):
-                    missing = Path(error.filename).name
-                    raise ModelError(f"{path}: {missing} is missing; copy or train the model again") from error
+        text = _manifest_text(path)
+        manifest = parse(path, text)
+        origin = read_small(path / origin_name(text))  # predictions do not need it
+        try:
+            return replace(_load(path, manifest), origin=origin)
+        except FileNotFoundError as error:
+            if manifest_of(path) == text:  # otherwise a training has replaced the model since it was read
+                missing = Path(error.filename).name
+                raise ModelError(f"{path}: {missing} is missing; copy or train the model again") from error
 
 
-def _open_manifest(path: Path) -> io.FileIO:
+def _manifest_text(path: Path) -> bytes:
     try:
-        return open_regular(path / MANIFEST)
+        with open_regular(path / MANIFEST) as file:
+            text = file.read(MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         if path.is_file():
             raise ModelError(f"{path}: is a file, not a model; a model is a directory, made by mpu train") from None
@@ -114,36 +115,18 @@ def _open_manifest(path: Path) -> io.FileIO:
     except (OSError, ValueError) as error:
         problem = error.strerror if isinstance(error, OSError) else error
         raise ModelError(f"{path}: manifest.json cannot be read: {problem}") from error
-
-
-def _text(path: Path, file: io.FileIO) -> bytes:
-    if os.fstat(file.fileno()).st_size > MOST_BYTES:
+    if len(text) > MOST_BYTES:
         raise ModelError(
             f"{path}: manifest.json is damaged (more than {MOST_BYTES:,} bytes); copy or train the model again"
         )
-    return file.read()
-
-
-def _origin(path: Path) -> bytes | None:
-    """Read the record of how a model was trained; None if it is missing or unreadable: predictions do not need it."""
-    with suppress(OSError, ValueError), open_regular(path) as file:
-        return file.read() if os.fstat(file.fileno()).st_size <= MOST_BYTES else None
-    return None
-
-
-def _is_in_place(file: io.FileIO, path: Path) -> bool:
-    """Whether an open manifest is still that of the model; no other file gets its inode number while it is open."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), (path / MANIFEST).stat())
-    except FileNotFoundError:
-        return False
+    return text
 
 
 def _load(path: Path, manifest: Manifest) -> TrainedModel:
     D, q, n_known = manifest.n_features, manifest.n_labels, manifest.n_known
     first: Layout = {"known": (np.int32, (n_known,)), **{name: (dtype, (q,)) for name, dtype in OF_LABELS.items()}}
     parts: Parts = {}
-    try:
+    with refusing_damage(f"{path}: is damaged"):
         expected = layouts(manifest.numbers, n_known, D, q)
         for (part, layout), (name, checksum) in zip(expected, manifest.files, strict=True):
             expect(name.startswith(f"{part}-"), f"{name} cannot be {part}")
@@ -163,16 +146,13 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         if "names" in others:  # they are parsed on first use
             names = LabelNames(read_kept(path, *others["names"]), str(path / others["names"][0]))
         vectorizer = read_kept(path, *others["vectorizer"]) if "vectorizer" in others else None
-        implies = _implies(path, *others["implied"], manifest.pairs, q) if "implied" in others else None
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
-        problem = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise ModelError(f"{path}: is damaged ({problem}); copy or train the model again") from error
+        implies = None
+        if "implied" in others:
+            name, checksum = others["implied"]
+            layout = dict.fromkeys(("narrower", "broader"), (np.int32, (manifest.pairs,)))
+            places = tuple(read_arrays(path / name, checksum, layout).values())
+            in_range = all(bool(np.all((columns >= 0) & (columns < q))) for columns in places)
+            expect(in_range, "implied labels out of range")
+            implies = csr_array((np.ones(manifest.pairs, bool), places), shape=(q, q))
     options = manifest.options | ({"c": c.tolist()} if manifest.options.get("c") == C_OF_LABELS else {})
     return TrainedModel(restored, labels, c, occurring, options, names, vectorizer, implies)
-
-
-def _implies(path: Path, name: str, checksum: str, pairs: int, q: int) -> csr_array:
-    arrays = read_arrays(path / name, checksum, dict.fromkeys(("narrower", "broader"), (np.int32, (pairs,))))
-    places = arrays["narrower"], arrays["broader"]
-    expect(all(bool(np.all((columns >= 0) & (columns < q))) for columns in places), "implied labels out of range")
-    return csr_array((np.ones(pairs, bool), places), shape=(q, q))

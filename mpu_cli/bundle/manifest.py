@@ -8,7 +8,8 @@ options and seed. The checksum is that of its manifest.
 import hashlib
 import json
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
@@ -69,7 +70,7 @@ def parse(path: Path, text: bytes) -> Manifest:
 
     Raises ModelError (it is damaged, or of another format version).
     """
-    try:
+    with refusing_damage(f"{path}: manifest.json is damaged"):
         values = json_values(text)
         version = values["format_version"]
         expect(values["format"] == FORMAT and type(version) is int and version >= 1, "of another format")
@@ -80,9 +81,16 @@ def parse(path: Path, text: bytes) -> Manifest:
             )
         expect(values.pop("sha256") == digest(values), "its checksum does not match its content")
         return _manifest(values)
+
+
+@contextmanager
+def refusing_damage(problem: str) -> Iterator[None]:
+    """Raise ModelError, which begins with a problem, for what the values of a damaged model raise."""
+    try:
+        yield
     except (ValueError, KeyError, TypeError, OverflowError) as error:
-        problem = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise ModelError(f"{path}: manifest.json is damaged ({problem}); copy or train the model again") from error
+        reason = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise ModelError(f"{problem} ({reason}); copy or train the model again") from error
 
 
 def manifest_of(model: Path) -> bytes | None:
@@ -90,7 +98,12 @@ def manifest_of(model: Path) -> bytes | None:
 
     None if there is none, or it cannot be read.
     """
-    with suppress(OSError, ValueError), open_regular(model / MANIFEST) as file:
+    return read_small(model / MANIFEST)
+
+
+def read_small(path: Path) -> bytes | None:
+    """Read a regular file, or the beginning of one of more than `MOST_BYTES`; None if that is not possible."""
+    with suppress(OSError, ValueError), open_regular(path) as file:
         return file.read(MOST_BYTES + 1)
     return None
 

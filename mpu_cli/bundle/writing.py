@@ -66,7 +66,8 @@ from mpu_cli.version import __version__
 WORKSHOP = ".training"
 _LOCK = "lock"
 _MOST_TIMES_GONE = 10_000  # retries while other trainings begin and end; more happen only in places like /proc
-_HEAD_BYTES = 256  # of a manifest, which has the first key
+# The first bytes of a manifest, and what they have in them.
+_HEAD_BYTES, _FORMAT = 256, b'"format": "mpu model"'
 
 
 def check_target(path: Path) -> None:
@@ -84,7 +85,9 @@ def check_target(path: Path) -> None:
         return
     if foreign := [entry.name for entry in entries if not _is_ours(entry)]:
         raise ModelError(f"{path}: holds other files ({min(foreign)}), so it is not a model; choose another name")
-    if any(entry.name == MANIFEST for entry in entries) and not _is_a_model(path, entries):
+    names = {entry.name for entry in entries}
+    has_arrays = any(map(ARRAYS_NAME.fullmatch, names))  # a model may have lost them
+    if MANIFEST in names and not has_arrays and _FORMAT not in (manifest_of(path) or b"")[:_HEAD_BYTES]:
         raise ModelError(f"{path}: holds a manifest.json that is not that of a model; choose another name")
 
 
@@ -123,8 +126,26 @@ class Writer:
 
         `keep`: keep so many models that were replaced, as MODEL.1 and so on. Default: all stay as they are.
         """
-        with self.held():
-            _save(self._path, model, keep)
+        path = self._path
+        with self.held(), _said_to_be_unwritable(path):
+            _make_workshop(path)  # it may have been removed during the training
+            files, text = _written(path, model)
+            manifest = _write(path / WORKSHOP, text)
+            if keep is not None:
+                check_kept(path, keep)
+                if keep and manifest_of(path) not in (None, text):
+                    _keep_present(path)
+            with signals.unbroken():
+                with _unchanged_time(path):
+                    for temporary, name in files.items():
+                        temporary.replace(path / name)
+                directory_to_disk(path)
+                manifest.replace(path / MANIFEST)
+            directory_to_disk(path)
+            if keep is not None:
+                with suppress(OSError):  # the next training removes them
+                    for beyond in reversed(_beyond(path, keep)):  # the last first, so that a kill leaves no gap
+                        beyond.rename(path / WORKSHOP / beyond.name)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -153,14 +174,6 @@ def _is_ours(entry: Path) -> bool:
     patterns = ARRAYS_NAME, ORIGIN_NAME, *OTHER_NAMES.values()
     is_ours = entry.name == MANIFEST or any(pattern.fullmatch(entry.name) for pattern in patterns)
     return is_ours and stat.S_ISREG(kind)  # opening a pipe would block
-
-
-def _is_a_model(path: Path, entries: list[Path]) -> bool:
-    """Whether the manifest is that of a model, even a damaged one, and not of another application."""
-    if any(ARRAYS_NAME.fullmatch(entry.name) for entry in entries):
-        return True
-    with open_regular(path / MANIFEST) as file:
-        return b'"format": "mpu model"' in file.read(_HEAD_BYTES)
 
 
 @contextmanager
@@ -252,27 +265,6 @@ def check_kept(path: Path, keep: int) -> list[Path]:
         except ModelError as error:
             raise ModelError(f"{error}: models that were replaced are kept under this one") from None
     return found
-
-
-def _save(path: Path, model: TrainedModel, keep: int | None) -> None:
-    with _said_to_be_unwritable(path):
-        _make_workshop(path)  # it may have been removed during the training
-        files, text = _written(path, model)
-        manifest = _write(path / WORKSHOP, text)
-        if keep is not None:
-            check_kept(path, keep)
-            if keep and manifest_of(path) not in (None, text):
-                _keep_present(path)
-        with signals.unbroken():
-            with _unchanged_time(path):
-                for temporary, name in files.items():
-                    temporary.replace(path / name)
-            directory_to_disk(path)
-            manifest.replace(path / MANIFEST)
-        directory_to_disk(path)
-    if keep is not None:
-        with suppress(OSError):  # the next training removes them
-            _remove_beyond(path, keep)
 
 
 def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
@@ -368,12 +360,6 @@ def _keep_present(model: Path) -> None:
             newer.rename(older)
         copy.rename(paths[0])
     directory_to_disk(paths[0].parent)
-
-
-def _remove_beyond(model: Path, most: int) -> None:
-    """Move what is beyond MODEL.most to the workshop, the last first, so that a kill leaves no gap."""
-    for path in reversed(_beyond(model, most)):
-        path.rename(model / WORKSHOP / path.name)
 
 
 def _beyond(model: Path, most: int) -> list[Path]:
