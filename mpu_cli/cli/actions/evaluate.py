@@ -1,7 +1,7 @@
 """Evaluate the predictions of a file or model by true labels, or compare several."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -57,8 +57,8 @@ from mpu_cli.runtime.report import HIDDEN, INLINE
 from mpu_cli.runtime.run import Bytes, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import gathered, iter_chunks, read
-from mpu_cli.svmlight.streams import Files, bytes_of, refuse_unreadable
+from mpu_cli.svmlight.reader import gathered, iter_chunks
+from mpu_cli.svmlight.streams import Contents, Files, bytes_of, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars, refuse_other_vectorizer
 
 _log = logging.getLogger(__name__)
@@ -86,54 +86,44 @@ class Candidate:
         return Form(self.name, labels=is_model, scores=is_model)
 
     def pairs(
-        self, truth: str, reading: Reading, run: Run, called: str = "PREDICTIONS"
+        self,
+        truth: str,
+        reading: Reading,
+        run: Run,
+        called: str = "PREDICTIONS",
+        contents: Contents | None = None,
     ) -> Iterator[tuple[Dataset, Dataset]]:
-        """Yield instances of data and their predictions (`evaluation.prediction_files`); `called`: in messages."""
-        if self.model is None:
-            predictions = iter_predictions(self.name, reading, run)
-            yield from lockstep(iter_chunks(truth, reading, run=run), predictions, called)
-        else:
-            yield from self._fitting(self.model, predicted_pairs(self.model, truth, reading, run), truth)
+        """Yield instances of data and their predictions (`evaluation.prediction_files`); `called`: in messages.
 
-    def _fitting(
-        self, model: bundle.TrainedModel, pairs: Iterator[tuple[Dataset, Dataset]], truth: str
-    ) -> Iterator[tuple[Dataset, Dataset]]:
-        """Yield the same pairs, and then say whether the model fits the data."""
+        Then say whether the model, if it is one, fits the data. `contents`: as for `iter_chunks`.
+        """
+        chunks = iter_chunks(truth, reading, run=run, contents=contents)
+        if self.model is None:
+            yield from lockstep(chunks, iter_predictions(self.name, reading, run), called)
+            return
         fitness = Fitness()
-        for true, predicted in pairs:
-            fitness += Fitness.of(model, true.features, true.labels)
+        for true, predicted in predicted_pairs(self.model, truth, chunks, run):
+            fitness += Fitness.of(self.model, true.features, true.labels)
             yield true, predicted
         if not fitness.entries:
             _log.warning(f"{truth}: no instance has a feature, such as 1:0.5")
         for note in fitness.notes():
             _log.info(f"{self.name}: {note}")
-        for warning in fitness.warnings(model):
+        for warning in fitness.warnings(self.model):
             _log.warning(f"{self.name}: {warning}")
-
-    def of_data(self, data: Dataset, truth: str, reading: Reading, run: Run) -> Dataset:
-        """Return the predictions of data that have been read."""
-        if self.model is None:
-            return gathered(iter_predictions(self.name, reading, run))
-        refuse_other_vectorizer(truth, self.model.packed_vectorizer)
-        pairs = self._fitting(self.model, _predicted(self.model, data, truth, run), truth)
-        return gathered(predicted for _, predicted in pairs)
 
 
 def predicted_pairs(
-    model: bundle.TrainedModel, truth: str, reading: Reading, run: Run
+    model: bundle.TrainedModel, truth: str, chunks: Iterable[Dataset], run: Run
 ) -> Iterator[tuple[Dataset, Dataset]]:
-    """Yield instances of data, and what a model predicts of them."""
+    """Yield instances of data, a few at a time, and what a model predicts of them.
+
+    These are label sets by the thresholds of the model, and all scores.
+    """
     refuse_other_vectorizer(truth, model.packed_vectorizer)
-    for chunk in iter_chunks(truth, reading, run=run):
-        yield from _predicted(model, chunk, truth, run)
-
-
-def _predicted(model: bundle.TrainedModel, data: Dataset, truth: str, run: Run) -> Iterator[tuple[Dataset, Dataset]]:
-    """Predict some instances, a few at a time: label sets by the thresholds of the model, and all scores."""
     ids, width = model.label_ids, int(model.label_ids[-1]) + 1
     rows = max(1, _PROBABILITIES // min(len(ids), FEW_LABELS))
-    for start in range(0, len(data), rows):
-        part = data[start : start + rows]
+    for part in (data[start : start + rows] for data in chunks for start in range(0, len(data), rows)):
         try:
             predicted = reaching(model.predictor, part.features, model.predictor.thresholds, run)
         except OverflowingError:
@@ -392,10 +382,8 @@ def _reviewed_pair(
 ) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
     """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
     sidecars = Sidecars(truth)
-    data = read(truth, reading, run, contents=sidecars.contents)
-    listed = candidate.of_data(data, truth, reading, run)
-    for _ in lockstep([data], [listed]):
-        pass  # it says where their lengths differ
+    pairs = list(candidate.pairs(truth, reading, run, contents=sidecars.contents))
+    data, listed = (gathered(iter(parts)) for parts in zip(*pairs, strict=True))
     names = sidecars.names_of(metrics.naming, data.occurring_labels()[1])
     decided = decisions.read(metrics.reviewed, names, sidecars.ids(len(data)))
     matched = match(decided, data, truth)

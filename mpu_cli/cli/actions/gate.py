@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from mpu_cli.errors import BusyError, FilesError, InputError, ModelError, shown,
 from mpu_cli.evaluation.bootstrap import Counts, Difference, compare, ranking_gains
 from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.text.stored import is_same
@@ -56,7 +58,7 @@ class Gate:
         self.packed_vectorizer: bytes | None = None  # that of the others
         # Names of the others, and what was counted of them: the present model first, if there is one, then those before
         self.others: list[tuple[str, Counts]] = []
-        if not sum(chunk.labels.nnz for chunk in iter_chunks(acceptance.test, reading, run=run)):
+        if not sum(chunk.labels.nnz for chunk in self._chunks()):
             raise InputError(acceptance.test, None, "has no labels, so no model can be tested on it")
         kept = check_kept(target, acceptance.keep)[: acceptance.keep]
         self.present = manifest_of(target)
@@ -88,7 +90,7 @@ class Gate:
     def refuse_seen(self, features: csr_array) -> None:
         """Raise FilesError where the test data are among the training data, in one piece, whatever their labels."""
         rows, done = np.arange(features.shape[0]), 0
-        for chunk in iter_chunks(self.acceptance.test, self.reading, run=self.run):
+        for chunk in self._chunks():
             rows = _where(chunk.features, features, rows + done) - done
             done += len(chunk)
             if not len(rows):
@@ -160,9 +162,12 @@ class Gate:
         said = conclusion_on(self.others[decisive][0], _NEW, self.acceptance.accept_metric, gains[decisive])
         return not worse, said, gains[decisive]
 
+    def _chunks(self) -> Iterator[Dataset]:
+        return iter_chunks(self.acceptance.test, self.reading, run=self.run)
+
     def _tested(self, model: TrainedModel) -> tuple[Counts, Fitness]:
         chunks, gains, fitness = [], [], Fitness()  # of label sets by the thresholds of the model itself
-        for true, predicted in predicted_pairs(model, self.acceptance.test, self.reading, self.run):
+        for true, predicted in predicted_pairs(model, self.acceptance.test, self._chunks(), self.run):
             fitness += Fitness.of(model, true.features, true.labels)
             chunks.append((true.labels, predicted.labels))
             gains.append(ranking_gains(true.labels, predicted.features, KS))

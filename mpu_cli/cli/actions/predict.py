@@ -24,7 +24,7 @@ from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.cli.messages import detail, info, warn
 from mpu_cli.cluster import Address, connected
-from mpu_cli.cluster.reading import State, absolute, refuse_other, state_of
+from mpu_cli.cluster.reading import absolute, refuse_other
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.errors import (
@@ -43,17 +43,17 @@ from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import IDS, folder_of
 from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import checksum, refuse_overlaps, refuse_repeated
+from mpu_cli.runtime.files import State, checksum, refuse_overlaps, refuse_repeated, state_of
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.urls import file_name
-from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_LINE_BYTES, Reading
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, open_output, refuse_unreadable
 from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
 from mpu_cli.text.analyzer import batches
 from mpu_cli.text.languages import languages_of, strangers
-from mpu_cli.text.records import Bad, Record, RecordReader, form_and_fields, format_of, open_records
+from mpu_cli.text.records import Bad, Fields, Record, RecordReader, form_and_fields, format_of, open_records
 from mpu_cli.text.sidecars import Sidecars, from_one, refuse_other_vectorizer, wrong_number_of_ids
 from mpu_cli.text.stored import unpacked
 
@@ -101,12 +101,13 @@ def making(folder: Path, targets: Collection[Path]) -> Iterator[None]:
         yield
 
 
+_log = logging.getLogger(__name__)
+# The features of some instances, and their ids.
+Rows = tuple[csr_array, list[str]]
 RECORD_FORMS = ("jsonl", "tsv")
 
 
-def _rows_of(
-    source: str | Path, sidecars: Sidecars | None, reading: Reading, run: Run
-) -> Iterator[tuple[csr_array, list[str]]]:
+def _rows_of(source: str | Path, sidecars: Sidecars | None, reading: Reading, run: Run) -> Iterator[Rows]:
     """Yield the features of instances and, with `sidecars`, their ids: those beside the data, or numbers from 1."""
     beside = read_ids(source)
     ids: Iterator[str] = map(str, count(1)) if beside is None else beside
@@ -184,66 +185,46 @@ def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by
     return write
 
 
-_log = logging.getLogger(__name__)
+def rows_of_texts(
+    model: TrainedModel, source: str, texts: Iterable[str], form: str | None, max_line_bytes: int
+) -> Iterator[Rows]:
+    """Yield texts as features of instances, and ids, by the vectoriser of a model. Warn of languages that are new.
 
-
-class Texts:
-    """Texts as features of instances, with their ids, by the vectoriser of a model.
-
-    `source`: the file, or the name of the texts in messages.
-    `texts`: texts in place of a file.
+    `texts`: in place of a file, whose name is then for messages alone.
     `form`: one of `text.records.FORMATS`; None: as the name of the file tells.
+    Raises InputError (a record is bad, or the model has no vectoriser).
     """
+    if model.packed_vectorizer is None:
+        raise InputError(
+            source,
+            None,
+            "has texts, but the model was trained on vectors; give vectors in a file such as new.svm (if mpu vectorize "
+            "made the training data, its --like makes these too)",
+        )
+    from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors need none
 
-    def __init__(
-        self,
-        packed_vectorizer: bytes | None,
-        source: str | Path,
-        texts: Iterable[str] = (),
-        form: str | None = None,
-        max_line_bytes: int = MAX_LINE_BYTES,
-    ) -> None:
-        if packed_vectorizer is None:
-            raise InputError(
-                str(source),
-                None,
-                "has texts, but the model was trained on vectors; give vectors in a file such as new.svm (if mpu "
-                "vectorize made the training data, its --like makes these too)",
-            )
-        from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors need none
+    kept = unpacked(model.packed_vectorizer, "the model")
+    vectorizer, fields = Vectorizer.of(kept), replace(kept.fields, tags=())  # tags are not looked at
+    records = (Record(line, text, (), None, False) for line, text in enumerate(texts, 1))
+    languages: Counter[str] = Counter()
+    n = 0
+    for batch in batches(records if texts else _records(source, form, fields, max_line_bytes), Record.size):
+        contents = [record.text for record in batch]
+        languages += languages_of(contents)
+        ids = [str(number) if record.id is None else record.id for number, record in enumerate(batch, n + 1)]
+        yield from_one(vectorizer.transform(contents)), ids
+        n += len(batch)
+    if others := strangers(languages, vectorizer.options_.languages, n):
+        _log.warning(f"{shown(source)}: {others}")
 
-        kept = unpacked(packed_vectorizer, "the model")
-        self._vectorizer = Vectorizer.of(kept)
-        self._fields = replace(kept.fields, tags=())  # which are not looked at
-        self.name = str(source)
-        self._texts = list(texts)
-        self._form = None if self._texts else form_and_fields(source, form, self._fields)[0]
-        self._max_line_bytes = max_line_bytes
 
-    def rows(self) -> Iterator[tuple[csr_array, list[str]]]:
-        """Yield features and ids of instances; InputError at the first bad record. Warn of languages that are new."""
-        languages: Counter[str] = Counter()
-        numbers, n = count(1), 0
-        for batch in batches(self._records(), Record.size):
-            texts, n = [record.text for record in batch], n + len(batch)
-            languages += languages_of(texts)
-            ids = zip(batch, numbers, strict=False)
-            yield (
-                from_one(self._vectorizer.transform(texts)),
-                [str(number) if record.id is None else record.id for record, number in ids],
-            )
-        if others := strangers(languages, self._vectorizer.options_.languages, n):
-            _log.warning(f"{shown(self.name)}: {others}")
-
-    def _records(self) -> Iterator[Record]:
-        if self._form is None:
-            yield from (Record(line, text, (), None, False) for line, text in enumerate(self._texts, 1))
-            return
-        with open_records(self.name, self._max_line_bytes) as stream:
-            for _, record in RecordReader(stream, self.name, self._form, self._fields, self._max_line_bytes):
-                if isinstance(record, Bad):
-                    raise InputError(self.name, record.line, record.problem)
-                yield record
+def _records(source: str, form: str | None, fields: Fields, max_line_bytes: int) -> Iterator[Record]:
+    form, _ = form_and_fields(source, form, fields)
+    with open_records(source, max_line_bytes) as stream:
+        for _, record in RecordReader(stream, source, form, fields, max_line_bytes):
+            if isinstance(record, Bad):
+                raise InputError(source, record.line, record.problem)
+            yield record
 
 
 # Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many
@@ -298,26 +279,26 @@ class PredictionReport:
 
 def predict(
     model: TrainedModel,
-    source: str | Path | Texts,
+    source: str | Path,
     target: str | Path,
     output: Output = Output(),
     *,
+    rows: Iterator[Rows] | None = None,
     count: Callable[[int], None] = lambda _: None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> PredictionReport:
     """Write the labels or scores of each instance of a file. A file without instances gives an output without records.
 
-    `source`: data file, whose labels are ignored; or texts.
+    `source`: data file, whose labels are ignored.
     `target`: written completely or not at all.
+    `rows`: what there is in the source, where it has texts. Default: it has vectors.
     `count`: called with how many more instances have been predicted.
     """
     implies = implications_of(model) if output.fill_implied else None
     write, allowed = _writer(model, output), output.suggestible.of(model.label_ids, model.names)
     why = _why(model) if output.why else None
-    if isinstance(source, Texts):
-        rows = source.rows()
-    else:
+    if rows is None:
         refuse_other_vectorizer(source, model.packed_vectorizer)
         sidecars = Sidecars(source) if output.form in RECORD_FORMS else None
         rows = _rows_of(source, sidecars, replace(reading, labels=False), run)
@@ -330,7 +311,7 @@ def predict(
     top_alone = output.has_all or (most is not None and (thresholds == thresholds[0]).all())
     ranked = output.form != "labels"
 
-    def predict_rows(rows: tuple[csr_array, list[str]]) -> tuple[bytes, PredictionReport]:
+    def predict_rows(rows: Rows) -> tuple[bytes, PredictionReport]:
         """Return the lines of some instances, and what was counted in them."""
         (features, names), n = rows, rows[0].shape[0]
         if top_alone:
@@ -358,12 +339,11 @@ def predict(
                 count(counted.instances)
                 report += counted
         except OverflowingError:
-            name = source.name if isinstance(source, Texts) else str(source)
-            raise InputError(name, None, "feature values are too large; scale them as in training") from None
+            raise InputError(str(source), None, "feature values are too large; scale them as in training") from None
     return report
 
 
-def _slices(rows: Iterator[tuple[csr_array, list[str]]], most: int) -> Iterator[tuple[csr_array, list[str]]]:
+def _slices(rows: Iterator[Rows], most: int) -> Iterator[Rows]:
     """Cut features and ids into slices with a maximum number of instances."""
     for features, ids in rows:
         n = features.shape[0]
@@ -491,12 +471,8 @@ def command(
         if on is not None:
             counts = predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)
         for name, target in targets.items() if on is None else ():
-            data = (
-                Texts(trained.packed_vectorizer, name, texts, text_form, reading.max_line_bytes)
-                if has_texts(name)
-                else name
-            )
-            counts += predict(trained, data, target, what, count=count, reading=reading, run=run)
+            rows = rows_of_texts(trained, name, texts, text_form, reading.max_line_bytes) if has_texts(name) else None
+            counts += predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
     if not counts.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
     elif not counts.fitness.entries:
