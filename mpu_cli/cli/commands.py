@@ -15,21 +15,21 @@ from mpu_cli.cli.options import (
     KNOWLEDGE,
     LEARNING,
     PATH,
+    Group,
     GroupedCommand,
     Parsed,
-    click_option,
+    command,
+    dataclass_options,
+    declared_options,
     label_features_option,
     max_line_bytes_option,
     names_options,
     numbers_option,
-    one_parameter,
     option,
-    options_as_one,
     reading_options,
     refuse_set,
     reviewed_option,
     run_options,
-    runs_command,
     scores_option,
     suggestible_options,
     training_files,
@@ -51,7 +51,6 @@ from mpu_cli.runtime.options import (
     Kind,
     PerLabel,
     Real,
-    options_of,
 )
 from mpu_cli.runtime.options import option as declared
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -66,23 +65,25 @@ _cluster_option = option(
 )
 
 
-@click.command("apply")
-@click.argument("source", metavar="RECORDS", type=FILE)
-@option("-o, --output NEW", FILE, "File to write, in the format of RECORDS.", required=True)
-@reviewed_option("Add the tags that this review file accepts.")
-@option(
-    "--suggestions MISSING.tsv", FILE, "Also add undecided suggestions of this file with at least --min-probability."
+@command(
+    click.Argument(["source"], metavar="RECORDS", type=FILE),
+    option("-o, --output NEW", FILE, "File to write, in the format of RECORDS.", required=True),
+    reviewed_option("Add the tags that this review file accepts."),
+    option(
+        "--suggestions MISSING.tsv",
+        FILE,
+        "Also add undecided suggestions of this file with at least --min-probability.",
+    ),
+    option("--min-probability", PROBABILITY, "Lowest probability of added suggestions.", name="least"),
+    option("--yes", bool, "Add suggestions even if fewer than 20 were decided.", name="is_sure"),
+    option("--remove-rejected", bool, "Remove the tags that were rejected.", name="remove"),
+    option("--fill-implied", bool, "Also add the broader tags that the tags of a record imply."),
+    option("--data FILE", FILE, "Data file that `mpu vectorize` made of RECORDS. Default: the one beside it."),
+    option("--format", FORMATS, "Format of RECORDS.  [default: by its name]", name="form"),
+    option("--added FIELD", str, "Field that lists the added tags; '' for none.", default="added"),
+    reading_options,
+    json_option,
 )
-@option("--min-probability", PROBABILITY, "Lowest probability of added suggestions.", name="least")
-@option("--yes", bool, "Add suggestions even if fewer than 20 were decided.", name="is_sure")
-@option("--remove-rejected", bool, "Remove the tags that were rejected.", name="remove")
-@option("--fill-implied", bool, "Also add the broader tags that the tags of a record imply.")
-@option("--data FILE", FILE, "Data file that `mpu vectorize` made of RECORDS. Default: the one beside it.")
-@option("--format", FORMATS, "Format of RECORDS.  [default: by its name]", name="form")
-@option("--added FIELD", str, "Field that lists the added tags; '' for none.", default="added")
-@reading_options
-@json_option
-@runs_command
 def apply() -> None:
     """Write accepted tags back into RECORDS.
 
@@ -97,18 +98,21 @@ def apply() -> None:
     """
 
 
-@click.command("corrupt")
-@click.argument("source", metavar="[IN]", default="-")
-@click.argument("target", metavar="[OUT]", default="-")
-@option("--missing-rate", PROBABILITY, "Share of the labels to remove.", required=True)
-@option(
-    "--scheme", ("uniform", "label"), "uniform: all labels alike. label: each label at its own rate.", default="uniform"
+@command(
+    click.Argument(["source"], metavar="[IN]", default="-"),
+    click.Argument(["target"], metavar="[OUT]", default="-"),
+    option("--missing-rate", PROBABILITY, "Share of the labels to remove.", required=True),
+    option(
+        "--scheme",
+        ("uniform", "label"),
+        "uniform: all labels alike. label: each label at its own rate.",
+        default="uniform",
+    ),
+    option("--removed FILE", str, "Write the removed labels to FILE: lines `instance<TAB>label`."),
+    option("--kept FILE", FILE, "Write the kept share of each label to FILE, for `--c`."),
+    run_options("seed", "kernel"),
+    reading_options,
 )
-@option("--removed FILE", str, "Write the removed labels to FILE: lines `instance<TAB>label`.")
-@option("--kept FILE", FILE, "Write the kept share of each label to FILE, for `--c`.")
-@run_options("seed", "kernel")
-@reading_options
-@runs_command
 def corrupt() -> None:
     """Remove labels at random, to test methods on missing labels.
 
@@ -159,29 +163,29 @@ _RATES = Parsed(
 _SIZES = Parsed("n,...", _list_of(int, "6000 or 1000,2000,4000", lambda n: n >= 1, "numbers of instances start from 1"))
 
 
-@click.command("estimate-c")
-@option(
-    "--method",
-    ("bbe", "e1", "e2", "e3"),
-    "bbe: best bin (Garg et al., 2021). e1, e2, e3: Elkan and Noto (2008).",
-    default="bbe",
+@command(
+    option(
+        "--method",
+        ("bbe", "e1", "e2", "e3"),
+        "bbe: best bin (Garg et al., 2021). e1, e2, e3: Elkan and Noto (2008).",
+        default="bbe",
+    ),
+    option("--per-label", bool, "Also estimate the frequency of each label. See the caution above."),
+    option("-o, --output", click.Path(), "Write the label frequencies to a file for `mpu train --c`."),
+    option(
+        "--plan [WIDTHS]",
+        _WIDTHS,
+        "Report how many questions or reviewed instances give intervals of c of these widths, such as 0.1,0.05.",
+        is_flag=False,
+        flag_value="0.2,0.1,0.05,0.02",
+        default=(),
+    ),
+    dataclass_options(FrequencyOptions),
+    numbers_option,
+    run_options("seed", "jobs", "kernel"),
+    training_files(scores_option),
+    json_option,
 )
-@option("--per-label", bool, "Also estimate the frequency of each label. See the caution above.")
-@option("-o, --output", click.Path(), "Write the label frequencies to a file for `mpu train --c`.")
-@option(
-    "--plan [WIDTHS]",
-    _WIDTHS,
-    "Report how many questions or reviewed instances give intervals of c of these widths, such as 0.1,0.05.",
-    is_flag=False,
-    flag_value="0.2,0.1,0.05,0.02",
-    default=(),
-)
-@options_as_one(FrequencyOptions)
-@numbers_option
-@run_options("seed", "jobs", "kernel")
-@training_files(scores_option)
-@json_option
-@runs_command
 def estimate_c() -> None:
     """Estimate c, the share of the true labels that is annotated.
 
@@ -214,50 +218,50 @@ def _least(text: str) -> tuple[str, float]:
     return name, PROBABILITY.parse(number)
 
 
-@click.command("evaluate")
-@click.argument("truth", type=FILE)
-@click.argument("predictions", nargs=-1, required=True, type=FILE)
-@option("--metrics NAMES", str, "Report only these metrics, separated by commas.")
-@option("--per-label", bool, "Also report precision, recall and F1 per label.")
-@names_options
-@numbers_option
-@option(
-    "--c",
-    PerLabel(LEAST_FREQUENCY, 1),
-    "Label frequency of TRUTH, if its labels are incomplete: also estimate the metrics on complete labels.",
+@command(
+    click.Argument(["truth"], type=FILE),
+    click.Argument(["predictions"], nargs=-1, required=True, type=FILE),
+    option("--metrics NAMES", str, "Report only these metrics, separated by commas."),
+    option("--per-label", bool, "Also report precision, recall and F1 per label."),
+    names_options,
+    numbers_option,
+    option(
+        "--c",
+        PerLabel(LEAST_FREQUENCY, 1),
+        "Label frequency of TRUTH, if its labels are incomplete: also estimate the metrics on complete labels.",
+    ),
+    option("--k NUMBERS", _CUTOFFS, "Cut-offs of metrics at k.", name="ks", default="1,3,5"),
+    option(
+        "--training TRAIN.svm",
+        FILE,
+        "Also report propensity-scored precision and nDCG (PSP, PSnDCG), with propensities from these label counts "
+        "(Jain et al., 2016).",
+    ),
+    option("--propensity-a", PROPENSITY_A_RANGE, "Constant A of the propensity model.", default=PROPENSITY_A),
+    option("--propensity-b", PROPENSITY_B_RANGE, "Constant B of the propensity model.", default=PROPENSITY_B),
+    option(
+        "--frequencies FILE",
+        FILE,
+        "Instead of --training: use these label frequencies, as written by `mpu estimate-c -o`, as propensities.",
+    ),
+    option(
+        "--threshold",
+        Real(-LARGEST_POSITIVE, LARGEST_POSITIVE),
+        "For scores without thresholds: predict labels with at least this score.",
+        default=0.5,
+    ),
+    option("--calibration", bool, "For scores: report the share of true labels by score."),
+    reviewed_option("Evaluate on the completely reviewed random instances of this review file, with 90 % intervals."),
+    option(
+        "--fail-below METRIC=NUMBER",
+        Parsed("metric", _least),
+        "Exit with status 3 if a metric is lower. Can be repeated.",
+        multiple=True,
+    ),
+    reading_options,
+    run_options("kernel"),
+    json_option,
 )
-@option("--k NUMBERS", _CUTOFFS, "Cut-offs of metrics at k.", name="ks", default="1,3,5")
-@option(
-    "--training TRAIN.svm",
-    FILE,
-    "Also report propensity-scored precision and nDCG (PSP, PSnDCG), with propensities from these label counts (Jain "
-    "et al., 2016).",
-)
-@option("--propensity-a", PROPENSITY_A_RANGE, "Constant A of the propensity model.", default=PROPENSITY_A)
-@option("--propensity-b", PROPENSITY_B_RANGE, "Constant B of the propensity model.", default=PROPENSITY_B)
-@option(
-    "--frequencies FILE",
-    FILE,
-    "Instead of --training: use these label frequencies, as written by `mpu estimate-c -o`, as propensities.",
-)
-@option(
-    "--threshold",
-    Real(-LARGEST_POSITIVE, LARGEST_POSITIVE),
-    "For scores without thresholds: predict labels with at least this score.",
-    default=0.5,
-)
-@option("--calibration", bool, "For scores: report the share of true labels by score.")
-@reviewed_option("Evaluate on the completely reviewed random instances of this review file, with 90 % intervals.")
-@option(
-    "--fail-below METRIC=NUMBER",
-    Parsed("metric", _least),
-    "Exit with status 3 if a metric is lower. Can be repeated.",
-    multiple=True,
-)
-@reading_options
-@run_options("kernel")
-@json_option
-@runs_command
 def evaluate() -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
 
@@ -323,53 +327,53 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
         ctx.default_map = _PRESETS[value]
 
 
-@click.command("experiment")
-@click.argument("sources", metavar="FILE...", nargs=-1, required=True, type=FILE)
-@option(
-    "--out",
-    click.Path(file_okay=False, path_type=Path),
-    "Folder for results.csv, summary.md and figures. An unfinished experiment there is continued.",
-    required=True,
+@command(
+    click.Argument(["sources"], metavar="FILE...", nargs=-1, required=True, type=FILE),
+    option(
+        "--out",
+        click.Path(file_okay=False, path_type=Path),
+        "Folder for results.csv, summary.md and figures. An unfinished experiment there is continued.",
+        required=True,
+    ),
+    click.Option(
+        ["--preset"],
+        type=click.Choice(list(_PRESETS)),
+        is_eager=True,
+        expose_value=False,
+        callback=_choose_preset,
+        help="Settings of the paper's experiments, for options that are not set.",
+    ),
+    option(
+        "--methods",
+        Parsed("method[:option=value...],...", methods_of),
+        "mpu, mpu-paper, br, elkan08, m3l-linear, m3l-rbf, well, or your own: file.py, or module:Class. Options follow "
+        "after colons; tuned=True chooses the threshold on held-out training data by expected micro-F1.",
+        default="mpu,br",
+    ),
+    option(
+        "--missing-rates",
+        _RATES,
+        "Shares of the training labels to remove.",
+        default="0,0.3,0.6",
+    ),
+    option("--folds", Integer(2), "Cross-validation folds.", default=10),
+    option("--run-folds", Integer(1), "Test on only N of the folds. Default: all."),
+    option(
+        "--instances",
+        _SIZES,
+        "Draw N instances at random. Default: all.",
+    ),
+    option(
+        "--format",
+        ("png", "svg", "pdf"),
+        "Format of the figures; can be repeated.",
+        name="formats",
+        multiple=True,
+        default=("png", "svg"),
+    ),
+    run_options("seed", "jobs", "kernel", jobs="Cells that run at the same time; -1: one per core."),
+    reading_options,
 )
-@click.option(
-    "--preset",
-    type=click.Choice(list(_PRESETS)),
-    is_eager=True,
-    expose_value=False,
-    callback=_choose_preset,
-    help="Settings of the paper's experiments, for options that are not set.",
-)
-@option(
-    "--methods",
-    Parsed("method[:option=value...],...", methods_of),
-    "mpu, mpu-paper, br, elkan08, m3l-linear, m3l-rbf, well, or your own: file.py, or module:Class. Options follow "
-    "after colons; tuned=True chooses the threshold on held-out training data by expected micro-F1.",
-    default="mpu,br",
-)
-@option(
-    "--missing-rates",
-    _RATES,
-    "Shares of the training labels to remove.",
-    default="0,0.3,0.6",
-)
-@option("--folds", Integer(2), "Cross-validation folds.", default=10)
-@option("--run-folds", Integer(1), "Test on only N of the folds. Default: all.")
-@option(
-    "--instances",
-    _SIZES,
-    "Draw N instances at random. Default: all.",
-)
-@option(
-    "--format",
-    ("png", "svg", "pdf"),
-    "Format of the figures; can be repeated.",
-    name="formats",
-    multiple=True,
-    default=("png", "svg"),
-)
-@run_options("seed", "jobs", "kernel", jobs="Cells that run at the same time; -1: one per core.")
-@reading_options
-@runs_command
 def experiment() -> None:
     """Compare methods by cross-validation. Labels are removed from the training folds only.
 
@@ -387,19 +391,19 @@ def experiment() -> None:
     """
 
 
-@click.command("info")
-@click.argument("model", type=PATH)
-@option(
-    "--label NAME",
-    str,
-    "Also show this label: its frequency, threshold, weights and links to other labels. Can be repeated.",
-    name="labels",
-    multiple=True,
+@command(
+    click.Argument(["model"], type=PATH),
+    option(
+        "--label NAME",
+        str,
+        "Also show this label: its frequency, threshold, weights and links to other labels. Can be repeated.",
+        name="labels",
+        multiple=True,
+    ),
+    option("--top N", Integer(0), "With --label: list at most N features and links in each direction.", default=10),
+    numbers_option,
+    json_option,
 )
-@option("--top N", Integer(0), "With --label: list at most N features and links in each direction.", default=10)
-@numbers_option
-@json_option
-@runs_command
 def info() -> None:
     """Show what MODEL is and what it has learned about labels.
 
@@ -415,43 +419,47 @@ def info() -> None:
     """
 
 
-@click.command("predict")
-@click.argument("model", type=PATH)
-@click.argument("sources", metavar="[FILE]...", nargs=-1, type=FILE)
-@option(
-    "--text TEXT", str, "Predict the labels of this text instead of FILE. Can be repeated.", name="texts", multiple=True
+@command(
+    click.Argument(["model"], type=PATH),
+    click.Argument(["sources"], metavar="[FILE]...", nargs=-1, type=FILE),
+    option(
+        "--text TEXT",
+        str,
+        "Predict the labels of this text instead of FILE. Can be repeated.",
+        name="texts",
+        multiple=True,
+    ),
+    option("--text-format", FORMATS, "FILE contains texts in this format. Default: by its suffix.", name="text_form"),
+    option(
+        "-o, --output OUT",
+        FILE,
+        "Output file, or directory for several FILEs. Default: standard output.",
+        default="-",
+        show_default=False,
+    ),
+    option(
+        "--format",
+        ("labels", "scores", "both", "jsonl", "tsv"),
+        "labels: 3,7. scores: 3:0.91 7:0.5, most probable first. both: 3 3:0.91 7:0.5. jsonl, tsv: ids, label names "
+        "and probabilities.",
+        name="form",
+        default="labels",
+    ),
+    option("--top-k", Integer(1, MAX_ID + 1), "Write at most N labels per instance, the most probable ones."),
+    option(
+        "--threshold",
+        PROBABILITY,
+        "Write labels with at least this probability. Default: the thresholds of the model; all labels where scores "
+        "are written.",
+    ),
+    option("--why", bool, "With --format jsonl: add the features that speak most for each label."),
+    option("--fill-implied", bool, "Also write broader labels that the predicted ones imply."),
+    suggestible_options,
+    numbers_option,
+    _cluster_option,
+    reading_options,
+    run_options("jobs", "kernel"),
 )
-@option("--text-format", FORMATS, "FILE contains texts in this format. Default: by its suffix.", name="text_form")
-@option(
-    "-o, --output OUT",
-    FILE,
-    "Output file, or directory for several FILEs. Default: standard output.",
-    default="-",
-    show_default=False,
-)
-@option(
-    "--format",
-    ("labels", "scores", "both", "jsonl", "tsv"),
-    "labels: 3,7. scores: 3:0.91 7:0.5, most probable first. both: 3 3:0.91 7:0.5. jsonl, tsv: ids, label names and "
-    "probabilities.",
-    name="form",
-    default="labels",
-)
-@option("--top-k", Integer(1, MAX_ID + 1), "Write at most N labels per instance, the most probable ones.")
-@option(
-    "--threshold",
-    PROBABILITY,
-    "Write labels with at least this probability. Default: the thresholds of the model; all labels where scores are "
-    "written.",
-)
-@option("--why", bool, "With --format jsonl: add the features that speak most for each label.")
-@option("--fill-implied", bool, "Also write broader labels that the predicted ones imply.")
-@suggestible_options
-@numbers_option
-@_cluster_option
-@reading_options
-@run_options("jobs", "kernel")
-@runs_command
 def predict() -> None:
     """Predict the labels of FILE with MODEL, one line per instance.
 
@@ -469,14 +477,14 @@ def predict() -> None:
     """
 
 
-@click.command("report")
-@option("-o, --output PAGE.html", PATH, "The page.", required=True)
-@option("--csv FILE", PATH, "Also write the numbers of the page to FILE.", name="table")
-@option("--top N", Integer(1, MOST_INSTANCES), "List the N most probable missing labels.", default=50)
-@run_options("seed", "jobs", "kernel")
-@training_files(scores_option)
-@json_option
-@runs_command
+@command(
+    option("-o, --output PAGE.html", PATH, "The page.", required=True),
+    option("--csv FILE", PATH, "Also write the numbers of the page to FILE.", name="table"),
+    option("--top N", Integer(1, MOST_INSTANCES), "List the N most probable missing labels.", default=50),
+    run_options("seed", "jobs", "kernel"),
+    training_files(scores_option),
+    json_option,
+)
 def report() -> None:
     """Write an HTML page about the missing labels of FILE.
 
@@ -490,33 +498,33 @@ def report() -> None:
     """
 
 
-@click.command("review")
-@click.argument("source", metavar="FILE", type=FILE)
-@option("-o, --output PAGE", FILE, "Write the page here.", required=True)
-@option("--sample N", Integer(1, MOST_INSTANCES), "Review N instances drawn at random, from which c can be estimated.")
-@option("--suggestions MISSING.tsv", FILE, "Show the suggestions or questions of `mpu suggest`.")
-@reviewed_option("Start from the decisions of this review file.")
-@option(
-    "--text TEXTS",
-    FILE,
-    "Texts of the instances: one per line, or .jsonl, .csv or .tsv. Default: those of `mpu vectorize`, else the "
-    "heaviest features.",
+@command(
+    click.Argument(["source"], metavar="FILE", type=FILE),
+    option("-o, --output PAGE", FILE, "Write the page here.", required=True),
+    option("--sample N", Integer(1, MOST_INSTANCES), "Review N random instances, from which c can be estimated."),
+    option("--suggestions MISSING.tsv", FILE, "Show the suggestions or questions of `mpu suggest`."),
+    reviewed_option("Start from the decisions of this review file."),
+    option(
+        "--text TEXTS",
+        FILE,
+        "Texts of the instances: one per line, or .jsonl, .csv or .tsv. Default: those of `mpu vectorize`, else the "
+        "heaviest features.",
+    ),
+    option(
+        "--text-field NAME",
+        str,
+        "Field of --text to show; the first one is the title. Can be repeated.",
+        name="text_fields",
+        multiple=True,
+    ),
+    option("--link URL", str, "Link to each record: https://... with {id} for its id."),
+    names_options,
+    suggestible_options,
+    numbers_option,
+    option("--features NAMES", FILE, "Feature names: a file whose line k names feature k."),
+    run_options("seed", "jobs", "kernel"),
+    reading_options,
 )
-@option(
-    "--text-field NAME",
-    str,
-    "Field of --text to show; the first one is the title. Can be repeated.",
-    name="text_fields",
-    multiple=True,
-)
-@option("--link URL", str, "Link to each record: https://... with {id} for its id.")
-@names_options
-@suggestible_options
-@numbers_option
-@option("--features NAMES", FILE, "Feature names: a file whose line k names feature k.")
-@run_options("seed", "jobs", "kernel")
-@reading_options
-@runs_command
 def review() -> None:
     """Create a web page where people decide about labels.
 
@@ -532,20 +540,20 @@ def review() -> None:
     """
 
 
-@click.command("serve")
-@click.argument("model", metavar="MODEL", type=PATH)
-@option("--host", str, "Address to listen on; 0.0.0.0 or :: for all.", default="127.0.0.1")
-@option("--port", Integer(0, 65535), "Port; 0: any free port.", default=8000)
-@option(
-    "--allowed-host NAME",
-    str,
-    "Also accept requests to this host name, such as that of a proxy. Can be repeated.",
-    multiple=True,
+@command(
+    click.Argument(["model"], metavar="MODEL", type=PATH),
+    option("--host", str, "Address to listen on; 0.0.0.0 or :: for all.", default="127.0.0.1"),
+    option("--port", Integer(0, 65535), "Port; 0: any free port.", default=8000),
+    option(
+        "--allowed-host NAME",
+        str,
+        "Also accept requests to this host name, such as that of a proxy. Can be repeated.",
+        multiple=True,
+    ),
+    option("--fill-implied", bool, "Also return broader labels that the predicted ones imply."),
+    option("--max-bytes N", Integer(1, 1 << 30), "Largest request body, in bytes.", default=1 << 20),
+    run_options("jobs", "kernel"),
 )
-@option("--fill-implied", bool, "Also return broader labels that the predicted ones imply.")
-@option("--max-bytes N", Integer(1, 1 << 30), "Largest request body, in bytes.", default=1 << 20)
-@run_options("jobs", "kernel")
-@runs_command
 def serve() -> None:
     """Serve the predictions of MODEL over HTTP. Needs the extra `serve`.
 
@@ -571,8 +579,28 @@ def serve() -> None:
     """
 
 
-@click.command(
-    "suggest",
+@command(
+    option("-o, --output", FILE, "Default: standard output.", name="target", default="-", show_default=False),
+    option(
+        "--format",
+        ("list", "svm"),
+        "list: a review file of missing labels, most probable first. svm: FILE with the missing labels filled in.",
+        name="form",
+        default="list",
+    ),
+    option("--top N", Integer(1, MOST_INSTANCES), "List the N most probable."),
+    option("--min-probability P", PROBABILITY, "List only labels of at least this probability."),
+    option("--per-instance K", Integer(1, MAX_ID + 1), "List the K most probable of each instance."),
+    option("--questions N", Integer(1, MOST_INSTANCES), "Draw N yes/no questions instead, whose answers estimate c."),
+    option("--fill-implied", bool, "With --format svm: also fill in implied labels."),
+    option("--why", bool, "Show the features that speak most for each suggestion."),
+    option("--model MODEL", PATH, "Save the trained model in this directory."),
+    suggestible_options,
+    numbers_option,
+    dataclass_options(Options),
+    run_options("seed", "jobs", "kernel"),
+    training_files(label_features_option, scores_option),
+    json_option,
     cls=GroupedCommand,
     groups={
         "Common options": "output format top min_probability per_instance questions c levels labels reviewed jobs seed "
@@ -583,28 +611,6 @@ def serve() -> None:
         "Input and output": "implicit_values max_line_bytes log_format verbose accept_warning",
     },
 )
-@option("-o, --output", FILE, "Default: standard output.", name="target", default="-", show_default=False)
-@option(
-    "--format",
-    ("list", "svm"),
-    "list: a review file of missing labels, most probable first. svm: FILE with the missing labels filled in.",
-    name="form",
-    default="list",
-)
-@option("--top N", Integer(1, MOST_INSTANCES), "List the N most probable.")
-@option("--min-probability P", PROBABILITY, "List only labels of at least this probability.")
-@option("--per-instance K", Integer(1, MAX_ID + 1), "List the K most probable of each instance.")
-@option("--questions N", Integer(1, MOST_INSTANCES), "Draw N yes/no questions instead, whose answers estimate c.")
-@option("--fill-implied", bool, "With --format svm: also fill in implied labels.")
-@option("--why", bool, "Show the features that speak most for each suggestion.")
-@option("--model MODEL", PATH, "Save the trained model in this directory.")
-@suggestible_options
-@numbers_option
-@options_as_one(Options)
-@run_options("seed", "jobs", "kernel")
-@training_files(label_features_option, scores_option)
-@json_option
-@runs_command
 def suggest() -> None:
     """Find the labels that are missing from FILE.
 
@@ -673,8 +679,26 @@ model replaces an existing one only when it is complete.
 """
 
 
-@click.command(
-    "train",
+@command(
+    option("-o, --output MODEL", PATH, "Model directory. Default: FILE with the suffix .mpu."),
+    dataclass_options(Options, "learning"),
+    option("--oof FILE", PATH, "Also write out-of-fold predictions of all instances to FILE."),
+    option("--history FILE", PATH, "Append a JSON line about this training to FILE."),
+    Group(
+        "acceptance",
+        _acceptance,
+        option(
+            "--accept-on TEST.svm",
+            FILE,
+            "Replace the model only if the new one is not worse on TEST.svm, which has complete labels; otherwise exit "
+            "with status 3.",
+        ),
+        *declared_options(Acceptance),
+    ),
+    _cluster_option,
+    run_options("seed", "jobs", "kernel"),
+    training_files(label_features_option),
+    json_option,
     cls=GroupedCommand,
     groups={
         "Common options": "output c levels labels reviewed jobs seed json quiet help",
@@ -685,26 +709,6 @@ model replaces an existing one only when it is complete.
     },
     epilog=_EPILOG,
 )
-@option("-o, --output MODEL", PATH, "Model directory. Default: FILE with the suffix .mpu.")
-@one_parameter("learning", Options, *map(click_option, options_of(Options).values()))
-@option("--oof FILE", PATH, "Also write out-of-fold predictions of all instances to FILE.")
-@option("--history FILE", PATH, "Append a JSON line about this training to FILE.")
-@one_parameter(
-    "acceptance",
-    _acceptance,
-    option(
-        "--accept-on TEST.svm",
-        FILE,
-        "Replace the model only if the new one is not worse on TEST.svm, which has complete labels; otherwise exit "
-        "with status 3.",
-    ),
-    *map(click_option, options_of(Acceptance).values()),
-)
-@_cluster_option
-@run_options("seed", "jobs", "kernel")
-@training_files(label_features_option)
-@json_option
-@runs_command
 def train() -> None:
     """Train a model on FILE, some of whose labels may be missing.
 
@@ -718,40 +722,48 @@ def train() -> None:
     """
 
 
-@click.command("vectorize")
-@click.argument("file", metavar="TEXTS", type=FILE)
-@option(
-    "-o, --output FILE",
-    FILE,
-    "Data file to write. The vectoriser, names and ids go to a directory beside it: news.text beside news.svm.",
-    required=True,
+@command(
+    click.Argument(["file"], metavar="TEXTS", type=FILE),
+    option(
+        "-o, --output FILE",
+        FILE,
+        "Data file to write. The vectoriser, names and ids go to a directory beside it: news.text beside news.svm.",
+        required=True,
+    ),
+    option(
+        "--format",
+        FORMATS,
+        "Format of TEXTS; annif is a document corpus of Annif. Default: by its suffix.",
+        name="form",
+    ),
+    option(
+        "--text FIELD", str, f"Field with the text. Can be repeated, title first.  [default: {TEXT}]", multiple=True
+    ),
+    option(
+        "--tags FIELD",
+        str,
+        "Field with the tags: a list, one text, or 0 and 1. Can be repeated.  "
+        f"[default: {TAGS}, or all fields of 0 and 1]",
+        multiple=True,
+    ),
+    option("--id FIELD", str, f"Field with the id.  [default: {ID}, if present]"),
+    option("--group FIELD", str, "Field that names the group of a record, for --groups."),
+    option("--separator TEXT", str, f"Separator of tags within a text.  [default: {SEPARATOR}]"),
+    option(
+        "--labels NAMES",
+        FILE,
+        "Number the labels by this file: one name per line, further names and a URI after tabs; or a thesaurus (SKOS, "
+        "extra skos; Annif CSV).",
+    ),
+    option(
+        "--language CODE", str, "Language of the names in a thesaurus, such as en, or en,de with the main one first."
+    ),
+    option("--like DATA", FILE, "Use the features, labels and fields of this data file of `mpu vectorize`."),
+    dataclass_options(TextOptions),
+    option("--skip-bad", bool, "List bad records and leave them out, instead of ending with an error."),
+    max_line_bytes_option,
+    json_option,
 )
-@option(
-    "--format", FORMATS, "Format of TEXTS; annif is a document corpus of Annif. Default: by its suffix.", name="form"
-)
-@option("--text FIELD", str, f"Field with the text. Can be repeated, title first.  [default: {TEXT}]", multiple=True)
-@option(
-    "--tags FIELD",
-    str,
-    f"Field with the tags: a list, one text, or 0 and 1. Can be repeated.  [default: {TAGS}, or all fields of 0 and 1]",
-    multiple=True,
-)
-@option("--id FIELD", str, f"Field with the id.  [default: {ID}, if present]")
-@option("--group FIELD", str, "Field that names the group of a record, for --groups.")
-@option("--separator TEXT", str, f"Separator of tags within a text.  [default: {SEPARATOR}]")
-@option(
-    "--labels NAMES",
-    FILE,
-    "Number the labels by this file: one name per line, further names and a URI after tabs; or a thesaurus (SKOS, "
-    "extra skos; Annif CSV).",
-)
-@option("--language CODE", str, "Language of the names in a thesaurus, such as en, or en,de with the main one first.")
-@option("--like DATA", FILE, "Use the features, labels and fields of this data file of `mpu vectorize`.")
-@options_as_one(TextOptions)
-@option("--skip-bad", bool, "List bad records and leave them out, instead of ending with an error.")
-@max_line_bytes_option
-@json_option
-@runs_command
 def vectorize() -> None:
     """Convert TEXTS with tags into a data file.
 

@@ -62,8 +62,8 @@ def reset() -> None:
         logger.handlers = [_Spoken()]
 
 
-def verbosity_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``-q``, ``-v``, ``--accept-warning`` and ``--log-format``. The command does not get them as parameters."""
+def message_options() -> list[click.Option]:
+    """Return ``-q``, ``-v``, ``--accept-warning`` and ``--log-format``. The command does not get them as parameters."""
 
     def remember(context: click.Context, option: click.Parameter, value: Any) -> None:
         if option.name == "log_format":
@@ -73,21 +73,15 @@ def verbosity_options(function: Callable[..., Any]) -> Callable[..., Any]:
         elif value:
             _manner.verbosity = _QUIET if option.name == "quiet" else _VERBOSE
 
-    option = partial(click.option, callback=remember, expose_value=False)
+    option = partial(click.Option, callback=remember, expose_value=False)
     form: dict[str, Any] = {"type": click.Choice(["text", "json"]), "default": "text", "show_default": True}
-    for add in (
-        option("--log-format", **form, is_eager=True, help="Format of messages on standard error."),
-        option(
-            "--accept-warning",
-            multiple=True,
-            metavar="WORDS",
-            help="Hide warnings that contain WORDS. Can be repeated.",
-        ),
-        option("-v", "--verbose", is_flag=True, help="Print more messages."),
-        option("-q", "--quiet", is_flag=True, help="Print only warnings and errors."),
-    ):
-        function = add(function)
-    return function
+    accepted = "Hide warnings that contain WORDS. Can be repeated."
+    return [
+        option(["-q", "--quiet"], is_flag=True, help="Print only warnings and errors."),
+        option(["-v", "--verbose"], is_flag=True, help="Print more messages."),
+        option(["--accept-warning"], multiple=True, metavar="WORDS", help=accepted),
+        option(["--log-format"], **form, is_eager=True, help="Format of messages on standard error."),
+    ]
 
 
 def show_times() -> None:

@@ -1,9 +1,9 @@
 """Options that several commands share, and types of values, made from declarations (`mpu_cli.runtime.options`)."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,10 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from mpu_cli.cli.messages import progress, verbosity_options
+from mpu_cli.cli.messages import message_options, progress
 from mpu_cli.names import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
-from mpu_cli.runtime.options import Integer, Kind, Option, RunOptions, options_of
+from mpu_cli.runtime.options import Integer, Kind, RunOptions, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
 from mpu_cli.svmlight.streams import as_one
@@ -26,8 +26,8 @@ PATH = click.Path(path_type=Path)
 
 def option(
     written: str, kind: Any, help: str, *, name: str | None = None, default: Any = None, **how: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add an option that is written as in the help, ``-o, --output FILE``, whose default is shown.
+) -> click.Option:
+    """Return an option that is written as in the help, ``-o, --output FILE``, whose default is shown.
 
     `kind`: the kind or type of its values, the words that it takes, or bool for a flag.
     `name`: of the parameter of the command, where it is another one.
@@ -37,11 +37,61 @@ def option(
     names = [*shorter, longest, *([] if name is None else [name])]
     if kind is bool:
         how["is_flag"] = True
+    elif isinstance(kind, Kind):
+        how["type"] = Parsed(kind.written, kind.parse, kind.words, "" if kind.words else kind.range)
     else:
-        how |= {"type": click_type(kind), "metavar": metavar or None}
+        how["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
     if default is not None:
         how |= {"default": default, "show_default": how.get("show_default", default != ())}
-    return click.option(*names, help=help, **how)
+    return click.Option(names, help=help, metavar=metavar or None, **how)
+
+
+def declared_options(declaration: type) -> list[click.Option]:
+    """Return the options that a dataclass declares."""
+    return [
+        option(
+            f"-{of.letter}, " * bool(of.letter) + f"--{of.name.replace('_', '-')}",
+            of.kind,
+            of.help,
+            name=of.name,
+            default=of.written_default,
+        )
+        for of in options_of(declaration).values()
+    ]
+
+
+class Group:
+    """Options that are one argument of a command: what `make` returns for their values, by their names."""
+
+    def __init__(self, name: str, make: Callable[..., Any], *options: click.Parameter) -> None:
+        self.name, self.make, self.options = name, make, options
+
+
+def dataclass_options(declaration: type, name: str = "options") -> Group:
+    """Return the options that a dataclass declares; the command gets them as an instance of it."""
+    return Group(name, declaration, *declared_options(declaration))
+
+
+def command(
+    *declared: click.Parameter | Group, cls: type[click.Command] = click.Command, **how: Any
+) -> Callable[[Callable[[], None]], click.Command]:
+    """Return what makes a command of the function whose help this is.
+
+    `command` in the module of its name does the work; it is imported then.
+    """
+    groups = [of for of in declared if isinstance(of, Group)]
+    options = [option for of in declared for option in (of.options if isinstance(of, Group) else (of,))]
+
+    def decorate(help: Callable[[], None]) -> click.Command:
+        def run(**given: Any) -> Any:
+            for group in groups:
+                given[group.name] = group.make(**{option.name: given.pop(option.name) for option in group.options})
+            return import_module(f"mpu_cli.cli.actions.{help.__name__}").command(**given)
+
+        name = help.__name__.replace("_", "-")
+        return cls(name, callback=run, params=[*options, *message_options()], help=getdoc(help), **how)
+
+    return decorate
 
 
 class GroupedCommand(click.Command):
@@ -100,34 +150,6 @@ class Parsed(click.IntRange):
         return self.range
 
 
-def click_type(kind: Any) -> Any:
-    """Return the type by which the command line reads values of a kind, or of some words."""
-    if isinstance(kind, tuple):
-        return click.Choice(kind)
-    if not isinstance(kind, Kind):
-        return kind
-    return Parsed(kind.written, kind.parse, kind.words, "" if kind.words else kind.range)
-
-
-def click_option(declared: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the decorator that adds an option to a command."""
-    short, long = f"-{declared.letter}, " if declared.letter else "", f"--{declared.name.replace('_', '-')}"
-    return option(short + long, declared.kind, declared.help, name=declared.name, default=declared.written_default)
-
-
-def runs_command(help: Callable[[], None]) -> Callable[..., Any]:
-    """Return a function that carries out the command whose help this is: `command` in the module of its name.
-
-    The module is imported then. The function has the options on messages, which all commands have.
-    """
-
-    @wraps(help)
-    def command(**given: Any) -> Any:
-        return import_module(f"mpu_cli.cli.actions.{help.__name__}").command(**given)
-
-    return verbosity_options(command)
-
-
 def is_set(name: str) -> bool:
     """Whether the user has set this parameter of the command."""
     return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
@@ -140,44 +162,15 @@ def refuse_set(names: Iterable[str], problem: str) -> None:
         raise click.UsageError(problem.format(unused[0]))
 
 
-def one_parameter(
-    name: str, make: Callable[..., Any], *options: Callable[[Callable[..., Any]], Callable[..., Any]]
-) -> Callable[..., Any]:
-    """Add options that are one argument of the command: what `make` returns for their values, by their names."""
-
-    def probe() -> None:
-        """Take the options, whose names it has then."""
-
-    for add in reversed(options):
-        add(probe)
-    names = [param.name for param in probe.__click_params__]  # type: ignore[attr-defined]
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def command(*args: Any, **kwargs: Any) -> Any:
-            made = make(**{of: kwargs.pop(of) for of in names})
-            return function(*args, **{name: made}, **kwargs)
-
-        for add in reversed(options):
-            command = add(command)
-        return command
-
-    return decorate
-
-
-def options_as_one(declaration: type) -> Callable[..., Any]:
-    """Add the options that a dataclass declares; the command gets them as `options`, an instance of it."""
-    return one_parameter("options", declaration, *map(click_option, options_of(declaration).values()))
-
-
-def run_options(*names: str, **helps: str) -> Callable[..., Any]:
-    """Add some of ``--seed``, ``--jobs`` and ``--kernel``; the command gets `run`, a `Run`.
+def run_options(*names: str, **helps: str) -> Group:
+    """Return some of ``--seed``, ``--jobs`` and ``--kernel``; the command gets `run`, a `Run`.
 
     `helps`: of an option that means something else here.
     """
-    declared = options_of(RunOptions)
-    options = {name: replace(of, help=helps.get(name, of.help)) for name, of in declared.items()}
-    return one_parameter("run", partial(Run, observe=progress), *(click_option(options[name]) for name in names))
+    options = [option for option in declared_options(RunOptions) if option.name in names]
+    for option in options:
+        option.help = helps.get(str(option.name), option.help)
+    return Group("run", partial(Run, observe=progress), *options)
 
 
 MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit numbers
@@ -204,9 +197,9 @@ _NAMES = (
     ),
     option("--zero-based", bool, "Line 1 of --labels names label 0. Default: if the data have a label 0."),
 )
-reading_options = one_parameter("reading", Reading, *_READING)
-names_options = one_parameter("naming", lambda labels, zero_based: Naming(labels, zero_based), *_NAMES)
-suggestible_options = one_parameter(
+reading_options = Group("reading", Reading, *_READING)
+names_options = Group("naming", lambda labels, zero_based: Naming(labels, zero_based), *_NAMES)
+suggestible_options = Group(
     "suggestible",
     Suggestible,
     option("--only LABELS", FILE, "Suggest only these labels: a file with one number, name or URI per line."),
@@ -214,8 +207,8 @@ suggestible_options = one_parameter(
 )
 
 
-def reviewed_option(purpose: str) -> Callable[..., Any]:
-    """Add ``--reviewed`` with this help."""
+def reviewed_option(purpose: str) -> click.Option:
+    """Return ``--reviewed`` with this help."""
     return option("--reviewed CHECKED.tsv", FILE, f"{purpose} Can be repeated.", multiple=True)
 
 
@@ -242,15 +235,15 @@ def _sources(
     )
 
 
-def training_files(*others: Callable[..., Any]) -> Callable[..., Any]:
-    """Add FILE, the files that say more of its labels, and the options of names and reading, as `sources`.
+def training_files(*others: click.Option) -> Group:
+    """Return FILE, the files that say more of its labels, and the options of names and reading, as `sources`.
 
     `others`: options of further files, `label_features_option` and `scores_option`.
     """
-    return one_parameter(
+    return Group(
         "sources",
         _sources,
-        click.argument("file", metavar="FILE...", nargs=-1, required=True, type=FILE),
+        click.Argument(["file"], metavar="FILE...", nargs=-1, required=True, type=FILE),
         reviewed_option(
             "Decisions of people about labels of FILE, as `mpu review` exports them. They override annotations."
         ),
