@@ -24,8 +24,7 @@ from mpu_cli.core.predictions import Top
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.inputs.training_data import TrainingData
-from mpu_cli.runtime.options import FREQUENCY, checked
-from mpu_cli.runtime.parameters import with_parameters
+from mpu_cli.runtime.options import FREQUENCY, checked, with_parameters
 
 
 class LabelSetsMixin(ClassifierMixin):

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.bundle.model_files import Layout
 from mpu_cli.core.calibration import AnyCalibration, Calibration, StratifiedCalibration
 from mpu_cli.core.features import Columns, RbfFeatures
 from mpu_cli.core.linear_model import LinearModel
@@ -20,6 +19,8 @@ from mpu_cli.runtime.untrusted import expect
 from mpu_cli.svmlight.dataset import checked_csr
 from mpu_cli.svmlight.grammar import MAX_ID
 
+# The dtype and the shape of each array of a file.
+Layout = dict[str, tuple[type, tuple[int, ...]]]
 Parts = dict[str, dict[str, np.ndarray]]
 
 # Of a calibration, and how large their values can be.

@@ -1,19 +1,21 @@
 """Options, each declared once: a field of a dataclass with its kind, default and help.
 
-The command line (`mpu_cli.cli.options`), the methods of `mpu experiment`, the parameters of the estimator
-(`mpu_cli.api.learning`) and the record in a model are made from these fields. A kind says how a text is parsed and
+The command line (`mpu_cli.cli.options`), the methods of `mpu experiment`, the parameters of estimators
+(`with_parameters`) and the record in a model are made from these fields. A kind says how a text is parsed and
 how a value is checked.
 """
 
+import inspect
 import math
 import numbers
 import os
 import re
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
-from inspect import get_annotations
+from functools import wraps
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from mpu_cli.errors import DataError
 
@@ -158,7 +160,7 @@ class Span(Kind):
         pair = tuple(value) if isinstance(value, list | tuple) else ()
         whole = len(pair) == 2 and all(isinstance(end, numbers.Integral) for end in pair)
         if not (whole and self.least <= pair[0] <= pair[1] <= self.most):
-            raise self._refused(value, f"a range such as 1-2, within {self.least} to {self.most}")
+            raise self._refused(value, f"a range within {self.least} to {self.most}, such as 1-2, in Python (1, 2)")
         return int(pair[0]), int(pair[1])
 
 
@@ -259,8 +261,52 @@ def option(kind: Kind, default: Any, help: str, letter: str | None = None) -> An
 def options_of(declaration: type) -> dict[str, Option]:
     """Return the options that a dataclass declares, by name: its own first, then those that it shares with others."""
     declared = {f.name: Option(f.name, default=f.default, **f.metadata) for f in fields(declaration) if f.metadata}
-    own_first = [name for part in declaration.__mro__ for name in get_annotations(part)]
+    own_first = [name for part in declaration.__mro__ for name in inspect.get_annotations(part)]
     return {name: declared[name] for name in own_first if name in declared}
+
+
+Estimator = TypeVar("Estimator", bound=type)
+
+
+def with_parameters(options: Iterable[Option]) -> Callable[[Estimator], Estimator]:
+    """Return what gives an estimator declared options as parameters, before those of its own constructor.
+
+    ``{parameters}`` in its docstring is replaced by their description. The constructor takes them as keywords.
+    """
+    options = tuple(options)
+
+    def declared(estimator: Estimator) -> Estimator:
+        own = vars(estimator)["__init__"]
+        self, *others, _ = inspect.signature(own).parameters.values()  # the last one stands for those declared
+        taken = [
+            inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.written_default)
+            for option in options
+        ]
+
+        @wraps(own)
+        def constructor(self: Any, **given: Any) -> None:
+            if unknown := given.keys() - {parameter.name for parameter in (*taken, *others)}:
+                raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
+            for option in options:
+                setattr(self, option.name, given.pop(option.name, option.written_default))
+            own(self, **given)
+
+        constructor.__signature__ = inspect.Signature([self, *taken, *others])  # type: ignore[attr-defined]
+        estimator.__init__ = constructor  # type: ignore[misc]
+        if estimator.__doc__:  # python -OO has none
+            estimator.__doc__ = inspect.cleandoc(estimator.__doc__).replace("{parameters}", _described(options))
+        return estimator
+
+    return declared
+
+
+def _described(options: Iterable[Option]) -> str:
+    entries = []
+    for option in options:
+        kind = option.kind.documented + " or None" * (option.default is None and not option.has_auto)
+        text = textwrap.fill(option.help, 112, initial_indent=" " * 4, subsequent_indent=" " * 4)
+        entries.append(f"{option.name} : {kind}\n{text}")
+    return "\n".join(entries)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mpu_cli.core.features import Columns
 from mpu_cli.errors import DataError, counted
 from mpu_cli.names.label_names import is_uri
-from mpu_cli.runtime.options import options_of
-from mpu_cli.runtime.parameters import with_parameters
+from mpu_cli.runtime.options import options_of, with_parameters
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import (
     MOST_TEXTS,

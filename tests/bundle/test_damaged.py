@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle import model_files
+from mpu_cli.bundle import loading
 from mpu_cli.bundle.manifest import digest
 from mpu_cli.core.predictions import Top
 from mpu_cli.errors import ModelError, TooLargeError
@@ -86,7 +86,7 @@ def test_a_model_too_large_for_memory_is_not_called_damaged(saved, monkeypatch):
         patch.setattr(np.lib.format, "read_array", no_memory)
         with pytest.raises(MemoryError):
             bundle.load(saved)
-    monkeypatch.setattr(model_files, "available_memory", lambda: 20)
+    monkeypatch.setattr(loading, "available_memory", lambda: 20)
     with refused(TooLargeError):  # before it is read
         bundle.load(saved)
 
