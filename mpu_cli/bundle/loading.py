@@ -13,6 +13,7 @@ import io
 import math
 import os
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,9 @@ def load(path: str | os.PathLike[str]) -> TrainedModel:
     while True:
         text = _manifest_text(path)
         manifest = parse(path, text)
-        origin = read_small(path / origin_name(text))  # predictions do not need it
+        origin = None
+        with suppress(OSError, ValueError):  # predictions do not need it
+            origin = read_small(path / origin_name(text))
         try:
             return replace(_load(path, manifest), origin=origin)
         except FileNotFoundError as error:
@@ -117,8 +120,7 @@ def load(path: str | os.PathLike[str]) -> TrainedModel:
 
 def _manifest_text(path: Path) -> bytes:
     try:
-        with open_regular(path / MANIFEST) as file:
-            text = file.read(MOST_BYTES + 1)
+        text = read_small(path / MANIFEST)
     except (FileNotFoundError, NotADirectoryError):
         if path.is_file():
             raise ModelError(f"{path}: is a file, not a model; a model is a directory, made by mpu train") from None

@@ -7,6 +7,7 @@ options and seed. The checksum is that of its manifest.
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -98,14 +99,15 @@ def manifest_of(model: Path) -> bytes | None:
 
     None if there is none, or it cannot be read.
     """
-    return read_small(model / MANIFEST)
-
-
-def read_small(path: Path) -> bytes | None:
-    """Read a regular file, or the beginning of one of more than `MOST_BYTES`; None if that is not possible."""
-    with suppress(OSError, ValueError), open_regular(path) as file:
-        return file.read(MOST_BYTES + 1)
+    with suppress(OSError, ValueError):
+        return read_small(model / MANIFEST)
     return None
+
+
+def read_small(path: Path) -> bytes:
+    """Read a regular file, or the beginning of one of more than `MOST_BYTES`; errors as of `open_regular`."""
+    with open_regular(path) as file:
+        return file.read(min(os.fstat(file.fileno()).st_size, MOST_BYTES) + 1)
 
 
 def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict[str, Any]:

@@ -46,6 +46,7 @@ from mpu_cli.bundle.manifest import (
     digest,
     manifest_of,
     origin_name,
+    read_small,
 )
 from mpu_cli.bundle.model_arrays import numbers_of, parts_of
 from mpu_cli.errors import BusyError, ModelError
@@ -57,7 +58,6 @@ from mpu_cli.runtime.files import (
     holder,
     is_lock,
     mode_of,
-    open_regular,
     remove,
     try_lock,
 )
@@ -246,8 +246,8 @@ def _set_time(path: Path, nanoseconds: int) -> None:
 def _remove_leftovers(path: Path) -> None:
     """Remove files of earlier models and of failed trainings: all that the manifest does not name."""
     text = b""
-    with suppress(FileNotFoundError), open_regular(path / MANIFEST) as file:  # not where it cannot be read
-        text = file.read(MOST_BYTES + 1)
+    with suppress(FileNotFoundError):  # not where it cannot be read
+        text = read_small(path / MANIFEST)
     named = f"{text.decode(errors='replace')} {origin_name(text)}"
     arrays = [entry for entry in path.iterdir() if entry.name not in (MANIFEST, WORKSHOP) and entry.name not in named]
     temporary = [entry for entry in (path / WORKSHOP).iterdir() if entry.name != _LOCK]

@@ -20,26 +20,16 @@ FIRST_OF_ALL = f"answer 40 questions, since annotations alone leave c open: {QUE
 json_option = option("--json", bool, "Print the report as JSON.", name="as_json")
 
 
-def print_json(report: Any) -> None:
-    """Print a report as one JSON object, with the warnings so far."""
-    click.echo(json.dumps(_whole(report), allow_nan=False))
-
-
 def output_report(report: Any, is_json: bool, printed: Callable[[Any], None]) -> None:
     """Print the warnings of a report, then the report: to the log if it is JSON lines, and as JSON or for people."""
     for warning in getattr(report, "warnings", ()):
         messages.warn(warning)
-    messages.report(_whole(report))
-    show(report, is_json, printed)
-
-
-def show(report: Any, is_json: bool, printed: Callable[[Any], None]) -> None:
-    """Print a report as JSON, or for people."""
-    (print_json if is_json else printed)(report)
-
-
-def _whole(report: Any) -> dict[str, Any]:
-    return as_json(report) | {"warnings": messages.warnings()}
+    values = as_json(report) | {"warnings": messages.warnings()}
+    messages.report(values)
+    if is_json:
+        click.echo(json.dumps(values, allow_nan=False))
+    else:
+        printed(report)
 
 
 def print_table(rows: list[list[Any]]) -> None:

@@ -11,7 +11,7 @@ from mpu_cli import __version__
 from mpu_cli.cli import CleanErrors, messages, mpu
 from mpu_cli.cli.messages import progress
 from mpu_cli.cli.options import run_options
-from mpu_cli.cli.printing import print_json, print_table
+from mpu_cli.cli.printing import output_report, print_table
 from mpu_cli.errors import InputError, MpuError
 
 COMMANDS = sorted(mpu.commands)
@@ -103,7 +103,7 @@ def test_jobs_are_at_most_the_cores(monkeypatch, given, used):
 
 def test_json_has_null_for_nan(capsys):
     messages.reset()
-    print_json({"a": float("nan"), "b": [1, float("nan"), {"c": 0.5}]})
+    output_report({"a": float("nan"), "b": [1, float("nan"), {"c": 0.5}]}, True, print)
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [1, None, {"c": 0.5}], "warnings": []}
 
 

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from mpu_cli.cli.messages import info, warn
-from mpu_cli.cli.printing import print_json
+from mpu_cli.cli.printing import output_report
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames
@@ -205,12 +205,13 @@ def command(
             f"{counted(absent, 'instance')} with decisions {'is' if absent == 1 else 'are'} not in {shown(source)}, by "
             "the ids"
         )
-    if as_json:
-        print_json(report)
-    else:
-        parts = ", ".join(f"{n:,} {reason}" for reason, n in by_reason.items() if n)
-        info(
-            f"{counted(report['records'], 'record')}, {report['changed']:,} of them changed: "
-            f"{counted(report['added'], 'tag')} added{parts and f' ({parts})'}, {report['removed']:,} removed",
-            **report,
-        )
+    output_report(report, as_json, _print_summary)
+
+
+def _print_summary(report: dict[str, int]) -> None:
+    parts = ", ".join(f"{report[reason]:,} {reason}" for reason in get_args(Reason) if report[reason])
+    info(
+        f"{counted(report['records'], 'record')}, {report['changed']:,} of them changed: "
+        f"{counted(report['added'], 'tag')} added{parts and f' ({parts})'}, {report['removed']:,} removed",
+        **report,
+    )

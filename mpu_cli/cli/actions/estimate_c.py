@@ -46,40 +46,32 @@ _DESIGN = (
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyReport:
-    """The label frequency of a file."""
+    """The label frequency of a file; docs/reports.md describes the fields.
 
-    # `c`, `missing_rate`, `missing`, `interval`: The label frequency, 1 - c, how many labels are missing by c and the
-    # number of annotations, and a 90 % interval of c: what annotations allow, or credible where c comes from people.
-    # None where c is unknown, since (nearly) every annotated instance has exactly one label.
+    c, and what depends on it, is None where it is unknown, since (nearly) every annotated instance has one label.
+    """
+
     c: float | None = None
     missing_rate: float | None = None
     missing: float | None = None
     interval: Sequence[float] | None = None
-    # What c is then if each instance truly has one label only; numbers of single labels go by it too.
     c_if_one_label_each: float | None = None
-    method: str  # How c was estimated: a method of `estimators.estimate`, "questions", "reviewed" or "complete".
-    labels_used: int  # Number of labels that the estimate rests on.
+    method: str
+    labels_used: int
     labels: int
     instances: int
-    predictable: bool  # Whether labels are predicted so surely that c can be estimated.
-    assumption: str | None = None  # What c rests on where it comes from annotations alone.
-    # Instances with complete label sets that c comes from; None where it comes from annotations alone.
+    predictable: bool
+    assumption: str | None = None
     complete_instances: int | None = None
-    answers: int | None = None  # Answers to questions that c comes from; None where there are none.
-    yes: int | None = None  # How many of them say "yes".
-    by_annotations_alone: float | None = None  # What c would be without them.
-    # How many instances to review, drawn at random, for a 90 % interval of c of each width.
+    answers: int | None = None
+    yes: int | None = None
+    by_annotations_alone: float | None = None
     plan: list[dict[str, float]] | None = None
-    # How many more questions to answer for these; widths that thousands of them do not reach are not there.
     plan_of_questions: list[dict[str, float]] | None = None
-    # How wide the interval is to be expected after as many answers more; None where there are none.
     next_width: float | None = None
-    # In ascending order of labels; None where that was not asked for. The missing labels of all add up to what c says;
-    # `pooled`: over labels, since this one has too few annotations; `unreliable`: the interval is wider than half of
-    # all that is possible.
     per_label: list[dict[str, Any]] | None = None
-    per_group: list[dict[str, Any]] | None = None  # None without groups of instances.
-    warnings: list[str] = field(default_factory=list)  # What to know before using the estimate.
+    per_group: list[dict[str, Any]] | None = None
+    warnings: list[str] = field(default_factory=list)
 
 
 def estimate(

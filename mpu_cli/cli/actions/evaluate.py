@@ -14,7 +14,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, reaching
 from mpu_cli.cli.messages import warn
 from mpu_cli.cli.options import is_set, refuse_set
-from mpu_cli.cli.printing import print_table, print_values, show
+from mpu_cli.cli.printing import output_report, print_table, print_values
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (
@@ -140,15 +140,12 @@ def predicted_pairs(
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonReport:
-    """What several predictions of the same instances are worth."""
+    """What several predictions of the same instances are worth; docs/reports.md describes the fields."""
 
     instances: int
-    labels: int  # Labels that are true for at least one instance.
-    # Label frequency of the true labels, where they are incomplete: metrics are estimates on complete labels.
+    labels: int
     c: float | None = None
-    evaluated: list[dict[str, Any]]  # Of each its name, as the user gave it, and its metrics.
-    # Of each but the first its name, what it is compared with (the first), the verdict in words, and the differences of
-    # metrics, which have 95 % intervals.
+    evaluated: list[dict[str, Any]]
     compared: list[dict[str, Any]]
     # Predictions that are scores alone, so that their label sets rest on a threshold that nobody chose.
     cut: list[str] = field(metadata=HIDDEN)
@@ -296,26 +293,17 @@ _MAKE_SCORES = "make it with `mpu predict --format scores`"
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationReport:
-    """The metrics of a file of predictions."""
+    """The metrics of a file of predictions; docs/reports.md describes the fields."""
 
     instances: int
-    labels: int  # Labels that occur in a true or predicted set.
-    true_labels: int = field(metadata=HIDDEN)  # Sum over instances of the number of true labels.
-    # Scores from here on made the label sets; None where the predictions are label lists.
+    labels: int
+    true_labels: int = field(metadata=HIDDEN)  # of all instances
     threshold: float | None = None
-    # Label frequency of the true labels, where they are incomplete; of all together, where each has its own.
     c: float | None = None
-    # In the order asked for.
     metrics: dict[str, float] = field(metadata=INLINE)
-    # 90 % intervals of micro-averaged metrics, where the instances are a random sample.
     intervals: dict[str, Sequence[float]] | None = None
-    # With `c`: estimates on complete labels, and ``clipped`` and ``clipped_labels`` (see
-    # `evaluation.incomplete.estimates`).
     corrected: dict[str, Any] | None = None
-    # How well scores are probabilities: `Reliability.summary`, and its rows as ``bins``; None where nobody asked.
     calibration: dict[str, Any] | None = None
-    # Of each label, ascending: how many instances have it (support), its metrics, and with `c` estimates on complete
-    # labels (corrected). None where that was not asked for.
     per_label: list[dict[str, Any]] | None = None
 
 
@@ -517,7 +505,7 @@ def command(
             compared = evaluate_several(truth, predictions, wanted, reading=reading, run=run, count=count)
         for name in compared.cut:
             warn(f"{name}: {_CUT.format(threshold)}")
-        show(compared, as_json, print_comparison)
+        output_report(compared, as_json, print_comparison)
         return
     with run.step("evaluating", counted_by) as count:
         report = evaluate(truth, predictions[0], wanted, reading=reading, run=run, count=count)
@@ -528,7 +516,7 @@ def command(
         warn("TRUTH has no labels; they begin a line, such as 3,7 1:0.5")
     if report.corrected and report.corrected["clipped"]:
         warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {c} is probably too small")
-    show(report, as_json, _print_report)
+    output_report(report, as_json, _print_report)
     for name, number in fail_below:
         if name not in report.metrics:
             raise MpuError(f"--fail-below: there is no {name}, since PREDICTIONS has no scores; {_MAKE_SCORES}")

@@ -32,18 +32,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The comparison of a new model with the present one."""
+    """The comparison of a new model with the present one; docs/reports.md describes the fields."""
 
     accepted: bool
-    verdict: str  # Why, in one line.
+    verdict: str
     test_file: str
     test_metric: str
-    test_value: float  # The metric of the new model on the test data.
-    test_difference: Difference | None  # To the model that decided; None where there is no other.
-    unknown_features: float  # Share of the feature values of the test data whose feature never occurred in training.
-    labels_per_instance: float  # Mean number of labels that it predicts for an instance of the test data.
-    labels_expected: float  # The same, as estimated of the training data: annotations by the label frequency c.
-    # Where it does not fit the test data.
+    test_value: float
+    test_difference: Difference | None
+    unknown_features: float
+    labels_per_instance: float
+    labels_expected: float
     warnings: tuple[str, ...] = field(metadata=HIDDEN)  # reports of trainings have a field for all warnings
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import parse_origin
-from mpu_cli.cli.printing import print_values, show
+from mpu_cli.cli.printing import output_report, print_values
 from mpu_cli.core.explanation import explain
 from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_ONE_LABEL
 from mpu_cli.errors import ModelError, MpuError
@@ -175,7 +175,7 @@ def command(
         report = described.report([described.label(k, top) for k in columns])
     except AttributeError as error:
         raise ModelError(f"{model}: the record of its options is damaged ({error}); train the model again") from error
-    show(report, as_json, _print)
+    output_report(report, as_json, _print)
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -140,21 +140,18 @@ def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by
     Returns: from ids; where the entries of each instance start and end; the columns of all entries; their
     probabilities; and, for ``why`` of JSON lines, what speaks for each of them.
     """
-    as_json = form == "jsonl"
+    has_uris = names is not None and names.has_uris
 
     @cache
-    def label(column: int) -> str:
+    def label(column: int) -> str | int:
         number = int(label_ids[column])
         if names is None or by_number:
-            return f'"{number}"' if as_json and not by_number else str(number)
-        return json.dumps(names.shown(number), ensure_ascii=False) if as_json else names.in_cell(number)
+            return number if by_number else str(number)
+        return names.shown(number) if form == "jsonl" else names.in_cell(number)
 
     @cache
-    def uri(column: int) -> str:
-        text = None if names is None else names.uri(int(label_ids[column]))
-        return json.dumps(text, ensure_ascii=False) if as_json else cell(text or "")
-
-    has_uris = names is not None and names.has_uris
+    def uri(column: int) -> str | None:
+        return None if names is None else names.uri(int(label_ids[column]))
 
     def write(
         ids: Sequence[str],
@@ -163,23 +160,21 @@ def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by
         probabilities: np.ndarray,
         why: Sequence[Sequence[str]] | None = None,
     ) -> bytes:
-        labels = [label(column) for column in columns.tolist()]
-        uris = [uri(column) for column in columns.tolist()] if has_uris else []
+        labels = list(map(label, columns.tolist()))
+        uris = list(map(uri, columns.tolist())) if has_uris else []
         values = np.asarray(probabilities, np.float32).astype("U").tolist()  # the fewest digits
-        last = [f"\t{text}" for text in uris] or [""] * len(labels)
         lines = []
         for text, (start, stop) in zip(ids, pairwise(indptr.tolist()), strict=True):
-            if as_json:
-                lines.append(
-                    f'{{"id": {json.dumps(text, ensure_ascii=False)}, "labels": [{", ".join(labels[start:stop])}], '
-                    f'"probabilities": [{", ".join(values[start:stop])}]'
-                    + f', "uris": [{", ".join(uris[start:stop])}]' * has_uris
-                    + ("" if why is None else f', "why": {json.dumps(why[start:stop], ensure_ascii=False)}')
-                    + "}\n"
-                )
-            else:
-                first = cell(text)
-                lines += [f"{first}\t{labels[i]}\t{values[i]}{last[i]}\n" for i in range(start, stop)]
+            if form == "tsv":
+                last = [f"\t{cell(of_label or '')}" for of_label in uris[start:stop]] or [""] * (stop - start)
+                cells = zip(labels[start:stop], values[start:stop], last, strict=True)
+                lines += [f"{cell(text)}\t{name}\t{value}{more}\n" for name, value, more in cells]
+                continue
+            record: dict[str, Any] = {"id": text, "labels": labels[start:stop]}
+            record["probabilities"] = list(map(float, values[start:stop]))
+            record |= {"uris": uris[start:stop]} if has_uris else {}
+            record |= {} if why is None else {"why": why[start:stop]}
+            lines.append(json.dumps(record, ensure_ascii=False) + "\n")
         return "".join(lines).encode()
 
     return write

@@ -125,39 +125,32 @@ def _has(cells: csr_array, ids: np.ndarray, rows: np.ndarray, labels: np.ndarray
 
 @dataclass(frozen=True, kw_only=True)
 class SuggestionReport:
-    """What `suggest` did. Counts are expected ones, with 90 % intervals."""
+    """What `suggest` did; docs/reports.md describes the fields. Counts are expected ones, with 90 % intervals."""
 
-    # How many labels are missing: true and not annotated, those found since included; None where c is unknown.
     missing: float | None = field(metadata=NULL)
     missing_low: float | None = field(metadata=NULL)
     missing_high: float | None = field(metadata=NULL)
-    missing_found: int  # How many of them are verified as true.
-    listed: int  # How many are listed, or were to be filled in.
-    listed_never_annotated: int  # How many of those are of labels that are never annotated.
-    right: float  # How many of those listed are right.
+    missing_found: int
+    listed: int
+    listed_never_annotated: int
+    right: float
     right_low: float
     right_high: float
-    worth_filling_in: int  # How many of them, the first ones, to fill in for the largest expected F1.
-    # How many labels were written into the copy of the data; None where suggestions were listed.
+    worth_filling_in: int
     filled_in: int | None
-    # The expected micro-F1 of the labels of the data, and with those that are worth filling in; None as of `missing`.
     expected_f1_before: float | None = field(metadata=NULL)
     expected_f1_after: float | None = field(metadata=NULL)
-    review: ReviewCounts | None = None  # Counts of the decisions in review files.
-    # What was decided of single cells; it corrects the probabilities of the cells listed.
+    review: ReviewCounts | None = None
     judged: Decided | None = None
-    # Answers to questions, which c, the probabilities and the intervals come from; None where there are none.
     answers: int | None = None
-    # What c, and so all this, rests on where it comes from annotations alone.
     c_assumption: str | None = None
-    # How many labels of one kind are missing: name, missing, and low and high where people tell c of each label.
     per_label: dict[int, dict[str, Any]]
     found: Suggestions = field(metadata=HIDDEN)
-    record_ids: RecordIds | None = field(metadata=HIDDEN)  # The ids of instances, where they have some.
-    names: LabelNames | None = field(metadata=HIDDEN)  # To show labels by.
-    # The label frequency behind all numbers, as `mpu estimate-c` reports it; None where the options set it.
+    record_ids: RecordIds | None = field(metadata=HIDDEN)
+    names: LabelNames | None = field(metadata=HIDDEN)  # to show labels by
+    # As `mpu estimate-c` reports it; None where the options set it.
     frequency: estimate_c.FrequencyReport | None = field(metadata=HIDDEN)
-    warnings: tuple[str, ...]  # What the user should know before trusting this.
+    warnings: tuple[str, ...]
 
     @property
     def is_unchecked(self) -> bool:

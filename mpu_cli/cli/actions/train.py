@@ -71,24 +71,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingReport:
-    """The result of `train`."""
+    """The result of `train`; docs/reports.md describes the fields."""
 
-    model: Path  # The directory that was written.
+    model: Path
     instances: int
-    features: int  # Those that occur.
+    features: int
     labels: int
-    labels_never_annotated: int | None = None  # Labels that have names or features alone; None where there are none.
-    review: ReviewCounts | None = None  # Counts of the decisions in review files.
+    labels_never_annotated: int | None = None
+    review: ReviewCounts | None = None
     findings: dict[str, Any] = field(metadata=INLINE)
-    c_assumption: str | None = None  # What c rests on where it comes from annotations alone.
-    threshold: float | None = None  # From which probability on a label is predicted: one that all labels share.
-    thresholds: dict[int, float] | None = None  # The same where labels have thresholds of their own, by number.
-    seconds: dict[str, float]  # Wall time of each step.
-    peak_bytes: int  # Of memory.
-    cluster: dict[str, int] | None = None  # How a cluster carried it out.
-    acceptance: "Outcome | None" = None  # With --accept-on.
-    annotations: int = field(metadata=HIDDEN)  # How many labels of instances are annotated.
-    warnings: tuple[str, ...]  # What the user should know before trusting the model.
+    c_assumption: str | None = None
+    threshold: float | None = None  # where all labels share one
+    thresholds: dict[int, float] | None = None  # where they do not
+    seconds: dict[str, float]
+    peak_bytes: int
+    cluster: dict[str, int] | None = None
+    acceptance: "Outcome | None" = None
+    annotations: int = field(metadata=HIDDEN)  # for the history
+    warnings: tuple[str, ...]
 
 
 # What a history has of a report, in this order; see `_line`.

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.cli.messages import info, progress, warn
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import print_json
+from mpu_cli.cli.printing import output_report
 from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import as_a_file
@@ -104,21 +104,20 @@ class TextSource:
 
 @dataclass(kw_only=True)
 class VectorizationReport:
-    """The result of `vectorize`."""
+    """The result of `vectorize`; docs/reports.md describes the fields."""
 
     instances: int
-    annotations: int  # Labels of all instances.
-    # `labels`, `features`: How many there are, also those that occur in no instance.
+    annotations: int
     labels: int
     features: int
-    stem: str  # The languages of the stems, with commas between them, or "none".
-    lead: str  # The beginning of a text that counts more: "line", "dash", or a number of words.
-    languages: dict[str, int]  # How many texts are in each language, of those whose language is clear.
-    empty: int  # Texts that are empty.
-    unknown: int  # Other texts without a feature.
-    bad: int  # Bad records that were left out.
-    listed: list[Bad] = field(metadata=HIDDEN)  # The first of them.
-    cautions: list[str] = field(metadata=HIDDEN)  # Warnings.
+    stem: str
+    lead: str
+    languages: dict[str, int]
+    empty: int
+    unknown: int
+    bad: int
+    listed: list[Bad] = field(metadata=HIDDEN)  # the first bad records
+    warnings: list[str] = field(metadata=HIDDEN)
 
 
 def vectorize(
@@ -193,7 +192,7 @@ def vectorize(
         unknown=writer.unknown,
         bad=reader.bad,
         listed=reader.listed,
-        cautions=cautions,
+        warnings=cautions,
     )
 
 
@@ -532,18 +531,17 @@ def command(
             f"left out: {counted(done.bad, 'bad record')}"
             + ", the first of them listed" * (done.bad > len(done.listed))
         )
-    for caution in done.cautions:
-        warn(caution)
-    if as_json:
-        print_json(done)
-    else:
-        info(
-            f"{counted(done.instances, 'instance')} with {counted(done.annotations, 'label')}, "
-            f"{done.labels:,} different; {counted(done.features, 'feature')}; stems: {_stems(done)}"
-            + f"; lead: {done.lead}"
-            * (done.lead != "0"),
-            **report.as_json(done),
-        )
+    output_report(done, as_json, _print_summary)
+
+
+def _print_summary(done: VectorizationReport) -> None:
+    info(
+        f"{counted(done.instances, 'instance')} with {counted(done.annotations, 'label')}, "
+        f"{done.labels:,} different; {counted(done.features, 'feature')}; stems: {_stems(done)}"
+        + f"; lead: {done.lead}"
+        * (done.lead != "0"),
+        **report.as_json(done),
+    )
 
 
 def _stems(done: VectorizationReport) -> str:
