@@ -113,9 +113,9 @@ def load(path: str | os.PathLike[str]) -> TrainedModel:
         try:
             return replace(_load(path, manifest), origin=origin)
         except FileNotFoundError as error:
-            if manifest_of(path) == text:  # otherwise a training has replaced the model since it was read
-                missing = Path(error.filename).name
-                raise ModelError(f"{path}: {missing} is missing; copy or train the model again") from error
+            missing = Path(error.filename)
+            if manifest_of(path) == text and not missing.exists():  # otherwise the model has been replaced since
+                raise ModelError(f"{path}: {missing.name} is missing; copy or train the model again") from error
 
 
 def _manifest_text(path: Path) -> bytes:

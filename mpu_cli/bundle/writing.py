@@ -99,14 +99,7 @@ def writer(path: Path) -> Iterator["Writer"]:
     Raises BusyError (another training is running there), ModelError (no model can be written there (see
     `check_target`), or the system forbids it).
     """
-    made = not path.exists()
-
-    def remove_if_empty() -> None:
-        with suppress(OSError):
-            if made:
-                path.rmdir()
-
-    with signals.finally_call(remove_if_empty), _hold(path) as is_held:
+    with _hold(path) as is_held:
         yield Writer(path, is_held)
 
 
@@ -178,19 +171,21 @@ def _is_ours(entry: Path) -> bool:
 
 @contextmanager
 def _hold(path: Path) -> Iterator[Callable[[], bool]]:
-    """Lock a directory; yield a function that tells whether its path still leads to it."""
-    lock, held = path / WORKSHOP / _LOCK, None
+    """Lock a directory, as `writer`; yield a function that tells whether its path still leads to it."""
+    lock, held, made = path / WORKSHOP / _LOCK, None, not path.exists()
 
     def let_go() -> None:
-        if held is None:
-            return
         with suppress(OSError):  # the next training removes the rest
-            if is_lock(lock, held):  # otherwise the directory was moved, and another one is there now
+            if held is not None and is_lock(lock, held):  # otherwise another directory is there now
                 _remove_leftovers(path)
                 with _unchanged_time(path):
                     lock.unlink()
                     (path / WORKSHOP).rmdir()  # not empty if the next training has started
-        os.close(held)
+        if held is not None:
+            os.close(held)
+        with suppress(OSError):  # there is a model in it
+            if made:
+                path.rmdir()
 
     with signals.finally_call(let_go):
         with _said_to_be_unwritable(path):
@@ -215,7 +210,8 @@ def _hold(path: Path) -> Iterator[Callable[[], bool]]:
 def _make_workshop(path: Path) -> None:
     if not path.is_dir():
         path.mkdir(exist_ok=True)
-        _set_time(path, 0)  # there is no model yet
+        with suppress(OSError):  # as of `_unchanged_time`
+            os.utime(path, ns=(0, 0))  # there is no model yet
     if not (path / WORKSHOP).is_dir():
         with _unchanged_time(path):
             (path / WORKSHOP).mkdir(exist_ok=True)
@@ -235,12 +231,8 @@ def _unchanged_time(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        _set_time(path, before)
-
-
-def _set_time(path: Path, nanoseconds: int) -> None:
-    with suppress(OSError):  # the directory may be another user's
-        os.utime(path, ns=(nanoseconds, nanoseconds))
+        with suppress(OSError):  # the directory may be another user's
+            os.utime(path, ns=(before, before))
 
 
 def _remove_leftovers(path: Path) -> None:

@@ -8,7 +8,7 @@ import click
 
 from mpu_cli.cli import messages
 from mpu_cli.cli.options import option
-from mpu_cli.errors import counted, for_terminal
+from mpu_cli.errors import for_terminal
 from mpu_cli.runtime.report import as_json
 
 QUESTIONS = "mpu suggest FILE --questions 40"
@@ -62,19 +62,6 @@ def print_groups(rows: "list[dict[str, Any]] | None") -> None:
     print_table([header, *table])
 
 
-def prior_line(found: dict[str, Any]) -> dict[str, str]:
-    """Describe the weight of label features, if one was used."""
-    prior = found.get("prior")
-    if not isinstance(prior, float | int):
-        return {}
-    return {"prior": f"weight {prior:g} of the features of labels" if prior else "none: label features do not help"}
-
-
-def never_annotated(labels: int) -> str:
-    """Describe how many labels were never annotated; empty if none."""
-    return f", {labels:,} of them never annotated" * bool(labels)
-
-
 def print_lines(lines: dict[str, str]) -> None:
     """Print texts, each after its name, in two columns."""
     width = max(map(len, lines), default=0) + 2
@@ -114,45 +101,3 @@ def _written(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_written, value[:_MOST_LISTED])) + ", ..." * (len(value) > _MOST_LISTED) or "none"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def frequency(
-    c: float | list[float], estimated: bool, interval: list[float] | None = None, is_known: bool = True
-) -> str:
-    """Describe c: estimated from annotations alone, with or without an interval, or set by the user."""
-    if isinstance(c, list):
-        of_all = "" if interval is None else "; of all labels {:.3f} to {:.3f}".format(*interval)
-        return f"{min(c):.3f} to {max(c):.3f}, one for each label{of_all}"
-    if not is_known:
-        return (
-            f"unknown: annotated instances have one label each; {c:.3f}, and what follows, if each truly has only one; "
-            f"to find out: {QUESTIONS}"
-        )
-    ends = "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
-    missing = f"{1 - c:.1%} of the true labels are missing"
-    if estimated:
-        return f"{c:.3f}{ends}, estimated: {missing}, or more if some are annotated more often than others"
-    return f"{c:.3f}{ends}, set by the user: {missing}"
-
-
-def expected(f1: float, interval: list[float], estimated: bool) -> str:
-    """Describe the micro-F1 to expect on complete labels, with its interval.
-
-    `estimated`: whether c was estimated, and not set by the user, so that its interval is known.
-    """
-    ends = "{:.3f} to {:.3f}".format(*interval)
-    included = ", whose interval is included" * estimated
-    return f"micro-F1 {f1:.3f} ({ends}) on complete labels (out of fold, corrected for c{included})"
-
-
-def by_people(estimate: dict[str, Any]) -> str:
-    """Describe c of each label, estimated from answers to questions or reviewed instances.
-
-    `estimate`: as `mpu train --json` has it under ``c_by_people``.
-    """
-    (low, high), alone = estimate["interval"], estimate["by_annotations_alone"]
-    basis = [counted(estimate["answers"], "answer")] if "answers" in estimate else []
-    if estimate["instances"] or not basis:
-        basis.append(counted(estimate["instances"], "complete instance"))
-    text = f"{estimate['c']:.3f} ({low:.3f} to {high:.3f}) from {' and '.join(basis)}, by label"
-    return text + ("" if alone is None else f"; from annotations alone {alone:.3f}")

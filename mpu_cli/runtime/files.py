@@ -52,11 +52,13 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
     read: dict[Any, str] = {}
     written: dict[Any, str] = {}
     for name, path in inputs.items():
-        if (stream := _stream(path)) is not None and (other := streams.setdefault(stream, name)) != name:
+        identity = _identity(path, _STDIN)
+        is_stream = path in _STANDARD_INPUT or Path(path).is_fifo()
+        if is_stream and (other := streams.setdefault(identity or STANDARD_STREAM, name)) != name:
             first = shown(inputs[other], "input")
             raise FilesError(f"{other} and {name} are both {first}, which can be read only once")
-        if _is_there(path) and (identity := _identity(path, _STDIN)) is not None:
-            read.setdefault(identity, name)  # the command itself says what is missing
+        if identity is not None:
+            read.setdefault(identity, name)
     for name, path in outputs.items():
         identity = _identity(path, _STDOUT)
         for key in (path, identity or path):
@@ -97,17 +99,6 @@ def refuse_repeated(name: str, paths: Sequence[str]) -> None:
             same = shown(path) if other == path else f"{shown(other)} and {shown(path)}, the same file,"
             raise FilesError(f"{name}: {same} may be named once only")
         seen[identity] = path
-
-
-def _stream(path: str) -> tuple[Any, ...] | str | None:
-    """Identify a pipe or standard input, where each reader gets only a part; None for other files."""
-    if path in _STANDARD_INPUT:
-        return _identity(STANDARD_STREAM, _STDIN) or STANDARD_STREAM
-    return _identity(path, _STDIN) if Path(path).is_fifo() else None
-
-
-def _is_there(path: str) -> bool:
-    return path == STANDARD_STREAM or Path(path).exists()
 
 
 def _identity(path: str, stream: int) -> tuple[Any, ...] | None:

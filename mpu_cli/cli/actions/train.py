@@ -24,15 +24,11 @@ from mpu_cli.cli.messages import detail, is_quiet
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.printing import (
     FIRST_OF_ALL,
+    QUESTIONS,
     WIDE,
-    by_people,
-    expected,
-    frequency,
-    never_annotated,
     output_report,
     print_groups,
     print_lines,
-    prior_line,
 )
 from mpu_cli.cluster import Address
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
@@ -220,8 +216,10 @@ def _print_report(report: TrainingReport) -> None:
     found = dict(report.findings)
     lines = {
         "data": f"{counted(report.instances, 'instance')}, {counted(report.features, 'feature')}, "
-        f"{counted(report.labels, 'label')}{never_annotated(report.labels_never_annotated or 0)}"
+        f"{counted(report.labels, 'label')}"
     }
+    if report.labels_never_annotated:
+        lines["data"] += f", {report.labels_never_annotated:,} of them never annotated"
     if report.cluster is not None:
         lines["cluster"] = ", ".join(counted(number, of.removesuffix("s")) for of, number in report.cluster.items())
     if (review := report.review) is not None:
@@ -230,13 +228,10 @@ def _print_report(report: TrainingReport) -> None:
             f"{counted(review.refuted, 'annotation')} rejected; {counted(review.closed, 'instance')} completely "
             f"reviewed, {review.sampled:,} of them at random"
         )
-    if "c_by_people" in found:
-        lines["c"] = by_people(found["c_by_people"])
-    else:
-        is_known, interval = found.get("c_known", True), found.get("c_interval") or None
-        if is_known and interval is not None and interval[1] - interval[0] > WIDE:
-            lines = {"first of all": FIRST_OF_ALL, **lines}
-        lines["c"] = frequency(found["c"], found["c_estimated"], interval, is_known)
+    interval, is_known = found.get("c_interval") or None, found.get("c_known", True)
+    if "c_by_people" not in found and is_known and interval is not None and interval[1] - interval[0] > WIDE:
+        lines = {"first of all": FIRST_OF_ALL, **lines}
+    lines["c"] = _frequency(found, interval, is_known)
     if "levels" in found:
         by_level = " and ".join(f"{f1:.3f}" for f1 in found["expected_micro_f1_by_level"])
         lines["levels"] = str(found["levels"]) + f"; expected micro-F1 of one and of two: {by_level}" * (
@@ -251,18 +246,48 @@ def _print_report(report: TrainingReport) -> None:
     lines["loss"] = found["loss"]
     step = f", step {found['step']:g}" if "step" in found else ""
     lines["C"] = f"{found['cost']:g}{step}, {counted(found['epochs'], 'epoch')}"
-    lines |= prior_line(found)
+    if isinstance(prior := found.get("prior"), float | int):
+        lines["prior"] = f"weight {prior:g} of the features of labels" if prior else "none: label features do not help"
     thresholds = [report.threshold or 0.0] if report.thresholds is None else [*report.thresholds.values()]
     low, high = min(thresholds), max(thresholds)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
-    f1 = found["expected_micro_f1"], found["expected_micro_f1_interval"]
-    lines["expected"] = expected(*f1, found["c_estimated"])
+    lines["expected"] = (
+        "micro-F1 {:.3f} ({:.3f} to {:.3f})".format(found["expected_micro_f1"], *found["expected_micro_f1_interval"])
+        + " on complete labels (out of fold, corrected for c"
+        + ", whose interval is included" * found["c_estimated"]
+        + ")"
+    )
     if (outcome := report.acceptance) is not None:
         lines["accepted" if outcome.accepted else "rejected"] = outcome.verdict
     seconds, memory = sum(report.seconds.values()), report.peak_bytes / 1e9
     lines["model"] = f"{click.format_filename(report.model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"
     print_lines(lines)
     print_groups(found.get("c_by_group"))
+
+
+def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bool) -> str:
+    """Describe c: by what people have checked, estimated from annotations alone, or set by the user."""
+    c, by_people = found["c"], found.get("c_by_people")
+    if by_people is not None:
+        (low, high), alone = by_people["interval"], by_people["by_annotations_alone"]
+        basis = [counted(by_people["answers"], "answer")] if "answers" in by_people else []
+        if by_people["instances"] or not basis:
+            basis.append(counted(by_people["instances"], "complete instance"))
+        text = f"{by_people['c']:.3f} ({low:.3f} to {high:.3f}) from {' and '.join(basis)}, by label"
+        return text + ("" if alone is None else f"; from annotations alone {alone:.3f}")
+    if isinstance(c, list):
+        of_all = "" if interval is None else "; of all labels {:.3f} to {:.3f}".format(*interval)
+        return f"{min(c):.3f} to {max(c):.3f}, one for each label{of_all}"
+    if not is_known:
+        return (
+            f"unknown: annotated instances have one label each; {c:.3f}, and what follows, if each truly has only one; "
+            f"to find out: {QUESTIONS}"
+        )
+    ends = "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
+    missing = f"{1 - c:.1%} of the true labels are missing"
+    if found["c_estimated"]:
+        return f"{c:.3f}{ends}, estimated: {missing}, or more if some are annotated more often than others"
+    return f"{c:.3f}{ends}, set by the user: {missing}"
 
 
 def _line(report: TrainingReport) -> dict[str, Any]:
