@@ -350,19 +350,10 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
         "after colons; tuned=True chooses the threshold on held-out training data by expected micro-F1.",
         default="mpu,br",
     ),
-    option(
-        "--missing-rates",
-        _RATES,
-        "Shares of the training labels to remove.",
-        default="0,0.3,0.6",
-    ),
+    option("--missing-rates", _RATES, "Shares of the training labels to remove.", default="0,0.3,0.6"),
     option("--folds", Integer(2), "Cross-validation folds.", default=10),
     option("--run-folds", Integer(1), "Test on only N of the folds. Default: all."),
-    option(
-        "--instances",
-        _SIZES,
-        "Draw N instances at random. Default: all.",
-    ),
+    option("--instances", _SIZES, "Draw N instances at random. Default: all."),
     option(
         "--format",
         ("png", "svg", "pdf"),
