@@ -1,7 +1,6 @@
 """Annotated data to train on: a file, and what is beside it; and what is learned from them."""
 
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -189,8 +188,8 @@ def _evidence_of_frequency(estimates: Estimates) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnnotatedData(LabelInformation, ABC):
-    """Annotated instances that a model is learned from: in this process, or on the workers of a cluster."""
+class TrainingData(Problem):
+    """A problem as files have it: labels have numbers, and perhaps names."""
 
     ids: np.ndarray  # int, shape (q,): the label, as written in files, of each column; ascending
     names: LabelNames | None = None  # the names of labels, also of labels that do not occur
@@ -201,9 +200,8 @@ class AnnotatedData(LabelInformation, ABC):
     described: Callable[[], list[dict[str, Any]]] = list
     review: matching.ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
-
-    @abstractmethod
-    def __len__(self) -> int: ...
+    scores: np.ndarray | None = None  # float32, shape (n, q): out-of-fold scores of another classifier, from 0 to 1
+    file_content: Content | None = None  # size and checksum of the uncompressed file, if requested
 
     @property
     def instances_of_file(self) -> int:
@@ -215,15 +213,35 @@ class AnnotatedData(LabelInformation, ABC):
         """The ids of the records of the file, read now; None without any."""
         return None if self.sidecars is None else self.sidecars.ids(self.instances_of_file)
 
-    @property
-    @abstractmethod
+    @cached_property
     def occurring(self) -> Columns:
         """The features that occur."""
+        return Columns.occurring(self.features)
 
-    @property
-    @abstractmethod
+    @cached_property
     def annotations(self) -> np.ndarray:
         """How many instances are annotated with each label: ndarray of int, shape (q,)."""
+        return count_annotations(self.labels)
+
+    @property
+    def annotations_of_file(self) -> np.ndarray:
+        """The same for the instances of the first file alone."""
+        return self.annotations if self.second is None else count_annotations(self.labels[: self.instances_of_file])
+
+    @property
+    def left_to_chance_of_file(self) -> np.ndarray:
+        """The same without implied labels that were filled in: how many stand for 1 / c labels each."""
+        implied = 0 if self.verified is None else self.verified.count_implied()
+        return np.maximum(self.annotations_of_file - implied, 0)
+
+    @property
+    def has_complete_sets(self) -> bool:
+        """Whether c can be estimated from complete label sets."""
+        return self.sampled is not None or self.second is not None
+
+    def checksum(self) -> str:
+        """Return the checksum of the features of the file."""
+        return checksum(self.features[: self.instances_of_file])
 
     @property
     def never_annotated(self) -> np.ndarray:
@@ -252,8 +270,8 @@ class AnnotatedData(LabelInformation, ABC):
         label = int(self.ids[column])
         return str(label) if self.names is None else self.names.shown(label)
 
-    @abstractmethod
-    def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted: ...
+    def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted:
+        return fit(self, options, run, hold_out_all)
 
     def features_of(self, fitted: Fitted) -> Columns:
         """Return the features that occur in the data, or in features of labels that the model uses."""
@@ -263,9 +281,9 @@ class AnnotatedData(LabelInformation, ABC):
         occurring = self.occurring if used is None else self.occurring.joined(Columns.occurring(used))
         return replace(occurring, width=fitted.model.n_features)
 
-    @abstractmethod
     def true_labels(self, fitted: Fitted) -> np.ndarray:
-        """Return how many instances have each label, as estimated: float64, shape (q,)."""
+        """Return how many instances have each label, by c and verified labels: float64, shape (q,)."""
+        return LabelFrequency.of(fitted.c, self.labels.shape, self.verified, fitted.groups).true_labels(self.labels)
 
     def assembled(
         self, fitted: Fitted, options: Options, run: Run, files: dict[str, Any] | None = None
@@ -294,7 +312,7 @@ class AnnotatedData(LabelInformation, ABC):
         """Return the options with the label frequencies themselves in place of the file that has them.
 
         Raises InputError (the file of label frequencies cannot be read, or lacks a label), MpuError (the options weigh
-        features of labels, and there are none).
+        features of labels, and there are none), DataError (annotations refute c).
         """
         file, prior = frequency_file(options), options.prior
         if self.label_features is None and isinstance(prior, float | int) and prior:
@@ -302,85 +320,25 @@ class AnnotatedData(LabelInformation, ABC):
                 f"--prior {prior:g} is the weight of the features of labels, and there are none: give "
                 "--label-features, or data that mpu vectorize made, with names of labels"
             )
-        if file is None:
-            return options
-        c: Any = read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
+        c: Any = options.c
+        if file is not None:
+            c = read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
+        if c is not None:
+            self._refuse_refuted(c)
         return replace(options, c=c)
 
-
-def frequency_file(options: Options) -> Path | None:
-    """Return the file of label frequencies that options name."""
-    return options.c if isinstance(options.c, Path) else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingData(AnnotatedData):
-    """A training set in this process."""
-
-    features: csr_array  # float32, shape (n, D)
-    labels: csr_array  # bool, shape (n, q): annotated labels
-    scores: np.ndarray | None = None  # float32, shape (n, q): out-of-fold scores of another classifier, from 0 to 1
-    file_content: Content | None = None  # size and checksum of the uncompressed file, if requested
-
-    def __len__(self) -> int:
-        return self.features.shape[0]
-
-    @cached_property
-    def occurring(self) -> Columns:
-        """The features that occur."""
-        return Columns.occurring(self.features)
-
-    @cached_property
-    def annotations(self) -> np.ndarray:
-        """How many instances are annotated with each label."""
-        return count_annotations(self.labels)
-
-    @property
-    def annotations_of_file(self) -> np.ndarray:
-        """The same for the instances of the first file alone."""
-        return self.annotations if self.second is None else count_annotations(self.labels[: self.instances_of_file])
-
-    @property
-    def left_to_chance_of_file(self) -> np.ndarray:
-        """The same without implied labels that were filled in: how many stand for 1 / c labels each."""
-        implied = 0 if self.verified is None else self.verified.count_implied()
-        return np.maximum(self.annotations_of_file - implied, 0)
-
-    @property
-    def has_complete_sets(self) -> bool:
-        """Whether c can be estimated from complete label sets."""
-        return self.sampled is not None or self.second is not None
-
-    def checksum(self) -> str:
-        """Return the checksum of the features of the file."""
-        return checksum(self.features[: self.instances_of_file])
-
-    def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted:
-        return fit(self.problem, options, run, hold_out_all)
-
-    def true_labels(self, fitted: Fitted) -> np.ndarray:
-        """Estimate it by the label frequency and verified labels."""
-        return LabelFrequency.of(fitted.c, self.labels.shape, self.verified, fitted.groups).true_labels(self.labels)
-
-    def resolved(self, options: Options) -> Options:
-        """Return the options with the label frequencies themselves, and refuse those that the annotations refute.
-
-        Raises InputError, MpuError (as of `AnnotatedData.resolved`), DataError (annotations refute c).
-        """
-        options = super().resolved(options)
-        if options.c is not None:
-            refuse_refuted(options.c, self.labels, self.verified, self._shown)
-        return options
-
-    @property
-    def problem(self) -> Problem:
-        """The problem that is learned."""
-        return Problem(self.features, self.labels, **vars(self.label_information))
+    def _refuse_refuted(self, c: Any) -> None:
+        refuse_refuted(c, self.labels, self.verified, self._shown)
 
     def widened(self, every: np.ndarray) -> Self:
         """Return the same data with more labels, which are never annotated: these are all, ascending."""
         labels = widened(self.labels, self.ids, every)
         return replace(self.placed(self.ids, every), labels=labels, ids=every)
+
+
+def frequency_file(options: Options) -> Path | None:
+    """Return the file of label frequencies that options name."""
+    return options.c if isinstance(options.c, Path) else None
 
 
 def training_set(sources: Sources, run: Run, is_for_model: bool = True, is_read_again: bool = False) -> TrainingData:
@@ -584,7 +542,10 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
 
         collection = read_files(executor, files, sources.reading, run)
         sidecars = Sidecars(sources.file)
+        nothing = csr_array((0, 0), dtype=np.float32)
         yield ClusterData(
+            features=nothing,
+            labels=nothing,
             collection=collection,
             ids=collection.ids,
             names=sidecars.names_of(sources.naming, collection.ids),
@@ -595,20 +556,20 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterData(AnnotatedData):
-    """Annotated data on the workers of a cluster."""
+class ClusterData(TrainingData):
+    """Training data whose features and labels stay on the workers of a cluster; here they are empty."""
 
     collection: "Collection"
 
     def __len__(self) -> int:
         return len(self.collection)
 
-    @property
+    @cached_property
     def occurring(self) -> Columns:
         """The features that occur."""
         return self.collection.columns
 
-    @property
+    @cached_property
     def annotations(self) -> np.ndarray:
         """How many instances are annotated with each label."""
         return self.collection.counts().by_chance
@@ -619,6 +580,9 @@ class ClusterData(AnnotatedData):
         seconds: dict[str, float] = {}
         model, result = learn(self.collection, options, run.timed(seconds))
         return Fitted.of(options, model, result, seconds, has_label_features=False)
+
+    def _refuse_refuted(self, c: Any) -> None:
+        """Refuse nothing: what is annotated is known to the workers alone."""
 
     def true_labels(self, fitted: Fitted) -> np.ndarray:
         """Estimate it by the label frequency."""

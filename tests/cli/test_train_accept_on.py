@@ -332,15 +332,15 @@ def test_test_data_that_do_not_fit_decide_nothing(nights, is_first):
 
 def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(three, monkeypatch):
     """Where a file system has no locks, or somebody has copied files."""
-    from mpu_cli.inputs.training_data import AnnotatedData
+    from mpu_cli.inputs.training_data import TrainingData
 
-    assembled = AnnotatedData.assembled
+    assembled = TrainingData.assembled
 
     def replaced(*arguments):
         shutil.copytree(three.path(2), three.model, dirs_exist_ok=True)
         return assembled(*arguments)
 
-    monkeypatch.setattr(AnnotatedData, "assembled", replaced)
+    monkeypatch.setattr(TrainingData, "assembled", replaced)
     result = three.train(0, "-q")
     assert result.exit_code == 75
     assert "was replaced during the training" in result.stderr

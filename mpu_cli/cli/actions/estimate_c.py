@@ -102,7 +102,7 @@ def estimate(
         raise MpuError("c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest")
     features = options.features if data.scores is None else LINEAR
     chosen = Options(folds=options.folds, sample=options.sample, features=features)
-    population = replace(choose_features(data.problem, chosen, run)[0], label_features=None)
+    population = replace(choose_features(data, chosen, run)[0], label_features=None)
     refuse_too_large(population.width, q, levels=1)
     sample = draw_sample(population, chosen, run, per_label and data.answers is None)
     probabilities = None
@@ -228,7 +228,7 @@ def ask(
     refuse_unwritable(target)
     data = training_set(sources, run, is_for_model=False)
     allowed = suggestible.beside(sources.file).of(data.ids, data.names)
-    drawn = draw_questions(data.problem, n, options, run, data.scores, allowed)
+    drawn = draw_questions(data, n, options, run, data.scores, allowed)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
         raise InputError(str(sources.file), None, "there is nothing to ask: no label can be missing")

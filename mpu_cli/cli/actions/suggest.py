@@ -209,19 +209,18 @@ def suggest(
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
         data = training_set(sources, run, is_read_again=outputs.fill)
-        problem = data.problem
         checksum = "" if outputs.fill else data.checksum()
         asked = data.resolved(options)
         names = None if outputs.by_number else data.names
         choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
         if data.scores is not None:
-            evidence = Evidence.of_scores(data.scores, problem, asked, run)
+            evidence = Evidence.of_scores(data.scores, data, asked, run)
             warnings += [] if data.review is None else data.review.cautions(data.names)
             warnings += data.named_cautions(evidence.estimates)
         else:
             fitted = data.fit(asked, run, hold_out_all=True)
-            evidence = fitted.evidence(problem)
-        found = find(evidence, problem, data.ids, choice, data.implications, run)
+            evidence = fitted.evidence(data)
+        found = find(evidence, data, data.ids, choice, data.implications, run)
         if save is not None and fitted is not None:
             files = provenance.of_files(sources.file, data.described(), sources.others())
             save(data.assembled(fitted, options, run, files))
@@ -244,7 +243,7 @@ def suggest(
                 of_features = (
                     None if outputs.by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
                 )
-                why = list(map("; ".join, named_reasons(fitted.model, problem.features, *cells, of_features)))
+                why = list(map("; ".join, named_reasons(fitted.model, data.features, *cells, of_features)))
             listed = found.listed
             rows = decisions.Lines(listed.rows, data.ids[listed.columns], probability=listed.probabilities, why=why)
             with open_output(outputs.target) as out:

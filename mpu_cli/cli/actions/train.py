@@ -42,10 +42,8 @@ from mpu_cli.errors import (
     without_secrets,
 )
 from mpu_cli.inputs.training_data import (
-    AnnotatedData,
     Fitted,
     Sources,
-    TrainingData,
     cluster_data,
     frequency_file,
     training_set,
@@ -138,12 +136,11 @@ def train(
             from mpu_cli.cli.actions.gate import Gate  # with all that evaluates models, which few need
 
             gate = Gate(acceptance, target, sources.reading, run.timed(seconds))
-        data: AnnotatedData
         if on is None:
             data = training_set(sources, run.timed(seconds))
         else:
             data = stack.enter_context(cluster_data(sources, on, run.timed(seconds)))
-        if gate is not None and isinstance(data, TrainingData):
+        if gate is not None and on is None:
             gate.refuse_seen(data.features)
         if gate is not None and data.stored_vectorizer is not None:
             gate.refuse_other_numbers(packed(data.stored_vectorizer))
