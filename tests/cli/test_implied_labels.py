@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.cli.actions.estimate_c import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.core.options import FrequencyOptions
-from mpu_cli.inputs.training_data import Sources
 from tests.core.simulated import as_features, hide
 from tests.slow import slow, slow_uncompiled
 from tests.svm import lines
 
 N, D = 1500, 20
-LINEAR = FrequencyOptions(features="linear")  # the labels are, and the choice of a kernel takes long
+LINEAR = "--features", "linear"  # the labels are, and the choice of a kernel takes long
 RULES = {1: 7, 2: 7, 3: 7, 4: 8, 5: 8, 6: 8, 7: 9, 8: 9}
 
 
@@ -48,18 +45,19 @@ def write_rules(path):
 
 
 @pytest.mark.parametrize(("c", "seed"), [(0.6, 0), *slow((0.4, 1), (0.6, 2), (0.8, 3))])
-def test_filling_in_does_not_raise_c(tmp_path, c, seed):
+def test_filling_in_does_not_raise_c(run, tmp_path, c, seed):
     X, Y = hierarchy(seed)
     S = hide(Y, 1 - c, seed).toarray()
     rules = write_rules(tmp_path / "rules.tsv")
-    before = estimate(Sources(write(tmp_path / "before.svm", X, S), implied=rules), LINEAR)
+    path = write(tmp_path / "before.svm", X, S)
+    before = run.json("estimate-c", path, "--implied", rules, *LINEAR)
+    assert before == run.json("estimate-c", path, *LINEAR)  # in data as annotated, rules say nothing of c
     path = write(tmp_path / "after.svm", X, filled(S))
-    after = estimate(Sources(path, implied=rules), LINEAR)
-    assert before == estimate(Sources(tmp_path / "before.svm"), LINEAR)  # in data as annotated, rules say nothing of c
-    assert before.c == pytest.approx(c, abs=0.06)
-    assert after.c == pytest.approx(before.c, abs=0.06)
-    assert estimate(Sources(path), LINEAR).c > 0.95  # without the rules
-    assert after.missing == pytest.approx((Y & ~filled(S)).sum(), rel=0.35)
+    after = run.json("estimate-c", path, "--implied", rules, *LINEAR)
+    assert before["c"] == pytest.approx(c, abs=0.06)
+    assert after["c"] == pytest.approx(before["c"], abs=0.06)
+    assert run.json("estimate-c", path, *LINEAR)["c"] > 0.95  # without the rules
+    assert after["missing"] == pytest.approx((Y & ~filled(S)).sum(), rel=0.35)
 
 
 @slow_uncompiled
@@ -91,16 +89,13 @@ def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
     assert json.loads(run("estimate-c", after, *linear).stdout)["c"] > 0.95
 
 
-def test_groups_count_what_was_left_to_chance(tmp_path):
+def test_groups_count_what_was_left_to_chance(run, tmp_path):
     X, Y = hierarchy(0)
     S = hide(Y, 0.4).toarray()
     (tmp_path / "groups").write_text("a\nb\n" * (N // 2))
-    sources = Sources(
-        write(tmp_path / "after.svm", X, filled(S)),
-        groups=tmp_path / "groups",
-        implied=write_rules(tmp_path / "rules.tsv"),
-    )
-    groups = estimate(sources, LINEAR).per_group
+    path, rules = write(tmp_path / "after.svm", X, filled(S)), write_rules(tmp_path / "rules.tsv")
+    report = run.json("estimate-c", path, "--groups", tmp_path / "groups", "--implied", rules, *LINEAR)
+    groups = report["per_group"]
     # Of the broader labels, those alone that no narrower one implies.
     assert sum(group["annotations"] for group in groups) == S[:, :6].sum() + sum(
         (S[:, k] & ~filled(np.where(np.arange(9) < k, S, False))[:, k]).sum() for k in (6, 7, 8)

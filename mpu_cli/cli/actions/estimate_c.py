@@ -74,26 +74,27 @@ class FrequencyReport:
     warnings: list[str] = field(default_factory=list)
 
 
-def estimate(
+def command(
     sources: Sources,
     options: FrequencyOptions,
-    *,
-    method: str = "bbe",
-    per_label: bool = False,
-    output: str | Path | None = None,
-    plan: Sequence[float] = (),
-    by_number: bool = False,
-    run: Run = DEFAULT_RUN,
-) -> FrequencyReport:
-    """Estimate the label frequency of a file: by what people have checked, where they have, else by cross-validation.
+    method: str,
+    per_label: bool,
+    output: str | None,
+    plan: tuple[float, ...],
+    by_number: bool,
+    run: Run,
+    as_json: bool,
+) -> None:
+    """Carry out the command, with what `mpu_cli.cli.commands` has read.
 
-    By the features that `mpu train` chooses by default, or with the same --features, so that both say the same.
-
-    `method`: {"bbe", "e1", "e2", "e3"}: see `estimators.estimate`.
-    `per_label`: whether to estimate a label frequency for each label too.
-    `output`: where to write the frequency of each label, as `read_frequencies` reads it.
-    `plan`: widths of intervals of c to plan a review for.
+    c comes from what people have checked, where they have, else from cross-validation, by the features that `mpu train`
+    chooses by default, or with the same --features, so that both say the same.
     """
+    if output == "-":
+        raise click.UsageError("Standard output takes the report: give -o a file.")
+    refuse_overlaps(sources.by_option(), {"--output": output})
+    if sources.scores is not None and options.features is not None:
+        raise click.UsageError("--scores replaces the model: leave out --features.")
     refuse_unwritable(output)
     data = training_set(sources, run, is_for_model=False)
     q = len(data.ids)
@@ -145,10 +146,10 @@ def estimate(
             of_questions, next_width = scored.forecast(plan, expected, alone.c, population.reviewed_counts())
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report = replace(report, plan_of_questions=questions or None, next_width=next_width)
-    if not per_label:
-        return report
-    assert single is not None
-    return replace(report, per_label=_of_labels(data, single, c, None if by_number else data.names))
+    if per_label:
+        assert single is not None
+        report = replace(report, per_label=_of_labels(data, single, c, None if by_number else data.names))
+    output_report(report, as_json, _print_report)
 
 
 def _of_labels(
@@ -244,19 +245,6 @@ def ask(
         decisions.write(out, lines, of=sources.file, checksum=data.checksum(), names=names, ids=data.record_ids)
     instances, labels = (len(np.unique(of)) for of in (drawn.rows, drawn.columns))
     return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
-
-
-def command(
-    sources: Sources, output: str | None, method: str, options: FrequencyOptions, run: Run, as_json: bool, **wanted: Any
-) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    if output == "-":
-        raise click.UsageError("Standard output takes the report: give -o a file.")
-    refuse_overlaps(sources.by_option(), {"--output": output})
-    if sources.scores is not None and options.features is not None:
-        raise click.UsageError("--scores replaces the model: leave out --features.")
-    report = estimate(sources, options, method=method, output=output, run=run, **wanted)
-    output_report(report, as_json, _print_report)
 
 
 def _print_report(report: FrequencyReport) -> None:
