@@ -22,7 +22,7 @@ from mpu_cli.core.labels.problem import InstanceGroups, LabelInformation, Proble
 from mpu_cli.core.labels.verified import VerifiedLabels, widened
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import Predictions, values_at
+from mpu_cli.core.predictions import values_at
 from mpu_cli.core.selection import Estimates, TrainingResult
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.errors import InputError, MpuError, counted, shown
@@ -94,14 +94,11 @@ class Fitted:
     """A model with the results of its training."""
 
     model: StackedModel
+    result: TrainingResult
     findings: dict[str, Any]  # JSON values for the report and the model's record; the same for the same seed
-    c: np.ndarray  # float64, shape (q,): label frequencies
-    estimates: Estimates  # where they come from
     warnings: tuple[str, ...]
     seconds: dict[str, float]  # wall time of each step
-    out_of_fold: Predictions | None = None  # predictions of all instances, if they were asked for
     groups: InstanceGroups | None = None  # groups of instances with their label frequencies, if the data have groups
-    kin: np.ndarray | None = None  # int, shape (n,): instances with equal numbers stay in one fold; None: all differ
 
     @classmethod
     def of(
@@ -110,18 +107,18 @@ class Fitted:
         model: StackedModel,
         result: TrainingResult,
         seconds: dict[str, float],
-        has_label_features: bool,
+        problem: Problem | None,
     ) -> "Fitted":
-        """Return the results of a training."""
-        settings, c = asdict(result.settings), result.c
+        """Return the results of a training; without a problem, its data are on a cluster."""
+        settings, c, estimates = asdict(result.settings), result.c, result.estimates
         del settings["thin"]  # follows from the number of labels
         if not loss_named(result.settings.loss).has_step:
             del settings["step"]
-        if not (has_label_features and options.uses_label_features):
+        if problem is None or problem.label_features is None or not options.uses_label_features:
             del settings["prior"]
         findings: dict[str, Any] = {
             "c": float(c[0]) if (c == c[0]).all() else c.tolist(),
-            "c_estimated": result.estimates.are_estimated,
+            "c_estimated": estimates.are_estimated,
             **settings,
             "expected_micro_f1": result.expected_f1,
             "expected_micro_f1_interval": list(result.f1_interval),
@@ -133,8 +130,26 @@ class Fitted:
             findings |= {"rbf_gamma": model.rbf.gamma, "rbf_landmarks": len(model.rbf)}
         if options.levels is None:
             findings["levels"] = len(model.levels)
-        findings |= _evidence_of_frequency(result.estimates)
-        return cls(model, findings, c, result.estimates, tuple(result.estimates.warnings()), seconds)
+        estimate, reviewed = estimates.estimate, estimates.reviewed
+        basis = estimates.earlier or (estimate if reviewed is None else None)
+        if basis is not None:
+            findings["c_interval"] = list(basis.interval or ())
+            if not estimates.is_known:
+                findings["c_known"] = False
+        if reviewed is not None:
+            findings["c_by_people"] = {
+                "c": reviewed.c,
+                "interval": list(reviewed.interval),
+                "instances": reviewed.instances,
+                "by_annotations_alone": None if estimate is None or estimate.one_label_each else estimate.c,
+            }
+            if reviewed.answers:
+                findings["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
+        groups = None
+        if estimates.groups is not None and problem is not None and problem.groups is not None:
+            findings["c_by_group"] = estimates.groups.rows(problem.groups, problem.labels, problem.verified)
+            groups = replace(problem.groups, rates=estimates.groups.c)
+        return cls(model, result, findings, tuple(estimates.warnings()), seconds, groups)
 
     def record(self, options: Options, run: Run) -> dict[str, Any]:
         """Return the options, and what was chosen or estimated for them, for the model."""
@@ -143,14 +158,14 @@ class Fitted:
 
     def evidence(self, problem: Problem) -> Evidence:
         """Return what missing labels are listed by, where all instances were predicted out of fold."""
-        assert self.out_of_fold is not None
-        frequency = LabelFrequency.of(self.c, problem.labels.shape, problem.verified, self.groups)
+        result = self.result
+        frequency = LabelFrequency.of(result.c, problem.labels.shape, problem.verified, self.groups)
         return Evidence(
-            self.out_of_fold,
+            result.held_out.probabilities,
             frequency,
-            estimates=self.estimates,
+            estimates=result.estimates,
             warnings=self.warnings,
-            kin=self.kin,
+            kin=result.kin,
         )
 
 
@@ -158,33 +173,7 @@ def fit(problem: Problem, options: Options, run: Run, hold_out_all: bool = False
     """Train as `core.stacking.train` does."""
     seconds: dict[str, float] = {}
     model, result = train(problem, options, run.timed(seconds), hold_out_all=hold_out_all)
-    fitted = Fitted.of(options, model, result, seconds, problem.label_features is not None)
-    if result.estimates.groups is not None and problem.groups is not None:
-        fitted.findings["c_by_group"] = result.estimates.groups.rows(problem.groups, problem.labels, problem.verified)
-        fitted = replace(fitted, groups=replace(problem.groups, rates=result.estimates.groups.c))
-    if not hold_out_all:
-        return fitted
-    return replace(fitted, out_of_fold=result.held_out.probabilities, kin=result.kin)
-
-
-def _evidence_of_frequency(estimates: Estimates) -> dict[str, Any]:
-    estimate, reviewed = estimates.estimate, estimates.reviewed
-    findings: dict[str, Any] = {}
-    basis = estimates.earlier or (estimate if reviewed is None else None)
-    if basis is not None:
-        findings["c_interval"] = list(basis.interval or ())
-        if not estimates.is_known:
-            findings["c_known"] = False
-    if reviewed is not None:
-        findings["c_by_people"] = {
-            "c": reviewed.c,
-            "interval": list(reviewed.interval),
-            "instances": reviewed.instances,
-            "by_annotations_alone": None if estimate is None or estimate.one_label_each else estimate.c,
-        }
-        if reviewed.answers:
-            findings["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
-    return findings
+    return Fitted.of(options, model, result, seconds, problem)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +241,7 @@ class TrainingData(Problem):
         """Train a model; its warnings include warnings about the review."""
         fitted = self._fit(options, run, hold_out_all)
         cautions = [] if self.review is None else self.review.cautions(self.names)
-        cautions += self.named_cautions(fitted.estimates)
+        cautions += self.named_cautions(fitted.result.estimates)
         return replace(fitted, warnings=(*cautions, *fitted.warnings))
 
     def named_cautions(self, estimates: Estimates) -> list[str]:
@@ -283,7 +272,9 @@ class TrainingData(Problem):
 
     def true_labels(self, fitted: Fitted) -> np.ndarray:
         """Return how many instances have each label, by c and verified labels: float64, shape (q,)."""
-        return LabelFrequency.of(fitted.c, self.labels.shape, self.verified, fitted.groups).true_labels(self.labels)
+        return LabelFrequency.of(fitted.result.c, self.labels.shape, self.verified, fitted.groups).true_labels(
+            self.labels
+        )
 
     def assembled(
         self, fitted: Fitted, options: Options, run: Run, files: dict[str, Any] | None = None
@@ -295,7 +286,7 @@ class TrainingData(Problem):
         return TrainedModel(
             predictor=fitted.model,
             label_ids=self.ids,
-            c=fitted.c,
+            c=fitted.result.c,
             occurring=self.features_of(fitted),
             options=fitted.record(options, run),
             names=None if self.names is None else self.names.only(self.ids.tolist()),
@@ -579,14 +570,14 @@ class ClusterData(TrainingData):
 
         seconds: dict[str, float] = {}
         model, result = learn(self.collection, options, run.timed(seconds))
-        return Fitted.of(options, model, result, seconds, has_label_features=False)
+        return Fitted.of(options, model, result, seconds, None)
 
     def _refuse_refuted(self, c: Any) -> None:
         """Refuse nothing: what is annotated is known to the workers alone."""
 
     def true_labels(self, fitted: Fitted) -> np.ndarray:
         """Estimate it by the label frequency."""
-        return self.collection.counts().true_labels(fitted.c)
+        return self.collection.counts().true_labels(fitted.result.c)
 
     def work(self) -> dict[str, int]:
         """Return how the training was carried out, as long as the cluster is there."""

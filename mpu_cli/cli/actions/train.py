@@ -166,7 +166,7 @@ def train(
             labels_never_annotated=len(data.never_annotated) or None,
             review=data.review,
             findings=fitted.findings,
-            c_assumption=fitted.estimates.assumption,
+            c_assumption=fitted.result.estimates.assumption,
             threshold=shared,
             thresholds=thresholds if shared is None else None,
             seconds={
@@ -196,8 +196,7 @@ def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: in
 
     The file is written completely or not at all. `ids` are the labels, as written in files: int64, shape (q,).
     """
-    predictions, thresholds = fitted.out_of_fold, fitted.model.thresholds
-    assert predictions is not None
+    predictions, thresholds = fitted.result.held_out.probabilities, fitted.model.thresholds
     everything = np.zeros(1, np.float32)
     with open_output(target) as out:
         for start in range(0, n, _ROWS):
