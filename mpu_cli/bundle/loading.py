@@ -129,7 +129,7 @@ def _manifest_text(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         problem = error.strerror if isinstance(error, OSError) else error
         raise ModelError(f"{path}: manifest.json cannot be read: {problem}") from error
-    if len(text) > MOST_BYTES:
+    if text is None:
         raise ModelError(
             f"{path}: manifest.json is damaged (more than {MOST_BYTES:,} bytes); copy or train the model again"
         )

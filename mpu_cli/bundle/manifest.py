@@ -95,19 +95,16 @@ def refusing_damage(problem: str) -> Iterator[None]:
 
 
 def manifest_of(model: Path) -> bytes | None:
-    """Return the manifest of a model, by which two are the same, or the beginning of one that is too long to be read.
-
-    None if there is none, or it cannot be read.
-    """
+    """Return the manifest of a model, by which two are the same; None if there is none, or it cannot be read."""
     with suppress(OSError, ValueError):
         return read_small(model / MANIFEST)
     return None
 
 
-def read_small(path: Path) -> bytes:
-    """Read a regular file, or the beginning of one of more than `MOST_BYTES`; errors as of `open_regular`."""
+def read_small(path: Path) -> bytes | None:
+    """Read a regular file; None where it has more than `MOST_BYTES`. Errors are those of `open_regular`."""
     with open_regular(path) as file:
-        return file.read(min(os.fstat(file.fileno()).st_size, MOST_BYTES) + 1)
+        return file.read() if os.fstat(file.fileno()).st_size <= MOST_BYTES else None
 
 
 def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict[str, Any]:

@@ -237,9 +237,11 @@ def _unchanged_time(path: Path) -> Iterator[None]:
 
 def _remove_leftovers(path: Path) -> None:
     """Remove files of earlier models and of failed trainings: all that the manifest does not name."""
-    text = b""
-    with suppress(FileNotFoundError):  # not where it cannot be read
+    text: bytes | None = b""
+    with suppress(FileNotFoundError):
         text = read_small(path / MANIFEST)
+    if text is None:  # nobody can say what belongs to it
+        return
     named = f"{text.decode(errors='replace')} {origin_name(text)}"
     arrays = [entry for entry in path.iterdir() if entry.name not in (MANIFEST, WORKSHOP) and entry.name not in named]
     temporary = [entry for entry in (path / WORKSHOP).iterdir() if entry.name != _LOCK]

@@ -154,13 +154,16 @@ class Span(Kind):
 
     def _parsed(self, text: str) -> tuple[int, int]:
         parts = re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", text)
-        return self._checked(tuple(map(int, parts.groups())) if parts else text)
+        return self._pair(tuple(map(int, parts.groups())) if parts else (), text, ", such as 1-2")
 
     def _checked(self, value: Any) -> tuple[int, int]:
-        pair = tuple(value) if isinstance(value, list | tuple) else ()
+        return self._pair(tuple(value) if isinstance(value, list | tuple) else (), value)
+
+    def _pair(self, pair: tuple[Any, ...], given: Any, example: str = "") -> tuple[int, int]:
         whole = len(pair) == 2 and all(isinstance(end, numbers.Integral) for end in pair)
         if not (whole and self.least <= pair[0] <= pair[1] <= self.most):
-            raise self._refused(value, f"a range within {self.least} to {self.most}, such as 1-2, in Python (1, 2)")
+            ends = f"from {self.least} to {self.most}, the smaller one first"
+            raise self._refused(given, f"two whole numbers {ends}{example}")
         return int(pair[0]), int(pair[1])
 
 
