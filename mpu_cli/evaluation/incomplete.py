@@ -38,7 +38,6 @@ from mpu_cli.core.predictions import values_at
 from mpu_cli.evaluation.metrics import (
     LabelSetMetrics,
     Quality,
-    Sums,
     divide,
     gains_at,
     gains_up_to,
@@ -108,7 +107,7 @@ class CorrectedRanking:
 
     def __post_init__(self) -> None:
         # By the number of annotations: instances, annotations, what these stand for, gains of precision and of DCG.
-        self._sums = Sums(_MANY_ANNOTATIONS + 1, 3 + 2 * len(self.ks))
+        self._sums = np.zeros((_MANY_ANNOTATIONS + 1, 3 + 2 * len(self.ks)))
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk: label sets, whose entries are what each annotation stands for, 1 / c; and scores of labels."""
@@ -117,14 +116,11 @@ class CorrectedRanking:
         sizes = np.diff(truth.indptr)
         gains, _ = gains_at(hits, truth, self.ks, weight)
         columns = np.stack([np.ones(len(sizes)), sizes, truth.sum(axis=1), *gains[0], *gains[1]], axis=1)
-        sums = np.zeros((_MANY_ANNOTATIONS + 1, columns.shape[1]))
-        np.add.at(sums, np.minimum(sizes, _MANY_ANNOTATIONS), columns)
-        self._sums.add(sums)
+        np.add.at(self._sums, np.minimum(sizes, _MANY_ANNOTATIONS), columns)
 
     def results(self) -> dict[str, float]:
         """Return ``precision_at_K``, without bias and so perhaps above 1, and ``ndcg_at_K``, for each cut-off."""
-        sums = self._sums.total
-        (instances, annotated, true), gains = sums[:, :3].T, sums[:, 3:]
+        (instances, annotated, true), gains = self._sums[:, :3].T, self._sums[:, 3:]
         n, c = instances.sum(), float(divide(annotated.sum(), true.sum())) or 1.0
         sizes = _true_sizes(instances, min(c, 1.0))
         discounts = gains_up_to(sizes.shape[1])[1]

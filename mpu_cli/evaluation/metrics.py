@@ -17,7 +17,6 @@ nDCG@k and recall@k. They count 0 in P@k and 1 in one-error, since their top lab
 """
 
 from dataclasses import dataclass, field
-from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -26,36 +25,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import entry_rows
 from mpu_cli.core.predictions import f1_score
-
-
-class Sums:
-    """Sums that are rounded only once, at the end, so the sums of parts add up exactly to those of the whole.
-
-    `*shape`: shape of the array of sums.
-
-    Examples
-    --------
-    >>> sums = Sums(2)
-    >>> for term in (1.0, 1e-16, 1e-16):
-    ...     sums.add([term, 2.0])
-    >>> sums.total.tolist()
-    [1.0000000000000002, 6.0]
-    """
-
-    def __init__(self, *shape: int) -> None:
-        self._shape = shape
-        self._terms: list[np.ndarray] = []
-
-    def add(self, terms: ArrayLike) -> None:
-        """Add a term to each sum: numbers of the shape of the sums."""
-        self._terms.append(np.array(terms, float).reshape(self._shape))
-
-    @property
-    def total(self) -> np.ndarray:
-        """The sums: float64."""
-        terms = np.reshape(self._terms, (len(self._terms), int(np.prod(self._shape)))).T
-        return np.array([fsum(of_one) for of_one in terms.tolist()]).reshape(self._shape)
-
 
 LABEL_BITS = 31  # labels are below 2**31
 
@@ -113,7 +82,7 @@ class LabelSetMetrics:
     true_positives: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     predicted: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     support: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    _of_instances: Sums = field(default_factory=lambda: Sums(3))  # precision, recall, F1
+    _of_instances: np.ndarray = field(default_factory=lambda: np.zeros(3))  # sums of precision, recall, F1
     _exact: int = 0
 
     def add(self, truth: csr_array, predicted: csr_array) -> None:
@@ -131,7 +100,7 @@ class LabelSetMetrics:
         n = truth.shape[0]
         true_positives = np.bincount(entry_rows(predicted)[hit], minlength=n)
         sizes, true_sizes = np.diff(predicted.indptr), np.diff(truth.indptr)
-        self._of_instances.add([x.sum() for x in precision_recall_f1(true_positives, sizes, true_sizes)])
+        self._of_instances += [x.sum() for x in precision_recall_f1(true_positives, sizes, true_sizes)]
         self._exact += int(np.count_nonzero((true_positives == sizes) & (true_positives == true_sizes)))
         self.instances += n
 
@@ -155,7 +124,7 @@ class LabelSetMetrics:
         averages = {
             "micro": precision_recall_f1(*(count.sum() for count in counts)),
             "macro": [divide(x.sum(), len(x)) for x in precision_recall_f1(*counts)],
-            "samples": divide(self._of_instances.total, self.instances),
+            "samples": divide(self._of_instances, self.instances),
         }
         results = {
             f"{average}_{name}": float(value)
@@ -262,8 +231,8 @@ class RankingMetrics:
 
     def __post_init__(self) -> None:
         # Average precision without that part, coverage of the other instances, whether the top label is true.
-        self._sums = Sums(3)
-        self._at_k = Sums(3, len(self.ks))  # precision, nDCG, recall
+        self._sums = np.zeros(3)
+        self._at_k = np.zeros((3, len(self.ks)))  # precision, nDCG, recall
         self._true_labels = np.empty(0, np.int64)  # that occur in a true set, ascending;
         self._retrieved = [self._true_labels] * len(self.ks)  # those that are retrieved at least once
 
@@ -285,7 +254,7 @@ class RankingMetrics:
 
         self._true_labels = merge_labels(self._true_labels, truth.indices)
         top_is_true = (hits.first == 1) / (hits.last - hits.first + 1)
-        self._sums.add([average_precision, coverage[unlisted == 0].sum(), top_is_true.sum()])
+        self._sums += [average_precision, coverage[unlisted == 0].sum(), top_is_true.sum()]
         self._retrieved = [
             merge_labels(labels, hits.labels[hits.last <= k])
             for labels, k in zip(self._retrieved, self.ks, strict=True)
@@ -293,7 +262,7 @@ class RankingMetrics:
         (retrieved, discounted), most = gains_at(hits, truth, self.ks)
         at_k = np.array([retrieved, divide(discounted, most), divide(retrieved, true_sizes)]).sum(axis=2)
         at_k[0] /= self.ks
-        self._at_k.add(at_k)
+        self._at_k += at_k
 
         self.labels = merge_labels(self.labels, truth.indices, scores.indices)
         self.instances += n
@@ -307,11 +276,11 @@ class RankingMetrics:
         least one of these.
         """
         q = len(self.labels)
-        average_precision, coverage, top_is_true = self._sums.total
+        average_precision, coverage, top_is_true = self._sums
         sums: dict[str, ArrayLike] = {
             **{
                 f"{name}_at_{k}": total
-                for name, totals in zip(("precision", "ndcg", "recall"), self._at_k.total, strict=True)
+                for name, totals in zip(("precision", "ndcg", "recall"), self._at_k, strict=True)
                 for k, total in zip(self.ks, totals, strict=True)
             },
             "label_ranking_average_precision": average_precision + divide(self._unlisted, q),

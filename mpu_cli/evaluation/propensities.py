@@ -34,7 +34,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import DataError, InputError
-from mpu_cli.evaluation.metrics import LabelSetMetrics, Sums, divide, gains_up_to, ranked_hits, tied_gain
+from mpu_cli.evaluation.metrics import LabelSetMetrics, divide, gains_up_to, ranked_hits, tied_gain
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 
 FEWEST_INSTANCES = 3  # below, C is negative and a propensity would exceed 1
@@ -127,7 +127,7 @@ class PropensityScoredMetrics:
     ks: tuple[int, ...] = (1, 3, 5)
 
     def __post_init__(self) -> None:
-        self._gains = Sums(2, 2, len(self.ks))  # gained and attainable; of precision and of nDCG
+        self._gains = np.zeros((2, 2, len(self.ks)))  # gained and attainable; of precision and of nDCG
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk: label sets (n x Q), and scores of the listed labels (n x R), as stored.
@@ -147,11 +147,11 @@ class PropensityScoredMetrics:
             for which, (ranked, weight) in enumerate(rankings):
                 gains[which, 0, i] = (weight * tied_gain(ranked, retrieved, reach)).sum()
                 gains[which, 1, i] = divide(weight * tied_gain(ranked, discounts, reach), most[ranked.rows]).sum()
-        self._gains.add(gains)
+        self._gains += gains
 
     def results(self) -> dict[str, float]:
         """Return ``psp_at_K`` and ``psndcg_at_K`` for each cut-off; 0 if there is no true label."""
-        values = divide(*self._gains.total)
+        values = divide(*self._gains)
         return {
             f"{name}_at_{k}": float(value)
             for name, row in zip(("psp", "psndcg"), values, strict=True)

@@ -15,7 +15,7 @@ from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.estimators import wilson
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import MpuError
-from mpu_cli.evaluation.metrics import Sums, divide, entries_in
+from mpu_cli.evaluation.metrics import divide, entries_in
 
 _BINS = 10
 _Z = 1.645  # of 90 % intervals
@@ -38,8 +38,9 @@ class Reliability:
 
     cells: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     true: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
-    _sums: Sums = field(default_factory=lambda: Sums(2, _BINS))  # of scores, and of what annotations stand for
-    _losses: Sums = field(default_factory=lambda: Sums(2))  # Brier score, and log loss
+    # The sums of the scores, and of the true labels, of each bin; those of the Brier score and the log loss.
+    total: np.ndarray = field(default_factory=lambda: np.zeros((2, _BINS)))
+    _losses: np.ndarray = field(default_factory=lambda: np.zeros(2))
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add the counts of a chunk.
@@ -58,17 +59,12 @@ class Reliability:
         hit = entries_in(scores, truth)
         self.true += np.bincount(number[hit], minlength=_BINS)
         weights = values_at(truth, entry_rows(scores)[hit], scores.indices[hit])
-        self._sums.add([np.bincount(number, p, minlength=_BINS), np.bincount(number[hit], weights, minlength=_BINS)])
+        self.total += [np.bincount(number, p, minlength=_BINS), np.bincount(number[hit], weights, minlength=_BINS)]
         true = np.zeros(len(p))
         true[hit] = weights
         inner = np.clip(p, _NEAREST_0, 1 - _NEAREST_0)
         losses = true * (1 - p) ** 2 + (1 - true) * p**2, -true * np.log(inner) - (1 - true) * np.log1p(-inner)
-        self._losses.add([loss.sum() for loss in losses])
-
-    @property
-    def total(self) -> np.ndarray:
-        """The sums of the scores, and of the true labels, of each bin: float64, shape (2, 10)."""
-        return self._sums.total
+        self._losses += [loss.sum() for loss in losses]
 
     def rows(self) -> list[dict[str, Any]]:
         """Report each bin.
@@ -103,7 +99,7 @@ class Reliability:
         """
         (expected, true), cells = self.total, self.cells.sum()
         difference = np.abs(expected - true).sum()
-        brier, log_loss = divide(self._losses.total, cells)
+        brier, log_loss = divide(self._losses, cells)
         summary = {"expected": expected.sum(), "true": true.sum(), "error": divide(difference, true.sum())}
         summary |= {"brier": brier, "log_loss": log_loss, "ece": divide(difference, cells)}
         return {name: float(value) for name, value in summary.items()}
