@@ -64,27 +64,24 @@ class Fitness:
         )
         return Fitness(*sums)
 
-    @property
-    def _has_many_unknown(self) -> bool:
-        return self.unknown >= _SOME_UNKNOWN * self.entries
-
-    def _ignored(self) -> list[str]:
-        ignored = f"{self.unknown:,} of {counted(self.entries, 'feature value')} ignored"
-        return [f"{ignored}: their features never occurred in training"] if self.unknown else []
-
     def notes(self) -> list[str]:
-        """Return notes on a few unknown features."""
-        strange = self._strange() if self.strange < _SOME_UNKNOWN * self.annotations else []
-        return strange + ([] if self._has_many_unknown else self._ignored())
+        """Return notes on a few unknown features and labels."""
+        return self._unknown(many=False)
 
-    def _strange(self) -> list[str]:
-        strange = f"{self.strange:,} of {counted(self.annotations, 'true label')} are unknown to the model"
-        return [f"{strange}, and count as missed"] if self.strange else []
+    def _unknown(self, many: bool) -> list[str]:
+        """Return what the model does not know, where that is much, or little."""
+        unknown = []
+        if self.unknown and (self.unknown >= _SOME_UNKNOWN * self.entries) == many:
+            ignored = f"{self.unknown:,} of {counted(self.entries, 'feature value')} ignored"
+            unknown.append(f"{ignored}: their features never occurred in training")
+        if self.strange and (self.strange >= _SOME_UNKNOWN * self.annotations) == many:
+            strange = f"{self.strange:,} of {counted(self.annotations, 'true label')} are unknown to the model"
+            unknown.append(f"{strange}, and count as missed")
+        return unknown
 
     def warnings(self, model: TrainedModel) -> list[str]:
         """Return warnings: a word where many features are unknown, more where the model does not fit the data."""
-        warnings = self._ignored() if self._has_many_unknown else []
-        warnings += self._strange() if self.strange >= _SOME_UNKNOWN * self.annotations else []
+        warnings = self._unknown(many=True)
         trained = _range_of(model.label_ids)
         if self.filled >= _FEWEST_INSTANCES and (more := _shift(trained, self.labels)):
             warnings.append(
@@ -112,7 +109,8 @@ class Fitness:
                 "most of the features are unknown to it; number features as in the training file, such as by mpu "
                 "vectorize --like"
             )
-        length = _length(model)
+        # No kernel tells how long instances were.
+        length = model.predictor.scale / STACK_SCALE if model.predictor.rbf is None else 0.0
         times = np.sqrt(self.squares / self.filled) / length if length else 1.0
         if not 1 / _OTHER_SCALE < times < _OTHER_SCALE:
             misfits.append(
@@ -130,13 +128,6 @@ def _shift(trained: _Range, found: _Range) -> int:
     """Return what is to be added to numbers so that they are those of the training, 1 or -1; 0 where that is not it."""
     more = trained[0] - found[0]
     return more if abs(more) == 1 and trained[1] - found[1] == more else 0
-
-
-def _length(model: TrainedModel) -> float | None:
-    """Return the root of the mean squared length of the instances in training; None where it is 0, or of a kernel."""
-    if model.predictor.rbf is not None:
-        return None
-    return model.predictor.scale / STACK_SCALE or None
 
 
 def implications_of(model: TrainedModel) -> csr_array:

@@ -125,8 +125,10 @@ def _rows_of(source: str | Path, sidecars: Sidecars | None, reading: Reading, ru
 
 def header(form: str, names: LabelNames | None) -> bytes:
     """Return the first line of an output of this form; empty where it has none."""
+    if form != "tsv":
+        return b""
     uri = "\turi" * (names is not None and names.has_uris)
-    return f"id\tlabel\tprobability{uri}\n".encode() if form == "tsv" else b""
+    return f"id\tlabel\tprobability{uri}\n".encode()
 
 
 def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by_number: bool) -> Callable[..., bytes]:
