@@ -51,16 +51,7 @@ from mpu_cli.bundle.manifest import (
 from mpu_cli.bundle.model_arrays import numbers_of, parts_of
 from mpu_cli.errors import BusyError, ModelError
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import (
-    checksum,
-    create,
-    directory_to_disk,
-    holder,
-    is_lock,
-    mode_of,
-    remove,
-    try_lock,
-)
+from mpu_cli.runtime.files import checksum, create, directory_to_disk, holder, is_lock, mode_of, remove, try_lock
 from mpu_cli.version import __version__
 
 WORKSHOP = ".training"

@@ -161,11 +161,7 @@ class Fitted:
         result = self.result
         frequency = LabelFrequency.of(result.c, problem.labels.shape, problem.verified, self.groups)
         return Evidence(
-            result.held_out.probabilities,
-            frequency,
-            estimates=result.estimates,
-            warnings=self.warnings,
-            kin=result.kin,
+            result.held_out.probabilities, frequency, estimates=result.estimates, warnings=self.warnings, kin=result.kin
         )
 
 

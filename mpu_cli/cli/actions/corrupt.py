@@ -18,14 +18,7 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_stream
-from mpu_cli.svmlight.streams import (
-    Counted,
-    Readable,
-    labels_beside,
-    open_output,
-    read_twice,
-    refuse_unwritable,
-)
+from mpu_cli.svmlight.streams import Counted, Readable, labels_beside, open_output, read_twice, refuse_unwritable
 from mpu_cli.svmlight.writer import find_labels, labelled_lines, with_labels
 
 # From the labels of the next instances, and how many each has, to whether each of these labels is drawn.

@@ -36,13 +36,7 @@ from mpu_cli.evaluation.bootstrap import (
     ranking_gains,
     ranking_names,
 )
-from mpu_cli.evaluation.compare import (
-    Comparison,
-    Form,
-    labels_from_scores,
-    lockstep,
-    metric_names,
-)
+from mpu_cli.evaluation.compare import Comparison, Form, labels_from_scores, lockstep, metric_names
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.prediction_files import iter_predictions
@@ -86,12 +80,7 @@ class Candidate:
         return Form(self.name, labels=is_model, scores=is_model)
 
     def pairs(
-        self,
-        truth: str,
-        reading: Reading,
-        run: Run,
-        called: str = "PREDICTIONS",
-        contents: Contents | None = None,
+        self, truth: str, reading: Reading, run: Run, called: str = "PREDICTIONS", contents: Contents | None = None
     ) -> Iterator[tuple[Dataset, Dataset]]:
         """Yield instances of data and their predictions (`evaluation.prediction_files`); `called`: in messages.
 
@@ -442,15 +431,7 @@ def per_label_report(
 
 
 # Options that say more about one file of predictions, and are refused for several.
-_FOR_ONE = [
-    "fail_below",
-    "per_label",
-    "training",
-    "frequencies",
-    "calibration",
-    "reviewed",
-    "labels",
-]
+_FOR_ONE = ["fail_below", "per_label", "training", "frequencies", "calibration", "reviewed", "labels"]
 _CUT = (
     "labels that score {:g} or more count as predicted, since these scores carry no threshold of a model, as those of "
     "`mpu predict` do; give --threshold, or label lists"

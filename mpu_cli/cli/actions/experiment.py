@@ -19,17 +19,7 @@ from mpu_cli.cli.messages import info, is_quiet, warn
 from mpu_cli.core.features import Columns
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.errors import BusyError, MpuError, counted, one_line
-from mpu_cli.experiment.cells import (
-    Cell,
-    Design,
-    Row,
-    cell_of,
-    finished,
-    keep_settings,
-    run_cell,
-    write,
-    write_rows,
-)
+from mpu_cli.experiment.cells import Cell, Design, Row, cell_of, finished, keep_settings, run_cell, write, write_rows
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import holder, refuse_urls, try_lock

@@ -161,13 +161,7 @@ def _count(weights: np.ndarray | csr_array) -> int:
     return int(weights.nnz if isinstance(weights, csr_array) else np.count_nonzero(weights))
 
 
-def command(
-    model: Path,
-    labels: tuple[str, ...],
-    top: int,
-    by_number: bool,
-    as_json: bool,
-) -> None:
+def command(model: Path, labels: tuple[str, ...], top: int, by_number: bool, as_json: bool) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     described = _Described(bundle.load(model), model, by_number)
     columns = [described.column(label) for label in dict.fromkeys(labels)]

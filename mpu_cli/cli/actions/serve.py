@@ -9,13 +9,7 @@ from mpu_cli.runtime.run import Run
 
 
 def command(
-    model: Path,
-    host: str,
-    port: int,
-    allowed_host: tuple[str, ...],
-    fill_implied: bool,
-    max_bytes: int,
-    run: Run,
+    model: Path, host: str, port: int, allowed_host: tuple[str, ...], fill_implied: bool, max_bytes: int, run: Run
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     try:

@@ -22,32 +22,12 @@ from mpu_cli.bundle.predicting import select
 from mpu_cli.cli.commands import Acceptance
 from mpu_cli.cli.messages import detail, is_quiet
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import (
-    FIRST_OF_ALL,
-    QUESTIONS,
-    WIDE,
-    output_report,
-    print_groups,
-    print_lines,
-)
+from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, output_report, print_groups, print_lines
 from mpu_cli.cluster import Address
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, STANDARDISED, Options
-from mpu_cli.errors import (
-    STANDARD_STREAM,
-    FilesError,
-    MpuError,
-    RejectedError,
-    counted,
-    without_secrets,
-)
-from mpu_cli.inputs.training_data import (
-    Fitted,
-    Sources,
-    cluster_data,
-    frequency_file,
-    training_set,
-)
+from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError, counted, without_secrets
+from mpu_cli.inputs.training_data import Fitted, Sources, cluster_data, frequency_file, training_set
 from mpu_cli.review.matching import ReviewCounts
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.machine import peak_bytes
