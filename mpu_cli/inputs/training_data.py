@@ -97,18 +97,10 @@ class Fitted:
     result: TrainingResult
     findings: dict[str, Any]  # JSON values for the report and the model's record; the same for the same seed
     warnings: tuple[str, ...]
-    seconds: dict[str, float]  # wall time of each step
     groups: InstanceGroups | None = None  # groups of instances with their label frequencies, if the data have groups
 
     @classmethod
-    def of(
-        cls,
-        options: Options,
-        model: StackedModel,
-        result: TrainingResult,
-        seconds: dict[str, float],
-        problem: Problem | None,
-    ) -> "Fitted":
+    def of(cls, options: Options, model: StackedModel, result: TrainingResult, problem: Problem | None) -> "Fitted":
         """Return the results of a training; without a problem, its data are on a cluster."""
         settings, c, estimates = asdict(result.settings), result.c, result.estimates
         del settings["thin"]  # follows from the number of labels
@@ -149,7 +141,7 @@ class Fitted:
         if estimates.groups is not None and problem is not None and problem.groups is not None:
             findings["c_by_group"] = estimates.groups.rows(problem.groups, problem.labels, problem.verified)
             groups = replace(problem.groups, rates=estimates.groups.c)
-        return cls(model, result, findings, tuple(estimates.warnings()), seconds, groups)
+        return cls(model, result, findings, tuple(estimates.warnings()), groups)
 
     def record(self, options: Options, run: Run) -> dict[str, Any]:
         """Return the options, and what was chosen or estimated for them, for the model."""
@@ -167,9 +159,8 @@ class Fitted:
 
 def fit(problem: Problem, options: Options, run: Run, hold_out_all: bool = False) -> Fitted:
     """Train as `core.stacking.train` does."""
-    seconds: dict[str, float] = {}
-    model, result = train(problem, options, run.timed(seconds), hold_out_all=hold_out_all)
-    return Fitted.of(options, model, result, seconds, problem)
+    model, result = train(problem, options, run, hold_out_all=hold_out_all)
+    return Fitted.of(options, model, result, problem)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -564,9 +555,7 @@ class ClusterData(TrainingData):
     def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted:
         from mpu_cli.cluster.training import learn
 
-        seconds: dict[str, float] = {}
-        model, result = learn(self.collection, options, run.timed(seconds))
-        return Fitted.of(options, model, result, seconds, None)
+        return Fitted.of(options, *learn(self.collection, options, run), None)
 
     def _refuse_refuted(self, c: Any) -> None:
         """Refuse nothing: what is annotated is known to the workers alone."""

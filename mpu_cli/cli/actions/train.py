@@ -107,27 +107,24 @@ def train(
     if history is not None:
         _refuse_unappendable(history)
     names = {"time": provenance.now(), "model": str(target), "file": without_secrets(str(sources.file))}
-    hold_out_all = oof is not None
     seconds: dict[str, float] = {}
+    run = run.timed(seconds)
     with nullcontext() if history is None else _with_failures(history, names), ExitStack() as stack:
         save = stack.enter_context(bundle.writer(target))
         gate = None
         if acceptance is not None:
             from mpu_cli.cli.actions.gate import Gate  # with all that evaluates models, which few need
 
-            gate = Gate(acceptance, target, sources.reading, run.timed(seconds))
-        if on is None:
-            data = training_set(sources, run.timed(seconds))
-        else:
-            data = stack.enter_context(cluster_data(sources, on, run.timed(seconds)))
+            gate = Gate(acceptance, target, sources.reading, run)
+        data = training_set(sources, run) if on is None else stack.enter_context(cluster_data(sources, on, run))
         if gate is not None and on is None:
             gate.refuse_seen(data.features)
         if gate is not None and data.stored_vectorizer is not None:
             gate.refuse_other_numbers(packed(data.stored_vectorizer))
         described = in_background(data.described)  # while models are learned
         asked = data.resolved(options)
-        fitted = data.fit(asked, run, hold_out_all)
-        with run.timed(seconds).step("writing the model"):
+        fitted = data.fit(asked, run, hold_out_all=oof is not None)
+        with run.step("writing the model"):
             if oof is not None:
                 write_out_of_fold(oof, fitted, data.ids, data.instances_of_file)
             files = provenance.of_files(sources.file, described.result(), sources.others())
@@ -137,7 +134,6 @@ def train(
         outcome = None if gate is None else gate.test(model, float(data.true_labels(fitted).sum()) / len(data))
         thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
         shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
-        steps = ("writing the model", "testing the new model")
         report = TrainingReport(
             model=target,
             instances=len(data),
@@ -149,11 +145,7 @@ def train(
             c_assumption=fitted.result.estimates.assumption,
             threshold=shared,
             thresholds=thresholds if shared is None else None,
-            seconds={
-                "reading data": seconds["reading data"],
-                **fitted.seconds,
-                **{s: seconds[s] for s in steps if s in seconds},
-            },
+            seconds=seconds,
             peak_bytes=peak_bytes(),
             annotations=int(data.annotations.sum()),
             warnings=(*fitted.warnings, *(() if outcome is None else outcome.warnings)),
