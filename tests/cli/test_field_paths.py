@@ -39,13 +39,6 @@ def test_another_file_is_vectorised_like_the_first(run, books, tmp_path):
     assert (tmp_path / "later.text" / "ids").read_text().split() == ["d", "c", "b", "a"]
 
 
-def test_a_first_record_without_the_tags_does_not_hide_those_of_others(run, books, tmp_path):
-    later = tmp_path / "later.jsonl"
-    later.write_text('{"meta": {"id": "e", "title": "new"}}\n' + books.read_text())
-    run.ok("vectorize", later, "--like", tmp_path / "books.svm", "-o", tmp_path / "later.svm")
-    assert labels_of(tmp_path / "later.svm") == ["", *labels_of(tmp_path / "books.svm")]
-
-
 def test_predictions_have_the_ids(run, books, tmp_path):
     run.ok("train", tmp_path / "books.svm", *QUICK)
     result = run.ok("predict", tmp_path / "books.mpu", books, "--format", "jsonl")

@@ -24,11 +24,6 @@ def test_c_of_one_changes_nothing():
     assert estimates == pytest.approx({name: naive[name] for name in estimates}, rel=1e-12)
 
 
-def test_formulas_on_one_label():
-    # 10 predicted and annotated stand for 20 predicted and true, 16 annotated for 32 true.
-    assert corrected(10, 25, 16, c=0.5) == pytest.approx((20 / 25, 20 / 32, 2 * 20 / (25 + 32)))
-
-
 def test_precision_above_one_is_cut():
     estimate = corrected(np.array([3, 3]), np.array([4, 6]), np.array([6, 6]), c=0.5)
     assert estimate.precision.tolist() == [1, 1]

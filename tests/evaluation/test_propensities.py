@@ -46,10 +46,3 @@ def test_a_label_without_a_propensity_is_named_with_the_file():
     np.testing.assert_array_equal(known.inverse(np.array([5, 2, 5])), [4, 2, 4])
     with refused(InputError, "c.txt: "):
         known.inverse(np.array([2, 9, 3]))
-
-
-def test_no_propensities_for_no_labels():
-    nothing = Propensities(np.empty(0, np.int64), np.empty(0), source="c.txt")
-    assert nothing.inverse(np.empty(0, np.int64)).shape == (0,)
-    with refused(InputError):
-        nothing.inverse(np.array([1]))

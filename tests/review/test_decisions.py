@@ -62,10 +62,6 @@ def test_a_spreadsheet_may_write_it_in_another_way(file, delimiter, encoding, qu
     assert cells(read([file(out.getvalue().encode(encoding))], names)) == [(0, 1, True, True), (1, 2, False, True)]
 
 
-def test_without_a_source_all_is_a_sample(file):
-    assert cells(read([file("instance\tlabel\tverdict\n1\t5\tyes\n")])) == [(0, 5, True, True)]
-
-
 @pytest.mark.parametrize("source", ["", "suggestion", "Suggestion "])
 def test_a_source_that_is_not_sample_is_no_sample(file, source):
     assert cells(read([file(f"{HEADER}1\t5\tyes\t{source}\n")])) == [(0, 5, True, False)]
@@ -117,6 +113,7 @@ TOLERATED = {
     "empty fields too many": "instance\tlabel\tverdict\tsource\t\t\n1\t5\tyes\tsample\t\t\t\n",
     "twice": HEADER + "1\t5\tyes\tsample\n1\t5\tyes\tsample\n",
     "twice, once of a sample": HEADER + "1\t5\tyes\tsuggestion\n1\t5\tyes\tsample\n",
+    "no source": "instance\tlabel\tverdict\n1\t5\tyes\n",
     "leading zeros": HEADER + "01\t05\tyes\tsample\n",
 }
 
@@ -141,11 +138,6 @@ def test_what_has_no_end_is_refused_in_few_words(file, text, place):
     assert len(str(caught.value).removeprefix(str(path))) < 300
 
 
-def test_a_file_that_is_not_there(tmp_path):
-    with refused(InputError):
-        read([tmp_path / "none.tsv"])
-
-
 def test_several_files_are_one(file):
     first = file(HEADER + "1\t5\tyes\tsample\n")
     second = file(gzip.compress(f"# checksum {'a' * 64}\n{HEADER}1\t5\tyes\t\n2\t5\tno\t\n".encode()), "more.tsv.gz")
@@ -164,13 +156,6 @@ def test_labels_by_name(file):
     assert cells(read([path], LabelNames.of({4: ["sports news"], 9: ["7"]})))[1][1] == 4
     with refused(InputError, ":2: "):
         read([path], LabelNames.of({1: ["music"]}))
-
-
-def test_labels_written_by_name_read_back(tmp_path):
-    names = LabelNames.of({4: ["sports news"], 5: ["=SUM(A1:A9)"], 9: ["*"]})
-    with (tmp_path / "named.tsv").open("wb") as out:
-        write(out, Lines(np.arange(4), np.array([4, 5, NOTHING_ELSE, 9]), verdict="no"), names=names)
-    assert [cell[1] for cell in cells(read([tmp_path / "named.tsv"], names))] == [4, 5, NOTHING_ELSE, 9]
 
 
 decided = st.dictionaries(
