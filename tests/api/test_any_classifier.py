@@ -234,7 +234,7 @@ def test_a_classifier_of_all_labels_does_not_learn_unknown_cells():
     X = Y @ rng.normal(size=(3, 10)) + 0.3 * rng.normal(size=(600, 10))
     S = Y.astype(float)
     S[100:, 0] = np.nan
-    forest = RandomForestClassifier(50, min_samples_leaf=5, random_state=0)
+    forest = RandomForestClassifier(20, min_samples_leaf=5, random_state=0)
     model = IncompleteLabelClassifier(forest, c=1.0).fit(X, S)
     assert model.predict_proba(X)[100:, 0][Y[100:, 0]].mean() > 0.7
     alone = clone(forest).fit(X[:100], Y[:100, 0])

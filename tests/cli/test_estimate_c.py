@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -56,8 +57,11 @@ def test_c_is_the_share_that_is_left(run, corrupted, rate, features):
     assert report["predictable"] is True
 
 
-def test_the_readable_report(run, digits):
-    result = run("estimate-c", digits[0], "--folds", 2, "-v")
+def test_the_readable_report(run, digits, tmp_path):
+    source = tmp_path / "digits.svm"
+    source.write_bytes(b"".join(digits[0].read_bytes().splitlines(keepends=True)[:400]))
+    shutil.copy(digits[0].with_name("digits.labels"), tmp_path)
+    result = run("estimate-c", source, "--folds", 2, "-v")
     first, missing, rests, assumes, checked = result.stdout.splitlines()
     assert first.startswith("label frequency c  ")
     assert re.search(r"\(90 % interval 0\.9\d\d to 1\.000\)$", first)

@@ -12,6 +12,8 @@ from tests.cli.training import QUICK, TINY
 from tests.endurance.commands import model_files
 from tests.slow import slow
 
+LINEAR = "--features", "linear"
+
 
 @pytest.fixture(scope="module")
 def corrupted(tmp_path_factory) -> Path:
@@ -101,7 +103,7 @@ def test_quiet_prints_nothing(run, tiny):
     assert run("train", tiny, *QUICK, "-q", "--json").stdout.startswith("{")
 
 
-@pytest.mark.parametrize("options", [(), *slow((("--threshold", "per-label", "--levels", 3),))])
+@pytest.mark.parametrize("options", [LINEAR, *slow((("--threshold", "per-label", "--levels", 3),))])
 def test_the_same_seed_is_the_same_bytes_on_any_number_of_threads(run, corrupted, tmp_path, options):
     names = {"one": (1, 0), "two": (2, 0), "other": (2, 1)}
     for name, (jobs, seed) in names.items():

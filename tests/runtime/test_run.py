@@ -14,7 +14,7 @@ from tests.core.simulated import as_features, hide, linear_problem
 from tests.core.test_training import as_bytes
 from tests.golden import refused
 
-OPTIONS = Options(folds=3, epochs=8, features="linear")
+OPTIONS = Options(folds=2, epochs=2, cost=1.0, features="linear")
 
 
 def test_two_threads_with_other_kernels_and_seeds_get_the_bytes_of_two_separate_runs():
