@@ -61,8 +61,7 @@ test-bounds: $(VENV)/installed-test,fast  ## Run the tests of the compiled kerne
 	NUMBA_DISABLE_JIT=1 $(VENV)/bin/python -m pytest $(KERNEL_TESTS)
 
 endurance: venv  ## Kill trainings and workers of a cluster, predict while they run, and predict 10 GB, for about an hour
-	$(VENV)/bin/python -m tests.endurance.kills --kills 200
-	$(VENV)/bin/python -m tests.endurance.nights --kills 100
+	$(VENV)/bin/python -m tests.endurance.nights --kills 200
 	$(VENV)/bin/python -m tests.endurance.cluster --kills 100
 	$(VENV)/bin/python -m tests.endurance.load --processes 50 --seconds 600
 	$(VENV)/bin/python -m tests.endurance.stream --gigabytes 10

@@ -3,15 +3,9 @@
 import pytest
 
 from tests.endurance import nights
-from tests.endurance.kills import survive
 from tests.endurance.load import predict_while_training
 
 pytestmark = pytest.mark.slow
-
-
-def test_a_killed_training_leaves_a_whole_model_and_the_next_one_mends_all(tmp_path):
-    found = survive(2, seed=1, folder=tmp_path)
-    assert found["kills"] == 2
 
 
 def test_a_killed_night_loses_no_model(tmp_path):
