@@ -198,7 +198,6 @@ MOST_TEXTS, MOST_CHARACTERS = 1000, 1 << 22
 
 # Terms that are counted at a time, of about 130 bytes each, and their characters.
 MOST_TERMS, MOST_TERM_CHARACTERS = 6_000_000, 1 << 29
-PIECE = 1 << 16  # terms of long texts
 
 T = TypeVar("T")
 
@@ -242,16 +241,11 @@ class TermCounts:
     def add(self, texts: Iterable[str]) -> None:
         """Count the terms of more texts."""
         for text in texts:
-            terms = iter(self._analyzer(text))
-            counted: set[str] = set()
-            while piece := set(islice(terms, PIECE)):
-                piece -= counted
-                counted |= piece
-                self.of.update(piece)
-                self._characters += sum(map(len, piece))
-                if len(self.of) > MOST_TERMS or self._characters > MOST_TERM_CHARACTERS:
-                    self._forget()
-                    counted &= self.of.keys()
+            terms = set(self._analyzer(text))
+            self.of.update(terms)
+            self._characters += sum(map(len, terms))
+            if len(self.of) > MOST_TERMS or self._characters > MOST_TERM_CHARACTERS:
+                self._forget()
             self.texts += 1
 
     def _forget(self) -> None:

@@ -23,7 +23,6 @@ from mpu_cli.text.analyzer import (
     MOST_TEXTS,
     NGRAMS,
     NO_STEMS,
-    PIECE,
     TermCounts,
     TextOptions,
     analyzer_of,
@@ -37,6 +36,7 @@ from mpu_cli.text.stored import Content, Stored
 
 BATCH = MOST_TEXTS  # whose language is guessed
 _LEAST_MERGED = 1 << 20
+PIECE = 1 << 16  # terms of long texts that are hashed at a time
 _LEAD_WEIGHT = np.float32(0.5)  # relative to the whole text
 
 
