@@ -14,6 +14,7 @@ The most frequent labels are a group of their own, learned from all instances. W
 weights little: the gradient of an instance far away is nearly zero. The model is one of all labels as before.
 """
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -24,11 +25,8 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import WeightRows, kernel
 from mpu_cli.core.labels.side_information import NegativeSample, Prior, joined_cells
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
-from mpu_cli.core.sample import Instances
-from mpu_cli.core.selection import HyperParameters
 from mpu_cli.core.sgd import Fold, LearningTask
 from mpu_cli.core.validation import learn
-from mpu_cli.runtime.run import Run
 
 # How many instances, and features, describe a label at most: more change little.
 _INSTANCES, _FEATURES = 100, 64
@@ -137,35 +135,31 @@ _NEAREST, _RANDOM = 15.0, 1.0
 _SIMILAR = 20
 
 
-def side_information(
-    instances: Instances, chosen: HyperParameters, run: Run
-) -> tuple[Prior | None, NegativeSample | None]:
-    """Return the prior and the negative sample of level 0."""
-    n, q = instances.labels.shape
-    prior = None
-    if chosen.settings.prior and instances.label_features is not None:
-        prior = Prior.of(instances.features, instances.label_features)
-        if q > FEW_LABELS and not instances.positives_of_labels().all():
-            prior = prior.sparing(instances.features, instances.positives)
+def with_side_information(task: LearningTask, label_features: csr_array | None) -> LearningTask:
+    """Return the task of level 0 with a prior where labels have features, and a negative sample where they are many."""
+    n, q = task.labels.shape
+    if task.settings.prior and label_features is not None:
+        prior = Prior.of(task.features, label_features)
+        if q > FEW_LABELS and not task.positives_of_labels.all():
+            prior = prior.sparing(task.features, task.positives)
+        task = replace(task, prior=prior)
     if q <= FEW_LABELS or n < _FEWEST_INSTANCES:
-        return prior, None
-    with run.step("finding instances for each label"):
-        return prior, sample_negatives(instances, chosen, run, prior)
+        return task
+    with task.run.step("finding instances for each label"):
+        return replace(task, negatives=sample_negatives(task))
 
 
-def sample_negatives(
-    instances: Instances, chosen: HyperParameters, run: Run, prior: Prior | None = None
-) -> NegativeSample:
+def sample_negatives(task: LearningTask) -> NegativeSample:
     """Find the groups of labels, and the instances to learn each from; there are more labels than are in a group.
 
     With a prior, labels are also like instances that have features of their own.
     """
-    features, positives, (n, q) = instances.features, instances.positives, instances.labels.shape
+    features, positives, run, (n, q) = task.features, task.positives, task.run, task.labels.shape
     # All but the most annotated labels, which are group 0.
     grouped = np.sort(np.argsort(-np.bincount(positives.indices, minlength=q), kind="stable")[SIZE:])
     directions = centroids(features, positives[:, grouped])
-    if prior is not None:
-        directions = unit_rows(directions + csr_array(prior.vectors[:, grouped].T))
+    if task.prior is not None:
+        directions = unit_rows(directions + csr_array(task.prior.vectors[:, grouped].T))
     rng = np.random.default_rng(run.seed)
     group_of = np.zeros(q, np.int32)
     group_of[grouped] = 1 + cluster(directions, SIZE, rng)
@@ -175,16 +169,9 @@ def sample_negatives(
     similar = kernel(run).top_scores(features.as_sparse(), by_feature, no_bias, Top(_SIMILAR, 0.5))
     similar.eliminate_zeros()
     most = int(np.ceil(min(_NEAREST / np.sqrt(n), 1.0) * (n_groups - 1)))
-    task = LearningTask(
-        features,
-        annotated,
-        LabelFrequency.of(1.0, annotated.shape),
-        chosen.settings,
-        run,
-        top=Top(most, LEAST),
-        prune=chosen.prune,
-    )
-    nearest: csr_array = learn([Fold(task, (np.arange(n),), np.arange(n))])[1].probabilities
+    of_groups = LabelFrequency.of(1.0, annotated.shape)
+    task_of_groups = replace(task, labels=annotated, frequency=of_groups, prior=None, top=Top(most, LEAST))
+    nearest: csr_array = learn([Fold(task_of_groups, (np.arange(n),), np.arange(n))])[1].probabilities
     at_random = rng.integers(1, n_groups, (n, int(np.ceil(_RANDOM * most))), np.int32)
 
     cells = [
@@ -194,6 +181,6 @@ def sample_negatives(
         (nearest.indices + 1, entry_rows(nearest)),
         (at_random.ravel(), np.repeat(np.arange(n, dtype=np.int32), at_random.shape[1])),
     ]
-    if instances.verified is not None:
-        cells.append((group_of[instances.verified.cells.indices], entry_rows(instances.verified.cells)))
+    if (verified := task.frequency.verified) is not None:
+        cells.append((group_of[verified.cells.indices], entry_rows(verified.cells)))
     return NegativeSample(group_of, joined_cells((n_groups, n), cells))

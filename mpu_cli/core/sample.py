@@ -20,7 +20,7 @@ from mpu_cli.core.labels.problem import Answers, LabelInformation, Problem, join
 from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import FrequencyOptions
-from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
+from mpu_cli.core.predictions import FEW_LABELS, values_at
 from mpu_cli.core.sgd import LearningTask, Settings
 from mpu_cli.core.validation import deal, default_folds, out_of_fold
 from mpu_cli.errors import DataError
@@ -114,15 +114,6 @@ class Instances(LabelInformation):
     def frequency(self, rates: np.ndarray | float) -> LabelFrequency:
         """Return the label frequency of all cells, from the rates of labels."""
         return LabelFrequency.of(rates, self.labels.shape, self.verified, self.groups)
-
-    @property
-    def positives(self) -> csr_array:
-        """Return the annotated labels, corrected by verified ones."""
-        return self.frequency(1.0).positives(self.labels)
-
-    def positives_of_labels(self) -> np.ndarray:
-        """Count the positive labels: ndarray of int, shape (q,)."""
-        return count_positives(self.positives)
 
     def with_group_rates(self, rates: np.ndarray | None) -> "Instances":
         """Return the same, where each group has its label frequency; None: there are no groups."""

@@ -32,7 +32,7 @@ from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
-from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block, count_positives
+from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
 from mpu_cli.core.sgd import COSTS, Fold, LearningTask, Settings, default_epochs, default_settings, learn_labels
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
@@ -84,7 +84,7 @@ class Trial:
             return pooled_threshold(held_out)[1]
         made_by = source_models([holding_out(task, rows) for rows in self.fold_rows])
         binned = BinnedCells.of(replace(held_out, made_by=made_by))
-        positives = count_positives(task.frequency.positives(task.labels))
+        positives = task.positives_of_labels
         return best_threshold(binned, calibrate_strata(binned, positives))[1]
 
 

@@ -18,7 +18,7 @@ from mpu_cli.core.kernels.numpy_kernel import shuffled
 from mpu_cli.core.labels.side_information import NegativeSample, Prior, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, loss_named
-from mpu_cli.core.predictions import Block, Predictions, Top
+from mpu_cli.core.predictions import Block, Predictions, Top, count_positives
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -98,6 +98,16 @@ class LearningTask:
         prior = self.prior and self.prior.of_next_level(predictions, features.width)
         negatives = self.negatives and self.negatives.widened(predictions)
         return replace(self, features=features, prior=prior, negatives=negatives)
+
+    @property
+    def positives(self) -> csr_array:
+        """Return the annotated labels, corrected by verified ones."""
+        return self.frequency.positives(self.labels)
+
+    @property
+    def positives_of_labels(self) -> np.ndarray:
+        """Return how many instances have each label as a positive: int, shape (q,)."""
+        return count_positives(self.positives)
 
     @cached_property
     def learnable(self) -> Features:

@@ -33,7 +33,7 @@ from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, entry
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import refuse_labels_of_one, refuse_too_large
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
-from mpu_cli.core.many_labels import side_information
+from mpu_cli.core.many_labels import with_side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Predictions, Top, at_least, blocks
 from mpu_cli.core.sample import Instances
@@ -91,8 +91,9 @@ def train(
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.rates.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more of rare labels than other labels do
-    task = LearningTask(x, s, c, chosen.settings, run, *side_information(instances, chosen, run), top, chosen.prune)
-    learned = Stack(instances.annotated, instances.positives_of_labels(), scale_of_predictions(x.mean_squared_norm()))
+    task = LearningTask(x, s, c, chosen.settings, run, top=top, prune=chosen.prune)
+    task = with_side_information(task, instances.label_features)
+    learned = Stack(instances.annotated, task.positives_of_labels, scale_of_predictions(x.mean_squared_norm()))
     for number in range(n_levels):  # the paper's l = 0, ..., L
         below, task = task, _extended(task, learned) if number else task
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)

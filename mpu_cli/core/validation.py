@@ -91,8 +91,8 @@ def without(rows: np.ndarray, n: int) -> np.ndarray:
 
 def source_models(folds: Sequence[Fold]) -> SourceModels:
     """Return the models of folds, for the instances that are held out, ascending."""
-    positives = folds[0].task.frequency.positives(folds[0].task.labels)
-    return SourceModels.learned([fold.rows for fold in folds], [fold.learned[0] for fold in folds], positives)
+    rows, learned = [fold.rows for fold in folds], [fold.learned[0] for fold in folds]
+    return SourceModels.learned(rows, learned, folds[0].task.positives)
 
 
 def out_of_fold(

@@ -15,8 +15,6 @@ from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.many_labels import sample_negatives
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Top
-from mpu_cli.core.sample import Instances
-from mpu_cli.core.selection import HyperParameters
 from mpu_cli.core.sgd import Fold, LearningTask, Settings, TrainingSet, initial_bias, train_block
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import learn, predict_out_of_fold
@@ -27,7 +25,6 @@ from tests.core.test_many_labels import Q, micro_f1, problem
 
 N = 3000
 SETTINGS = Settings(cost=100.0, step=2.0, epochs=2)
-CHOSEN = HyperParameters(rates=np.full(Q, 0.7), settings=SETTINGS, prune=0.1)
 QUICK = {"c": 0.7, "cost": 100.0, "eta0": 2.0, "epochs": 2, "folds": 2}
 
 
@@ -96,7 +93,7 @@ def test_groups_learn_from_what_is_annotated_and_what_is_known(drawn):
     verified = VerifiedLabels.of(labels.shape, false=(keys // Q, keys % Q))
     frequency = LabelFrequency.of(0.7, labels.shape, verified)
     before = labels.toarray()
-    negatives = sample_negatives(Instances(features, labels, verified=verified), CHOSEN, Run())
+    negatives = sample_negatives(LearningTask(features, labels, frequency, SETTINGS, prune=0.1))
     np.testing.assert_array_equal(labels.toarray(), before)
     learned = negatives.instances.toarray()[negatives.group_of].T  # n x q
     assert learned[frequency.positives(labels).toarray()].all()
@@ -119,7 +116,9 @@ def test_predicted_instances_widen_it():
 
 def test_the_kernels_find_the_same_list(drawn):
     pytest.importorskip("numba")
-    lists = [sample_negatives(Instances(*drawn[:2]), CHOSEN, Run(kernel=name)) for name in ("numpy", "numba")]
+    lists = [
+        sample_negatives(LearningTask(*drawn, SETTINGS, Run(kernel=name), prune=0.1)) for name in ("numpy", "numba")
+    ]
     np.testing.assert_array_equal(lists[0].group_of, lists[1].group_of)
     learned = [one.instances.toarray() for one in lists]
     assert (learned[0] != learned[1]).mean() < 1e-3  # where two groups are as near, they may differ
@@ -146,7 +145,7 @@ def test_few_labels_need_none():
 
 
 def test_labels_that_are_never_annotated_learn_from_instances_with_their_features(drawn):
-    features, labels, _ = drawn
+    features, labels, frequency = drawn
     found = labels.tocsc()
     never = np.flatnonzero(np.diff(found.indptr) > 2)[-40:]  # rare ones, but known by instances
     hidden = csr_array(labels.multiply(~np.isin(np.arange(Q), never)[None]))
@@ -155,7 +154,7 @@ def test_labels_that_are_never_annotated_learn_from_instances_with_their_feature
     theirs = labels.toarray()[:, never]
     shares = []
     for prior in (None, Prior.of(features, of_labels)):
-        negatives = sample_negatives(Instances(features, hidden), CHOSEN, Run(), prior)
+        negatives = sample_negatives(LearningTask(features, hidden, frequency, SETTINGS, prior=prior, prune=0.1))
         shares.append(negatives.instances.toarray()[negatives.group_of].T[:, never][theirs].mean())
     assert shares[1] > 0.99
     assert shares[1] > shares[0]
