@@ -190,45 +190,34 @@ def from_answers(
     return replace(summary, answers=len(answered.answers), yes=int(answered.answers.true.sum()))
 
 
-def from_complete(labels: csr_array, complete: csr_array, automatic: float | None = None) -> ReviewedFrequency:
-    """Estimate c by a second file whose label sets are complete, drawn from the same population.
-
-    `labels`: bool, shape (n, q): annotated labels, without instances that are known to be complete.
-    `complete`: bool, shape (m, q): true labels of other instances.
-    `automatic`: as for `from_review`.
-    Returns: its `c` is the number of labels per instance here by that number there.
-    Raises DataError (the files do not have the same labels, or no instances).
-
-    The only label has a share of 0.3 here and 0.6 there.
-
-    >>> here, there = (csr_array(np.arange(1000)[:, None] < count) for count in (300, 600))
-    >>> estimate = from_complete(here, there)
-    >>> round(estimate.c, 2), [round(end, 2) for end in estimate.interval]
-    (0.5, [0.46, 0.55])
-    """
-    (n, q), (m, width) = labels.shape, complete.shape
-    if width != q:
-        raise DataError(f"c is estimated from the same labels in two files; one has {q} of them, the other {width}")
-    if not (n and m):
-        raise DataError("c is estimated from the rates of labels in two files, and one of them has no instances")
-    s, y = (_sums(part, 0) for part in (labels, complete))
-    overall = posterior.ratio_of_means(_sums(labels, 1), _sums(complete, 1), posterior.FOR_ONE)
-    by_label = posterior.of_labels(np.column_stack([s, y]), partial(posterior.two_shares, n=n, m=m), automatic)
-    return _summary(posterior.of_one(overall, automatic), by_label, m, y)
-
-
 def from_second_file(
     labels: csr_array, verified: VerifiedLabels, second: np.ndarray, automatic: float | None = None
 ) -> ReviewedFrequency:
-    """Estimate c as `from_complete`, where the instances of both files stand in one matrix.
+    """Estimate c by a second file with complete label sets, drawn from the same population: the ratio of label rates.
 
-    The label sets of `second`, the instances of the second file, are complete in `verified`. Other instances that are
-    complete tell nothing. DataError where a label set of the second file is not complete, or the first has no others.
+    The instances of both files are in one matrix. The label sets of `second`, the instances of the second file, are
+    complete in `verified`. Other instances that are complete tell nothing.
+    Raises DataError (a label set of the second file is not complete, or either file has no instances).
+
+    The only label has a share of 0.3 in the first file and 0.6 in the second.
+
+    >>> second = np.arange(1000, 2000)
+    >>> both = csr_array((np.arange(2000) % 1000 < np.repeat([300, 600], 1000))[:, None])
+    >>> estimate = from_second_file(both, VerifiedLabels.of(both.shape, complete=second), second)
+    >>> round(estimate.c, 2), [round(end, 2) for end in estimate.interval]
+    (0.5, [0.46, 0.55])
     """
     rows = _complete_rows(verified, second)
-    left_to_chance = np.setdiff1d(np.flatnonzero(verified.instances == Verdict.UNKNOWN), rows)
-    annotated = verified.rows(left_to_chance).left_to_chance().part(labels[left_to_chance])[0]
-    return from_complete(annotated, verified.rows(rows).part(labels[rows])[1], automatic)
+    first = np.setdiff1d(np.flatnonzero(verified.instances == Verdict.UNKNOWN), rows)
+    annotated = verified.rows(first).left_to_chance().part(labels[first])[0]
+    true = verified.rows(rows).part(labels[rows])[1]
+    n, m = len(first), len(rows)
+    if not (n and m):
+        raise DataError("c is estimated from the rates of labels in two files, and one of them has no instances")
+    s, y = (_sums(part, 0) for part in (annotated, true))
+    overall = posterior.ratio_of_means(_sums(annotated, 1), _sums(true, 1), posterior.FOR_ONE)
+    by_label = posterior.of_labels(np.column_stack([s, y]), partial(posterior.two_shares, n=n, m=m), automatic)
+    return _summary(posterior.of_one(overall, automatic), by_label, m, y)
 
 
 def from_people(
