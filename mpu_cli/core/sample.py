@@ -1,7 +1,6 @@
 """The instances of a training as levels learn from them, and the sample that c, C, eta0 and questions are chosen on."""
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
@@ -111,13 +110,10 @@ class Instances(LabelInformation):
         """Return the labels that are annotated somewhere, by column."""
         return np.flatnonzero(self.annotations)
 
-    def frequency(self, rates: np.ndarray | float) -> LabelFrequency:
-        """Return the label frequency of all cells, from the rates of labels."""
-        return LabelFrequency.of(rates, self.labels.shape, self.verified, self.groups)
-
-    def with_group_rates(self, rates: np.ndarray | None) -> "Instances":
-        """Return the same, where each group has its label frequency; None: there are no groups."""
-        return self if self.groups is None or rates is None else replace(self, groups=replace(self.groups, rates=rates))
+    def frequency(self, rates: np.ndarray, group_rates: np.ndarray | None) -> LabelFrequency:
+        """Return the label frequency of all cells, from the rates of labels, or of groups where there are some."""
+        groups = self.groups and replace(self.groups, rates=group_rates)
+        return LabelFrequency.of(rates, self.labels.shape, self.verified, groups)
 
     def group_annotations(self) -> np.ndarray:
         """Count the annotations of each group of instances, without implied ones: float64, shape (groups,)."""
@@ -266,17 +262,10 @@ class Sample:
         """Turn settings for all instances into those for the sample: the inverse of `step_for_all`."""
         return replace(settings, step=settings.step / self.share**_STEP_EXPONENT)
 
-    def frequency(self, rates: np.ndarray) -> LabelFrequency:
-        """Return the frequencies of the instances and labels in it, from the rates of all labels."""
-        return LabelFrequency.of(rates[self.columns], self.labels.shape, self.verified, self.groups)
-
-    def with_group_rates(self, rates: np.ndarray | None) -> "Sample":
-        """Return the same sample where each group of instances has its label frequency; None: there are no groups."""
-        if self.groups is None or rates is None:
-            return self
-        sample = copy(self)
-        sample.groups = replace(self.groups, rates=rates)
-        return sample
+    def frequency(self, rates: np.ndarray, group_rates: np.ndarray | None) -> LabelFrequency:
+        """Return the frequencies of its cells, from the rates of all labels, or of groups where there are some."""
+        groups = self.groups and replace(self.groups, rates=group_rates)
+        return LabelFrequency.of(rates[self.columns], self.labels.shape, self.verified, groups)
 
     def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
         """Turn an estimate from labels of the pool into one from labels of all: their numbers."""

@@ -286,11 +286,9 @@ def choose_hyper_parameters(
         raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
     free = _free(options, has_label_features)
     sample = draw_sample(population, options, run) if is_estimated(options.c) or free or many else None
-    if is_estimated(options.c) and sample is not None:
-        if estimates is None:
-            with run.step("estimating c", sample.m) as tick:
-                estimates = estimate_frequency(population, sample, run, tick)
-        sample = sample.with_group_rates(estimates.group_rates)
+    if is_estimated(options.c) and sample is not None and estimates is None:
+        with run.step("estimating c", sample.m) as tick:
+            estimates = estimate_frequency(population, sample, run, tick)
     if estimates is None:
         estimates = Estimates(
             earlier=options.c if isinstance(options.c, EarlierEstimate) else None,
@@ -310,7 +308,7 @@ def choose_hyper_parameters(
             _USUAL_SETTINGS * len(starts),
         ) as tick:
             # Most of many labels have too few annotations to count the F1 of each.
-            trials = [_trial(sample, rates, start, SELECTION_SIZE) for start in starts]
+            trials = [_trial(sample, rates, estimates, start, SELECTION_SIZE) for start in starts]
             criterion = PU_F1 if many else options.threshold
             f1, (settings, probabilities) = _choose(trials, free, criterion, tick)
             if sample.is_all:  # predict the instances that the trial has not held out, too
@@ -323,7 +321,7 @@ def choose_hyper_parameters(
                 settings = step_for_all(settings, sample.share)
     if sample is not None and many:
         with run.step("choosing which weights to drop"):
-            prune = choose_pruning(_trial(sample, rates, sample.of_sample(settings), PRUNING_SIZE))
+            prune = choose_pruning(_trial(sample, rates, estimates, sample.of_sample(settings), PRUNING_SIZE))
     return HyperParameters(
         rates=rates,
         settings=settings,
@@ -427,10 +425,11 @@ def _choose(
     return max(choices, key=lambda one: one[0])
 
 
-def _trial(sample: Sample, rates: np.ndarray, settings: Settings, size: int) -> Trial:
+def _trial(sample: Sample, rates: np.ndarray, estimates: Estimates, settings: Settings, size: int) -> Trial:
     """Return the first folds of the sample, as many as hold out this number of instances."""
     m = leading(sample.fold_rows, size)
-    return Trial(sample.task(sample.frequency(rates), settings), sample.fold_rows[:m], sample.weights)
+    frequency = sample.frequency(rates, estimates.group_rates)
+    return Trial(sample.task(frequency, settings), sample.fold_rows[:m], sample.weights)
 
 
 @dataclass(frozen=True, kw_only=True)
