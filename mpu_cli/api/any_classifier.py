@@ -242,7 +242,8 @@ def learn(
         soft = soften(scored, np.arange(len(scored)))
         with run.step("predicting out of fold with weights"):
             others = held_out(estimator, X, targets, folds, soften, parallel)
-        by_weights = evidence.of_other_scores(others, labels)
+        calibration = calibrated_by(others, labels, frequency)
+        by_weights = replace(evidence, probabilities=calibration(others), calibration=calibration)
         expected = by_weights.decision(labels, options.threshold)
         is_weighted = unannotated == WEIGHTED or expected[1].f1 > decision[1].f1
         if is_weighted:

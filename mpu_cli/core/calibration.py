@@ -146,11 +146,6 @@ class Calibration:
     predicted: np.ndarray
     actual: np.ndarray
 
-    @property
-    def maps(self) -> "tuple[Calibration, ...]":
-        """Return the map of each stratum: there is one."""
-        return (self,)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return Calibration, (self.predicted, self.actual)  # without the table
 

@@ -65,11 +65,6 @@ class Evidence:
             calibration=calibration,
         )
 
-    def of_other_scores(self, scores: np.ndarray, labels: csr_array) -> "Evidence":
-        """Return what the scores of another classifier of the same cells say, with the same frequency."""
-        calibration = calibrated_by(scores, labels, self.frequency)
-        return replace(self, probabilities=calibration(scores), calibration=calibration)
-
     def decision(self, labels: csr_array, criterion: str | float) -> tuple[np.ndarray, ExpectedF1]:
         """Choose the thresholds of these annotated labels, as of the same cells; return the F1 to expect, too."""
         held_out = HeldOut(self.probabilities, labels, self.frequency)

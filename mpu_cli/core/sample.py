@@ -115,13 +115,6 @@ class Instances(LabelInformation):
         groups = self.groups and replace(self.groups, rates=group_rates)
         return LabelFrequency.of(rates, self.labels.shape, self.verified, groups)
 
-    def group_annotations(self) -> np.ndarray:
-        """Count the annotations of each group of instances, without implied ones: float64, shape (groups,)."""
-        if self.groups is None:
-            raise ValueError("instances without groups")
-        by_chance = self.labels if self.verified is None else self.verified.without_implied(self.labels)
-        return self.groups.sums(np.diff(by_chance.indptr))
-
     @property
     def is_reviewed(self) -> bool:
         """Whether there are complete label sets to estimate c from."""

@@ -284,7 +284,10 @@ def choose_hyper_parameters(
     loss = options.loss or DEFAULT
     if many and loss_named(loss).cost_of_many is None:
         raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
-    free = _free(options, has_label_features)
+    has_step = options.eta0 is None and loss_named(loss).has_step
+    free: tuple[str, ...] = () if options.cost is not None else ("cost", "step") if has_step else ("cost",)
+    if has_label_features and options.prior is None:
+        free = (*free, "prior")
     sample = draw_sample(population, options, run) if is_estimated(options.c) or free or many else None
     if is_estimated(options.c) and sample is not None and estimates is None:
         with run.step("estimating c", sample.m) as tick:
@@ -357,13 +360,6 @@ def _starting(population: Instances, options: Options, loss: str) -> Settings:
     )
 
 
-def _free(options: Options, has_label_features: bool) -> tuple[str, ...]:
-    """Return which settings are to be chosen: C and eta0 together, and the prior."""
-    has_step = options.eta0 is None and loss_named(options.loss or DEFAULT).has_step
-    free = [] if options.cost is not None else ["cost"] + ["step"] * has_step
-    return (*free, "prior") if has_label_features and options.prior is None else tuple(free)
-
-
 def refuse_two_frequencies(population: Instances, options: Options) -> None:
     """Raise DataError where instances are in groups, and c does not come from annotations alone."""
     others = options.c is not None or population.is_reviewed or population.answers is not None
@@ -398,9 +394,11 @@ def estimate_frequency(
         automatic = of_sample.c
         if population.answers is not None:
             answered = sample.answered(probabilities, population.answers)
-        if sample.groups is not None:
+        if population.groups is not None and sample.groups is not None:
             groups = estimate_groups(pooled, labels, sample.groups, of_sample, verified, folds)
-            estimated = groups.combined(estimated, population.group_annotations())
+            annotated, known = population.labels, population.verified
+            by_chance = annotated if known is None else known.without_implied(annotated)
+            estimated = groups.combined(estimated, population.groups.sums(np.diff(by_chance.indptr)))
     people_know = population.labels, population.verified, population.sampled, population.second
     return Estimates(
         estimate=estimated,

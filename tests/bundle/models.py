@@ -88,7 +88,8 @@ def assert_same(left: bundle.TrainedModel, right: bundle.TrainedModel):
     for one, other in zip_longest(left.calibrations, right.calibrations):
         assert (one is None) == (other is None)
         assert type(one) is type(other)
-        for of_one, of_other in zip(one.maps if one else (), other.maps if other else (), strict=True):
+        maps = [of.maps if isinstance(of, StratifiedCalibration) else [of][: of is not None] for of in (one, other)]
+        for of_one, of_other in zip(*maps, strict=True):
             np.testing.assert_array_equal(of_one.predicted, of_other.predicted, strict=True)
             np.testing.assert_array_equal(of_one.actual, of_other.actual, strict=True)
         if isinstance(one, StratifiedCalibration):

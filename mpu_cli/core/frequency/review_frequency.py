@@ -261,14 +261,14 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
         raise DataError(
             "a plan needs a width above 0, a c above 0 up to 1, and a number of labels per instance above 0"
         )
+
+    def is_enough(m: int) -> bool:
+        true = m * labels_per_instance
+        low, high = betaincinv(c * true + 1, (1 - c) * true + 1, [_OUTSIDE / 2, 1 - _OUTSIDE / 2])
+        return bool(high - low <= width)
+
     numbers = range(1, 1 << 40)
-    return numbers[bisect_left(numbers, True, key=lambda m: _width(m * labels_per_instance, c) <= width)]
-
-
-def _width(true: float, c: float) -> float:
-    """Width of the interval of c where this many true labels are seen."""
-    low, high = betaincinv(c * true + 1, (1 - c) * true + 1, [_OUTSIDE / 2, 1 - _OUTSIDE / 2])
-    return float(high - low)
+    return numbers[bisect_left(numbers, True, key=is_enough)]
 
 
 def _complete_rows(verified: VerifiedLabels, rows: np.ndarray) -> np.ndarray:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
-from mpu_cli.core.labels.verified import VerifiedLabels, widened
+from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, widened
 from mpu_cli.errors import DataError
 
 # Where features have few values, most instances repeat others by chance: fewer different ones are not kept together.
@@ -181,12 +181,13 @@ class LabelInformation:
 
     def with_second(self, n: int, m: int, q: int) -> Self:
         """Return the same with m more instances, after n, whose label sets are complete."""
-        first, second = self.verified or VerifiedLabels.of((n, q)), VerifiedLabels.of((m, q), complete=np.arange(m))
         same_fold = self.same_fold
         if same_fold is not None:
             same_fold = np.concatenate([same_fold, same_fold.max(initial=0) + 1 + np.arange(m)])
-        verified = first.followed_by(second)
-        return replace(self, verified=verified, second=np.arange(n, n + m), same_fold=same_fold)
+        known, second = self.verified or VerifiedLabels.of((n, q)), np.arange(n, n + m)
+        cells = csr_array(vstack([known.cells, csr_array((m, q), dtype=np.int8)], format="csr"))
+        verified = VerifiedLabels(cells, np.append(known.instances, np.full(m, Verdict.FALSE, np.int8)))
+        return replace(self, verified=verified, second=second, same_fold=same_fold)
 
 
 @dataclass(frozen=True)

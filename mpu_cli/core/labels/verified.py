@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from mpu_cli.core.features import entry_rows, only_entries
 from mpu_cli.core.predictions import values_at
@@ -134,11 +134,6 @@ class VerifiedLabels:
         if not open_.any() or there[open_].mean() < _FILLED_IN:
             return self
         return self._with(rows[open_], columns[open_], Verdict.IMPLIED)
-
-    def followed_by(self, others: "VerifiedLabels") -> "VerifiedLabels":
-        """Return these, then those of other instances."""
-        cells = csr_array(vstack([self.cells, others.cells], format="csr"))
-        return VerifiedLabels(cells, np.concatenate([self.instances, others.instances]))
 
     def with_filled_in(self, filled: csr_array) -> "VerifiedLabels":
         """Return the same where labels that were filled in (bool, n x q) are true, unless people say otherwise."""
