@@ -19,12 +19,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mpu_cli import (
-    IncompleteLabelClassifier,
-    c_from_review,
-    calibrate,
-    unannotated_posterior,
-)
+from mpu_cli import IncompleteLabelClassifier, c_from_review, calibrate, unannotated_posterior
 from tests.api.test_estimator_conventions import keep
 from tests.golden import refused
 from tests.slow import slow

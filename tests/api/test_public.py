@@ -214,13 +214,7 @@ def test_thresholds_are_refused_for_other_arrays(arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ([[1, 0]], [[1]], 0.5),
-        ([[1]], [[0.5]], 0.5),
-        ([[1]], [[1]], 0),
-        ([[1]], [[1]], "auto"),
-    ],
+    "arguments", [([[1, 0]], [[1]], 0.5), ([[1]], [[0.5]], 0.5), ([[1]], [[1]], 0), ([[1]], [[1]], "auto")]
 )
 def test_metrics_are_refused_for_other_arrays(arguments):
     with refused(ValueError):

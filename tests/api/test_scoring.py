@@ -73,12 +73,7 @@ def test_rankings_are_refused_for_other_arrays(arguments, options, problem):
 
 @pytest.mark.parametrize(
     ("y", "options"),
-    [
-        ([[1], [1]], {}),
-        ([[1], [1], [1]], {"a": -1}),
-        ([[1], [1], [1]], {"b": 0}),
-        ([[1], [1], [0.5]], {}),
-    ],
+    [([[1], [1]], {}), ([[1], [1], [1]], {"a": -1}), ([[1], [1], [1]], {"b": 0}), ([[1], [1], [0.5]], {})],
 )
 def test_propensities_are_refused_for_other_arguments(y, options):
     with refused(ValueError):
@@ -157,15 +152,7 @@ def test_the_scorer_takes_c_of_each_label():
     assert score == corrected_metrics(Y, tree.predict(PREDICTED), RATES["labels"])["micro_f1"]
 
 
-@pytest.mark.parametrize(
-    "c",
-    [
-        [0.5, 0.5],
-        [[0.5, 0.0, 1, 1, 1]],
-        np.ones((5, 400)),
-        np.ones((2, 400, 5)),
-    ],
-)
+@pytest.mark.parametrize("c", [[0.5, 0.5], [[0.5, 0.0, 1, 1, 1]], np.ones((5, 400)), np.ones((2, 400, 5))])
 def test_c_of_other_shapes_or_values(c):
     for metrics in (corrected_metrics, ranking_metrics):
         with refused(ValueError):

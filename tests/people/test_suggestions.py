@@ -9,13 +9,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.people import posterior
 from mpu_cli.people.posterior import unannotated_posterior
-from mpu_cli.people.suggestions import (
-    Cells,
-    Choice,
-    missing_labels,
-    suggest,
-    worth_filling_in,
-)
+from mpu_cli.people.suggestions import Cells, Choice, missing_labels, suggest, worth_filling_in
 
 N, Q = 60, 7
 

@@ -102,8 +102,7 @@ def test_the_automatic_estimate_counts_for_two_labels():
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=6),
-    st.none() | st.floats(0.01, 1),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=6), st.none() | st.floats(0.01, 1)
 )
 @settings(max_examples=examples(30))
 def test_any_counts(pairs, automatic):
@@ -155,10 +154,7 @@ def test_nine_in_ten_labels_in_two_files_lie_in_their_intervals(share):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "c",
-    [np.full(20, 0.5), np.linspace(0.1, 0.9, 20), np.full(20, 0.95)],
-)
+@pytest.mark.parametrize("c", [np.full(20, 0.5), np.linspace(0.1, 0.9, 20), np.full(20, 0.95)])
 def test_intervals_of_a_review_cover_what_is_fixed(c):
     """c overall nine times in ten. Labels of very different c, of few instances, are pulled together too much: 0.8."""
     overall, labels = 0, 0
