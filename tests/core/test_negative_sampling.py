@@ -131,7 +131,7 @@ def test_it_is_about_as_good_as_all_instances(monkeypatch):
     for fewest in (N + 1, 100):
         monkeypatch.setattr(many_labels, "_FEWEST_INSTANCES", fewest)
         model, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(observe=(steps := Steps())))
-        assert ("shortlist" in steps.ticks) == (fewest == 100)
+        assert ("finding instances for each label" in steps.ticks) == (fewest == 100)
         f1.append(micro_f1(csr_array(model.probabilities(test) >= model.thresholds), truth))
     assert f1[0] > 0.5
     assert f1[1] > f1[0] - 0.02
@@ -141,7 +141,7 @@ def test_it_is_about_as_good_as_all_instances(monkeypatch):
 def test_few_labels_need_none():
     matrix, annotated, _ = problem(n=500)
     train(Problem(matrix, annotated[:, :500]), Options(**QUICK), Run(observe=(steps := Steps())))
-    assert "shortlist" not in steps.ticks
+    assert "finding instances for each label" not in steps.ticks
 
 
 def test_labels_that_are_never_annotated_learn_from_instances_with_their_features(drawn):
