@@ -112,7 +112,9 @@ def test_the_status_of_a_failure_does_not_depend_on_who_hears_of_it(folder, redi
 
 def test_a_closed_descriptor_does_not_become_that_of_a_file(folder, tmp_path):
     """What is said, also by a library, would else go into the first file that is opened."""
-    done = shell(tmp_path, ("predict", folder / "tiny.mpu", folder / "tiny.svm", "-o", "out", "-v"), "2>&- >&- <&-")
+    done = shell(
+        tmp_path, ("predict", folder / "tiny.mpu", folder / "tiny.svm", "-o", "out", "-v", *ALONE), "2>&- >&- <&-"
+    )
     assert done.returncode == 0
     assert len((tmp_path / "out").read_text().splitlines()) == 5
 
