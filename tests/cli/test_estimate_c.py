@@ -59,7 +59,7 @@ def test_c_is_the_share_that_is_left(run, corrupted, rate, features):
 
 def test_the_readable_report(run, digits, tmp_path):
     source = tmp_path / "digits.svm"
-    source.write_bytes(b"".join(digits[0].read_bytes().splitlines(keepends=True)[:400]))
+    source.write_bytes(b"".join(digits[0].read_bytes().splitlines(keepends=True)[:200]))
     shutil.copy(digits[0].with_name("digits.labels"), tmp_path)
     result = run("estimate-c", source, "--folds", 2, "-v")
     first, missing, rests, assumes, checked = result.stdout.splitlines()
