@@ -61,7 +61,6 @@ def connected(address: Address) -> Iterator[DaskExecutor]:
             raise ClusterError(f"no cluster answers {address}: {_reason(error, timeout)}") from None
         leaving.callback(_leave, client, min(timeout, _LEAVE))
         executor = DaskExecutor(client, timeout)
-        leaving.callback(executor.forget)
         try:
             executor.check_workers()
         except MpuError:

@@ -14,7 +14,6 @@ from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
-from weakref import WeakSet
 
 import numpy as np
 from dask.sizeof import sizeof
@@ -51,9 +50,6 @@ class DaskExecutor:
         self._versions = versions()
         self._last_seen = time.monotonic()
         self._next_look = 0.0
-        self._name = secrets.token_hex(8)  # a client may serve several executors
-        self._submitted = 0
-        self._futures: WeakSet[Future] = WeakSet()
 
     def check_workers(self) -> None:
         """Wait for a worker, and refuse workers with other versions of the numerical packages."""
@@ -80,16 +76,8 @@ class DaskExecutor:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
         """Run a unit on a worker. Arguments may be handles, or lists of them, in place of what they stand for."""
-        self._submitted += 1
-        key = f"{function.__name__}-{self._name}-{self._submitted}"
-        future = self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False)
-        self._futures.add(future)
-        return future
-
-    def forget(self) -> None:
-        """Release all results on the cluster, even those whose handles are still referenced (by a traceback, say)."""
-        for future in list(self._futures):
-            future.release()
+        key = f"{function.__name__}-{secrets.token_hex(8)}"
+        return self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False)
 
     def wait(self, handles: Sequence[Handle], tick: Callable[[], None] = lambda: None) -> None:
         """Wait for units, with a tick for each one that is done; raise the error of one that fails.

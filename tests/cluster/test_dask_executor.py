@@ -22,7 +22,6 @@ def borrowed(client: Client, timeout: float) -> Iterator[DaskExecutor]:
     executor = DaskExecutor(client, timeout)
     executor.check_workers()
     yield executor
-    executor.forget()
 
 
 def test_a_result_that_is_lost_after_it_was_done_is_computed_again(processes):
