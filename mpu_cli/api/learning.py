@@ -96,16 +96,11 @@ def parameters_of(estimator: Any, classes: np.ndarray | None = None) -> dict[str
     """
     observe = _saying if checked_as(Integer(0), "verbose", int(estimator.verbose)) else no_observer
     given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()}
-    if classes is not None and isinstance(given["c"], Mapping):
-        given["c"] = _by_name(given["c"], classes.tolist())
+    if classes is not None and isinstance(c := given["c"], Mapping):
+        if unknown := c.keys() - set(classes.tolist()):
+            raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")
+        given["c"] = [c.get(name, np.nan) for name in classes.tolist()]
     return checked(given) | {"observe": observe}
-
-
-def _by_name(c: Mapping[Any, float], classes: list[Any]) -> list[float]:
-    """Return the label frequency of each label, NaN where it is not given."""
-    if unknown := c.keys() - set(classes):
-        raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")
-    return [c.get(name, np.nan) for name in classes]
 
 
 def run_to_predict(estimator: Any) -> Run:

@@ -27,7 +27,6 @@ from mpu_cli.core.frequency.estimators import (
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.problem import caution as repeated_caution
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
@@ -53,6 +52,8 @@ PRUNING_SIZE = 2_000
 # A change that gains less than this is noise, and not worth another round of training.
 WORTHWHILE = 5e-4
 _USUAL_SETTINGS = 7  # that a climb tries
+# From this share of repeated instances on, people are told.
+_MANY_REPEATED = 0.02
 # Micro-F1 that dropping weights may cost, by the estimate: the next smaller cut leaves several times as many.
 _COST_OF_PRUNING = 1e-3
 # Below which weights are dropped, for instances of unit length.
@@ -220,10 +221,14 @@ class Estimates:
 
     def warnings(self) -> list[str]:
         """Return the warnings about the estimate."""
-        repeated = repeated_caution(self.repeated)
-        found = [] if repeated is None else [repeated]
+        found = []
+        if self.repeated >= _MANY_REPEATED:
+            found.append(
+                f"{self.repeated:.0%} of the instances have exactly the features of an earlier one; equal instances "
+                "are kept in one cross-validation fold"
+            )
         if self.earlier is not None:
-            return [*found, *(text for text in self.earlier.warnings if text != repeated)]
+            return [*found, *(text for text in self.earlier.warnings if text not in found)]
         if self.reviewed is not None:
             warning = self.reviewed.contradiction(self.estimate)
         else:

@@ -15,8 +15,6 @@ from mpu_cli.errors import DataError
 
 # Where features have few values, most instances repeat others by chance: fewer different ones are not kept together.
 _FEWEST = 50
-# From this share of repeated instances on, people are told.
-_WORTH_TELLING = 0.02
 _ENTRIES = 1 << 20
 _ODD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
 
@@ -84,16 +82,6 @@ def joined(kin: np.ndarray | None, same_fold: np.ndarray | None) -> np.ndarray |
 def share_repeated(kin: np.ndarray | None) -> float:
     """Return the share of the instances that repeat an earlier one."""
     return 0.0 if kin is None else float(np.mean(kin != np.arange(len(kin))))
-
-
-def caution(share: float) -> str | None:
-    """Return a warning if many instances are repeated."""
-    if share < _WORTH_TELLING:
-        return None
-    return (
-        f"{share:.0%} of the instances have exactly the features of an earlier one; equal instances are kept in one "
-        "cross-validation fold"
-    )
 
 
 @dataclass(frozen=True)
