@@ -100,11 +100,6 @@ class Answers:
     def __getitem__(self, index: np.ndarray | slice) -> "Answers":
         return Answers(self.rows[index], self.columns[index], self.true[index], self.chance[index])
 
-    def among(self, rows: np.ndarray) -> "Answers":
-        """Return those on some instances, ascending, by their places among these."""
-        inside = self[np.isin(self.rows, rows)]
-        return replace(inside, rows=np.searchsorted(rows, inside.rows))
-
     def joined(self, others: "Answers") -> "Answers":
         """Return these, then others."""
         pairs = zip(vars(self).values(), vars(others).values(), strict=True)
