@@ -30,17 +30,16 @@ def described(files: Sequence[str], states: Sequence[State | None]) -> list[dict
     `states`: of each file before it was read; None where it is a stream, or others read it. Without one, and where a
     file has changed since, size and checksum are None.
     """
-    return [_described(file, state) for file, state in zip(files, states, strict=True)]
-
-
-def _described(file: str, state: State | None) -> dict[str, Any]:
-    size = sha256 = None
-    with suppress(OSError):
-        if state is not None:
-            with Path(file).open("rb") as stream:
-                sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-            size, sha256 = (state[0], sha256) if state_of(file) == state else (None, None)
-    return {"name": without_secrets(file), "bytes": size, "sha256": sha256}
+    found = []
+    for file, state in zip(files, states, strict=True):
+        size = sha256 = None
+        with suppress(OSError):
+            if state is not None:
+                with Path(file).open("rb") as stream:
+                    sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+                size, sha256 = (state[0], sha256) if state_of(file) == state else (None, None)
+        found.append({"name": without_secrets(file), "bytes": size, "sha256": sha256})
+    return found
 
 
 def of_files(source: Source, files: list[dict[str, Any]], others: Mapping[str, Any]) -> dict[str, Any]:

@@ -123,14 +123,6 @@ def _rows_of(source: str | Path, sidecars: Sidecars | None, reading: Reading, ru
         sidecars.refuse(IDS)
 
 
-def header(form: str, names: LabelNames | None) -> bytes:
-    """Return the first line of an output of this form; empty where it has none."""
-    if form != "tsv":
-        return b""
-    uri = "\turi" * (names is not None and names.has_uris)
-    return f"id\tlabel\tprobability{uri}\n".encode()
-
-
 def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by_number: bool) -> Callable[..., bytes]:
     """Return a function that writes the records of a subset of the instances.
 
@@ -328,7 +320,9 @@ def predict(
     slices = _slices(rows, max(1, _PROBABILITIES // width))
     report = PredictionReport()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
-        out.write(header(output.form, None if output.by_number else model.names))
+        if output.form == "tsv":
+            has_uris = model.names is not None and not output.by_number and model.names.has_uris
+            out.write(b"id\tlabel\tprobability" + b"\turi" * has_uris + b"\n")
         try:
             for text, counted in map_ahead(predict_rows, slices, run.jobs):
                 carrying = output.form == "scores" and not report.instances
