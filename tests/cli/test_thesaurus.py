@@ -51,6 +51,9 @@ def test_predictions_have_uris(run, vectors, tmp_path):
     run.ok("predict", tmp_path / "m", "--text", "apple", "--format", "tsv", "--top-k", 5, "-o", out)
     rows = list(csv.DictReader(out.read_text().splitlines(), delimiter="\t"))
     assert {row["label"]: row["uri"] for row in rows}["Nuss"] == "https://example.org/nut"
+    by_number = run("predict", tmp_path / "m", "--text", "apple", "--numbers", "--format", "tsv", "--top-k", 5).stdout
+    found = [row["uri"] for row in csv.DictReader(by_number.splitlines(), delimiter="\t")]
+    assert found == [row["uri"] for row in rows]
 
 
 def test_predictions_have_what_their_labels_imply(run, vectors, tmp_path):

@@ -321,7 +321,7 @@ def predict(
     report = PredictionReport()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
         if output.form == "tsv":
-            has_uris = model.names is not None and not output.by_number and model.names.has_uris
+            has_uris = model.names is not None and model.names.has_uris
             out.write(b"id\tlabel\tprobability" + b"\turi" * has_uris + b"\n")
         try:
             for text, counted in map_ahead(predict_rows, slices, run.jobs):
