@@ -230,8 +230,10 @@ def expected_f1(held_out: HeldOut, thresholds: np.ndarray) -> ExpectedF1:
     n_predicted, n_true, n_predicted_true, n_sure, n_predicted_sure = of_instances.sum(axis=1).tolist()
     size = max(n_predicted + n_true + n_sure, 1)
     errors = 2 * (predicted_true + predicted_sure)
-    errors -= errors.sum() / size * (predicted + true + sure)
-    deviation = float(np.linalg.norm(errors) / size)
+    f1 = errors.sum() / size
+    errors -= f1 * (predicted + true + sure)
+    # As if there were one more instance, all right or all wrong: few that are all alike do not tell F exactly.
+    deviation = float(np.hypot(np.linalg.norm(errors) / size, max(f1, 1 - f1) / len(errors)))
     return ExpectedF1(n_predicted, (n_true, n_predicted_true), (n_sure, n_predicted_sure), deviation)
 
 

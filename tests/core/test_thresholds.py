@@ -95,6 +95,12 @@ def test_the_interval_covers_the_f1_of_complete_labels(error):
     assert np.mean(wide) < 0.25
 
 
+def test_one_instance_tells_little():
+    one = np.ones((1, 1), np.float32)
+    expected = expected_f1(HeldOut(one, as_labels([[1]]), LabelFrequency.of(1.0, (1, 1))), np.array([0.5], np.float32))
+    assert (expected.f1, expected.interval()) == (1, (0, 1))
+
+
 def test_no_annotation_is_no_f1():
     P, nothing = np.full((4, 2), 0.3, np.float32), as_labels(np.zeros((4, 2)))
     threshold, f1 = pooled_threshold(HeldOut(P, nothing, LabelFrequency(np.ones(2))))
