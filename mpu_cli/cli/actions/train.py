@@ -259,9 +259,11 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
 
 
 def _line(report: TrainingReport) -> dict[str, Any]:
-    """Return what a history has of a training beside its names; c is the mean over labels, seconds are of all steps."""
+    """Return what a history has of a training beside its names; c is that of all labels, seconds are of all steps."""
     values, c = as_json(report), report.findings.get("c")
     values |= {"annotations": report.annotations, "c": float(np.mean(c)) if isinstance(c, list) else c}
+    if by_people := report.findings.get("c_by_people"):
+        values |= {"c": by_people["c"], "c_interval": by_people["interval"]}
     values["seconds"] = round(sum(report.seconds.values()), 3)
     line = {name: values.get(name) for name in _IN_HISTORY} | values.get("acceptance", {})
     return line | ({"cluster": values["cluster"]} if "cluster" in values else {})
