@@ -232,8 +232,8 @@ class Claims:
         log_likelihood = log_expit(lines) @ yes + log_expit(-lines) @ no
         weights = prior * np.exp(log_likelihood - log_likelihood.max())
         right = expit(lines).reshape(-1, len(at))
-        counted = Decided.of(true[is_listed]) if len(true[is_listed]) else None
-        return cls(right, (weights / weights.sum()).ravel(), counted)
+        of_list = true[is_listed]
+        return cls(right, (weights / weights.sum()).ravel(), Decided.of(of_list) if len(of_list) else None)
 
     def or_nothing(self) -> "Claims":
         """Return claims where one more case, that nothing is missing, is as probable as all the others."""
