@@ -482,7 +482,7 @@ def choose_features(problem: Problem, options: Options, run: Run) -> tuple[Insta
         if own.label_features is not None:
             raise DataError(f"features cannot be scaled here: {_DIRECTIONS}; choose linear features")
         return own.scaled(options.features), None
-    obstacle = _obstacle(own)
+    obstacle = _obstacle(problem, own)
     if options.features == RBF and obstacle is not None:
         raise DataError(f"an RBF kernel cannot be used here: {obstacle}; choose linear features")
     can_tell = len(problem) >= FEWEST_INSTANCES and options.cost is None
@@ -531,14 +531,14 @@ def _best_scaling(own: Instances, options: Options, run: Run, tick: Callable[[],
     return best
 
 
-def _obstacle(instances: Instances) -> str | None:
-    """Return why a kernel is not for these instances; None if it is."""
+def _obstacle(problem: Problem, instances: Instances) -> str | None:
+    """Return why a kernel is not for the instances of a problem; None if it is."""
     if instances.label_features is not None:
         return _DIRECTIONS
     if len(instances.annotations) > FEW_LABELS:
         return f"there are more than {FEW_LABELS} labels"
-    if instances.width > MOST_FEATURES:
-        return f"there are more than {MOST_FEATURES} features"
+    if problem.features.shape[1] > MOST_FEATURES:  # a model has the landmarks in all of them, also where few occur
+        return f"feature indices exceed {MOST_FEATURES}"
     if not instances.features.dense.shape[1]:
         return "most values are 0"
     return None

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 from mpu_cli.inputs import training_data
@@ -33,6 +34,16 @@ def test_the_largest_index_costs_what_another_does(run, tmp_path):
     assert sum(file.stat().st_size for file in (tmp_path / "wide.mpu").iterdir()) < 200_000
     run.ok("predict", tmp_path / "wide.mpu", source, "-o", tmp_path / "out")
     assert len((tmp_path / "out").read_text().splitlines()) == 2
+
+
+def test_dense_features_with_the_largest_indices_are_learned_without_a_kernel(run, tmp_path):
+    """A model with a kernel would have landmarks as wide as the largest index."""
+    draws = np.random.default_rng(0).standard_normal((300, 3))
+    source = tmp_path / "wide.svm"
+    lines = (f"{int(a > 0)},{2 + int(b > 0)} 7:{a:.3f} 9:{b:.3f} 2147483646:{z:.3f}\n" for a, b, z in draws)
+    source.write_text("".join(lines))
+    report = json.loads(run.ok("train", source, "--json", "-o", tmp_path / "m.mpu").stdout)
+    assert report["features"] != "rbf"
 
 
 def test_implicit_values(run, tmp_path):
