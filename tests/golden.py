@@ -20,7 +20,6 @@ _VARYING = (
     (re.compile(r"/[^\s'\"]*?/pytest-\d+/(popen-gw\d+/)?[^/\s:'\",;)]+/?"), ""),
     (re.compile(re.escape(f"{ROOT}/")), ""),
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),
-    (re.compile(r"process \d+ on .* since [-\d: ]+ UTC"), "process N on HOST since TIME"),
     (re.compile(r"-[0-9a-f]{16}\."), "-CHECKSUM."),
     (re.compile(r"EOF: [^)]*"), "EOF"),  # of NumPy
     (re.compile(r"\b\d+\.\d+\b"), "#.#"),

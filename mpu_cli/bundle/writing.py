@@ -24,8 +24,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count, pairwise, takewhile
 from pathlib import Path
 from typing import Any
@@ -49,14 +48,12 @@ from mpu_cli.bundle.manifest import (
     read_small,
 )
 from mpu_cli.bundle.model_arrays import numbers_of, parts_of
-from mpu_cli.errors import BusyError, ModelError
+from mpu_cli.errors import ModelError
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import checksum, create, directory_to_disk, holder, is_lock, mode_of, remove, try_lock
+from mpu_cli.runtime.files import checksum, create, directory_to_disk, locked_directory, mode_of, remove
 from mpu_cli.version import __version__
 
 WORKSHOP = ".training"
-_LOCK = "lock"
-_MOST_TIMES_GONE = 10_000  # retries while other trainings begin and end; more happen only in places like /proc
 # The first bytes of a manifest, and what they have in them.
 _HEAD_BYTES, _FORMAT = 256, b'"format": "mpu model"'
 
@@ -112,7 +109,8 @@ class Writer:
         """
         path = self._path
         with self.held(), _said_to_be_unwritable(path):
-            _make_workshop(path)  # it may have been removed during the training
+            with _unchanged_time(path):
+                (path / WORKSHOP).mkdir(exist_ok=True)
             files, text = _written(path, model)
             manifest = _write(path / WORKSHOP, text)
             if keep is not None:
@@ -163,49 +161,23 @@ def _is_ours(entry: Path) -> bool:
 @contextmanager
 def _hold(path: Path) -> Iterator[Callable[[], bool]]:
     """Lock a directory, as `writer`; yield a function that tells whether its path still leads to it."""
-    lock, held, made = path / WORKSHOP / _LOCK, None, not path.exists()
 
-    def let_go() -> None:
+    def clean() -> None:
         with suppress(OSError):  # the next training removes the rest
-            if held is not None and is_lock(lock, held):  # otherwise another directory is there now
+            if is_held():  # otherwise another directory is there now
                 _remove_leftovers(path)
-                with _unchanged_time(path):
-                    lock.unlink()
-                    (path / WORKSHOP).rmdir()  # not empty if the next training has started
-        if held is not None:
-            os.close(held)
-        with suppress(OSError):  # there is a model in it
-            if made:
-                path.rmdir()
 
-    with signals.finally_call(let_go):
+    check_target(path)
+    with ExitStack() as stack:
         with _said_to_be_unwritable(path):
-            gone = 0
-            while held is None:
-                try:
-                    with signals.unbroken():  # what is created must be removed again
-                        check_target(path)
-                        _make_workshop(path)
-                        held = try_lock(lock)
-                except FileNotFoundError:  # the training that had the lock has just removed it
-                    gone += 1
-                    if gone > _MOST_TIMES_GONE:
-                        raise
-                    continue
-                if held is None:
-                    raise BusyError(f"{path}: is being trained by {holder(lock)}; try again when it has finished")
+            busy = f"{path}: is being trained by another process; try again when it has finished"
+            is_held = stack.enter_context(locked_directory(path, busy))
+            if not any(path.iterdir()):
+                with suppress(OSError):  # as of `_unchanged_time`
+                    os.utime(path, ns=(0, 0))  # there is no model yet
+            stack.enter_context(signals.finally_call(clean))
             _remove_leftovers(path)
-        yield partial(is_lock, lock, held)
-
-
-def _make_workshop(path: Path) -> None:
-    if not path.is_dir():
-        path.mkdir(exist_ok=True)
-        with suppress(OSError):  # as of `_unchanged_time`
-            os.utime(path, ns=(0, 0))  # there is no model yet
-    if not (path / WORKSHOP).is_dir():
-        with _unchanged_time(path):
-            (path / WORKSHOP).mkdir(exist_ok=True)
+        yield is_held
 
 
 @contextmanager
@@ -234,10 +206,9 @@ def _remove_leftovers(path: Path) -> None:
     if text is None:  # nobody can say what belongs to it
         return
     named = f"{text.decode(errors='replace')} {origin_name(text)}"
-    arrays = [entry for entry in path.iterdir() if entry.name not in (MANIFEST, WORKSHOP) and entry.name not in named]
-    temporary = [entry for entry in (path / WORKSHOP).iterdir() if entry.name != _LOCK]
+    unnamed = [entry for entry in path.iterdir() if entry.name != MANIFEST and entry.name not in named]
     with _unchanged_time(path):
-        for entry in (*filter(_is_ours, arrays), *temporary):
+        for entry in filter(_is_ours, unnamed):
             remove(entry)
 
 

@@ -1,10 +1,10 @@
-"""The files and directories that a command reads and writes, and lock files.
+"""The files and directories that a command reads and writes, and locks.
 
 None overwrites another, each is written completely or not at all, and nothing is left over.
 
 Files are compared, not their names: a link, or another spelling of a path, is the same file.
 
-A lock file is held by one process at a time. The system releases it when that process ends, however it ends.
+A lock is held by one process at a time. The system releases it when that process ends, however it ends.
 """
 
 import errno
@@ -15,17 +15,15 @@ import os
 import re
 import secrets
 import shutil
-import socket
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from mpu_cli.errors import STANDARD_STREAM, FilesError, InputError, shown
+from mpu_cli.errors import STANDARD_STREAM, BusyError, FilesError, InputError, shown
 from mpu_cli.runtime import signals
 
 Named = Mapping[str, str | Path | None]  # files by the name of their argument or option; None: not given
@@ -335,32 +333,48 @@ def _remove_leftovers(folder: Path, prefix: str) -> None:
                 os.close(descriptor)
 
 
-def try_lock(path: Path) -> int | None:
-    """Lock a file in an existing directory, created if missing, and write into it who holds it.
+@contextmanager
+def locked_directory(path: Path, busy: str) -> Iterator[Callable[[], bool]]:
+    """Lock a directory, created if missing, for the ``with`` block. If it was created and stays empty, it is removed.
 
-    Return a file descriptor, or None if another process has the lock. Closing it, or the end of the process, releases
-    the lock. Remove the file before that. FileNotFoundError where the directory or the file was removed in the
-    meantime.
+    Yield a function that tells whether the path still leads to this directory.
+    Raises BusyError, with the message `busy`, where another process has locked it; OSError where it cannot be created.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):  # the latter from some network file systems
+    made = [place for place in (path, *path.parents) if not place.exists()]
+    descriptor = None
+
+    def let_go() -> None:
+        if descriptor is not None:
+            for place in made:
+                with suppress(OSError):  # there is something in it
+                    place.rmdir()
             os.close(descriptor)
-            return None
-        except OSError:
-            pass  # others have no locks
-        # The holder removes the file before it lets go: then this is the lock of a file that nobody else will find.
-        if not is_lock(path, descriptor):
-            raise FileNotFoundError(path)
-        since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()} since {since}\n".encode())
-    except OSError:
+
+    with signals.finally_call(let_go):
+        while descriptor is None:
+            with signals.unbroken():
+                path.mkdir(parents=True, exist_ok=True)
+                descriptor = _lock(path, busy)
+        yield partial(is_lock, path, descriptor)
+
+
+def _lock(path: Path, busy: str) -> int | None:
+    """Return the descriptor of a locked directory; None if it was removed in the meantime."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # the latter from some network file systems
         os.close(descriptor)
-        raise
-    return descriptor
+        raise BusyError(busy) from None
+    except OSError:
+        pass  # others have no locks
+    if is_lock(path, descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 def is_lock(path: Path, descriptor: int) -> bool:
@@ -369,13 +383,3 @@ def is_lock(path: Path, descriptor: int) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except (FileNotFoundError, NotADirectoryError):
         return False
-
-
-def holder(path: Path) -> str:
-    """Return who holds a lock, according to the file."""
-    try:
-        with open_regular(path) as file:
-            text = file.read(200).decode(errors="replace").strip()
-    except (OSError, ValueError):
-        text = ""
-    return text if text and text.isprintable() else "another process"

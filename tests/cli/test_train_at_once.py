@@ -1,7 +1,6 @@
 """Several `mpu train` on the same model."""
 
 import os
-import socket
 
 import pytest
 
@@ -18,14 +17,11 @@ def busy(tmp_path):
 
 
 @pytest.mark.parametrize("options", [(), ("--json", "--quiet")])
-def test_the_second_ends_with_status_75_and_says_who_is_the_first(run, busy, options):
+def test_the_second_ends_with_status_75(run, busy, options):
     result = run("train", busy, *QUICK, *options)
     assert result.exit_code == 75
     assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith(f"error: {busy.with_suffix('.mpu')}: is being trained by process {os.getpid()} on ")
-    assert f"on {socket.gethostname()} since 20" in line
-    assert line.endswith(" UTC; try again when it has finished")
+    assert result.stderr.startswith(f"error: {busy.with_suffix('.mpu')}: is being trained by another process; ")
 
 
 def test_the_second_reads_no_data(run, busy, tmp_path):

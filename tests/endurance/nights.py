@@ -139,7 +139,7 @@ class _Nights(Trainings):
     def left_over(self) -> list[str]:
         """Return the names of what is half-written."""
         try:
-            return [path.name for path in (self.model / ".training").iterdir() if path.name != "lock"]
+            return [path.name for path in (self.model / ".training").iterdir()]
         except FileNotFoundError:
             return []
 

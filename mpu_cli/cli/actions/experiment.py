@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
@@ -18,11 +18,10 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from mpu_cli.cli.messages import info, is_quiet, warn
 from mpu_cli.core.features import Columns
 from mpu_cli.core.sample import estimate_out_of_fold
-from mpu_cli.errors import BusyError, MpuError, counted, one_line
+from mpu_cli.errors import MpuError, counted, one_line
 from mpu_cli.experiment.cells import Cell, Design, Row, cell_of, finished, keep_settings, run_cell, write, write_rows
 from mpu_cli.experiment.summary import markdown
-from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import holder, refuse_urls, try_lock
+from mpu_cli.runtime.files import locked_directory, refuse_urls
 from mpu_cli.runtime.parallel import threads
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -131,27 +130,13 @@ def alone(folder: Path) -> Iterator[None]:
 
     Raises BusyError (another process has locked it), MpuError (it cannot be created or written to).
     """
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
-    path = folder / ".lock"
-    lock = None
-
-    def clear() -> None:
-        if lock is not None:
-            path.unlink(missing_ok=True)
-            os.close(lock)
-        for place in made:
-            with suppress(OSError):  # there is something in it
-                place.rmdir()
-
-    with signals.finally_call(clear):
+    with ExitStack() as stack:
         try:
-            with signals.unbroken():
-                folder.mkdir(parents=True, exist_ok=True)
-                lock = try_lock(path)
+            stack.enter_context(
+                locked_directory(folder, f"{folder}: another experiment runs there: wait for it, or give another --out")
+            )
         except OSError as error:
             raise MpuError(f"{folder}: cannot be written: {error.strerror}; give another --out") from error
-        if lock is None:
-            raise BusyError(f"{folder}: {holder(path)} runs an experiment there: wait for it, or give another --out")
         yield
 
 
