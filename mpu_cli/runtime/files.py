@@ -35,17 +35,14 @@ _BUFFER_BYTES = 1 << 19
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 
 
-def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] = ()) -> None:
+def refuse_overlaps(inputs: Named, outputs: Named) -> None:
     """Refuse files if one would overwrite another. Call this before any of them is opened.
 
     `inputs`, `outputs`: files and directories by the name of their argument or option; ``-`` is a standard stream.
-    `directories`: names of those that are directories written by `mpu`. No other file may be in them.
-    Raises FilesError (an output is an input or another output, is in one of the directories, or is a URL; or two inputs
-    are the same stream).
+    Raises FilesError (an output is an input or another output, or is a URL; or two inputs are the same stream).
     """
     refuse_urls(outputs)
     inputs, outputs = _given(inputs), _given(outputs)
-    folders = {name: path for name, path in (inputs | outputs).items() if name in directories}
     streams: dict[Any, str] = {}
     read: dict[Any, str] = {}
     written: dict[Any, str] = {}
@@ -67,9 +64,6 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
         is_folder = Path(path).is_dir()  # the command itself says whether it may be replaced
         if not is_folder and (other := read.get(identity, name)) != name:
             raise FilesError(f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name")
-        for other, other_path in folders.items():
-            if other != name and _lies_in(path, other_path):
-                raise FilesError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
 
 
 def refuse_urls(outputs: Named) -> None:
@@ -120,16 +114,6 @@ def _place(path: str) -> tuple[Any, ...] | None:
     except OSError:
         return None  # it cannot be made
     return parent.st_dev, parent.st_ino, unicodedata.normalize("NFC", real.name).casefold()
-
-
-def _lies_in(path: str, directory: str) -> bool:
-    if STANDARD_STREAM in (path, directory):
-        return False
-    above = Path(os.path.realpath(path)).parents
-    place = Path(os.path.realpath(directory))
-    if place in above:
-        return True  # neither may have been made yet
-    return place.is_dir() and any(parent.exists() and parent.samefile(place) for parent in above)
 
 
 class ReadFile(io.FileIO):

@@ -46,8 +46,6 @@ OVERLAPS = {
     "the record over OUT, folded": ("corrupt", "x.svm", "o2", "--removed", "O2", *MISSING),
     "frequencies over FILE": ("estimate-c", "x.svm", "-o", "hard.svm", "--folds", "2"),
     "predictions over FILE by a link": ("predict", "x.mpu", "soft.svm", "-o", "x.svm"),
-    "predictions into MODEL": ("predict", "x.mpu", "x.svm", "-o", "x.mpu/manifest.json"),
-    "predictions into MODEL, new": ("predict", "soft.mpu", "x.svm", "-o", "../w/x.mpu/tags"),
     "a test set that is learned from": ("train", "x.svm", *QUICK, "--accept-on", "hard.svm"),
     "a page over FILE": ("review", "x.svm", "-o", "soft.svm"),
     "a page over the suggestions": ("review", "x.svm", "--suggestions", "missing.tsv", "-o", "missing.tsv"),

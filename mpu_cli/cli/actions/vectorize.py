@@ -514,7 +514,7 @@ def command(
     if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
     inputs = {"TEXTS": source.file, "--labels": labels, "--like": like}
-    refuse_overlaps(inputs, {"--output": output, "its directory": directory}, ("its directory",))
+    refuse_overlaps(inputs, {"--output": output, "its directory": directory})
     done = vectorize(
         source,
         output,
