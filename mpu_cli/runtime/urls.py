@@ -4,24 +4,18 @@ Credentials are a matter of the environment, as the package for each protocol ha
 may be one.
 """
 
-import http
 import io
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from mpu_cli.errors import InputError, without_secrets
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _STREAMED = ("http", "https")  # servers need not know ranges of bytes, so these are read from start to end
 _BUFFER_BYTES = 1 << 20
-_REASONS: dict[type[BaseException], str] = {
-    FileNotFoundError: "there is no such file",
-    IsADirectoryError: "it is a directory",
-    PermissionError: "permission denied",
-}
 _SECONDS = 60.0  # that a server may say nothing
 
 
@@ -48,32 +42,17 @@ def open_url(url: str) -> Iterator[io.BufferedReader]:
 
     Yields a stream, whose errors are InputErrors too.
     Raises InputError (fsspec or the package for the protocol is not installed, there is no such file, or it cannot be
-    read; while it is read in the ``with`` block: the connection fails, or the data end too early).
+    read; while it is read in the ``with`` block: the connection fails).
     """
     with _said(url):
         system, path = _file_system(url)
-        if _protocol(url) in _STREAMED:
-            file, size = system.open(path, block_size=0), None
-            if (status := file.r.status) != http.HTTPStatus.OK:  # success, but not the whole file, as it was asked for
-                file.close()
-                what = "a part of the file alone" if status == http.HTTPStatus.PARTIAL_CONTENT else "something else"
-                raise InputError(url, None, f"cannot be read: the server answers with {what} (status {status})")
-        else:
-            info = system.info(path)
-            if info.get("type") == "directory":
-                raise IsADirectoryError
-            file, size = system.open(path, "rb"), _size(info)
-    with closing(file), io.BufferedReader(_Remote(file, url, size), _BUFFER_BYTES) as stream:
+        file = system.open(path, **({"block_size": 0} if _protocol(url) in _STREAMED else {}))
+    with closing(file), io.BufferedReader(_Remote(file, url), _BUFFER_BYTES) as stream:
         yield cast(io.BufferedReader, stream)
 
 
 def _protocol(url: str) -> str:
     return url.partition("://")[0].lower()
-
-
-def _size(info: dict[str, Any]) -> int | None:
-    size = info.get("size")
-    return size if isinstance(size, int) else None
 
 
 def _file_system(url: str) -> tuple[Any, str]:
@@ -118,27 +97,19 @@ def _said(url: str) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    cause = error.__cause__
-    # To fsspec, whatever an HTTP server answers, and no answer, is a file that is not there.
-    if isinstance(error, FileNotFoundError) and _is_of_http(cause) and getattr(cause, "status", None) != 404:
-        return _reason(cause)
-    for kind, words in _REASONS.items():
-        if isinstance(error, kind):
-            return words
+    if isinstance(error, FileNotFoundError):
+        cause = error.__cause__
+        # To fsspec, whatever an HTTP server answers, and no answer, is a file that is not there.
+        return "there is no such file" if cause is None or getattr(cause, "status", None) == 404 else _reason(cause)
     text = " ".join(without_secrets(str(error)).split())
     return f"{text or 'no answer'} ({type(error).__name__})"
 
 
-def _is_of_http(error: BaseException | None) -> TypeGuard[BaseException]:
-    return error is not None and type(error).__module__.partition(".")[0] in ("aiohttp", "asyncio")
-
-
 class _Remote(io.RawIOBase):
-    """A file of fsspec whose errors name its URL, and which does not end before all of its bytes have come."""
+    """A file of fsspec whose errors name its URL."""
 
-    def __init__(self, file: Any, url: str, size: int | None) -> None:
-        self._file, self._url, self._size = file, url, size
-        self._position = 0
+    def __init__(self, file: Any, url: str) -> None:
+        self._file, self._url = file, url
 
     def readable(self) -> bool:
         return True
@@ -146,9 +117,5 @@ class _Remote(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         with _said(self._url):
             data = self._file.read(len(buffer))
-        if not data and self._size is not None and self._position < self._size:
-            read, size = self._position, self._size
-            raise InputError(self._url, None, f"cannot be read: it ends after {read:,} of {size:,} bytes")
         buffer[: len(data)] = data
-        self._position += len(data)
         return len(data)

@@ -88,17 +88,6 @@ def test_a_connection_that_breaks_leaves_nothing_half_written(run, served, model
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.mpu", "tiny.svm"]
 
 
-def test_a_part_of_the_data_is_not_taken_for_all(run, served, model, tmp_path):
-    url, files = served
-    files["/part.svm"] = TINY.encode()[:20], 20, 206
-    result = run("predict", model, f"{url}/part.svm", "-o", tmp_path / "out")
-    assert (
-        message(result)
-        == f"error: {url}/part.svm: cannot be read: the server answers with a part of the file alone (status 206)"
-    )
-    assert not (tmp_path / "out").exists()
-
-
 def test_secrets_are_neither_said_nor_kept(run, served, tmp_path):
     url, files = served
     files["/a.svm"], files["/b.svm"] = TINY.encode(), b"1 1:x\n"

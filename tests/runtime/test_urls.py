@@ -56,15 +56,6 @@ def test_what_is_cut_short_is_an_error_and_no_data(server, path):
             pass
 
 
-def test_a_file_that_shrinks_is_an_error(memory):
-    memory.pipe("/x", DATA)
-    with open_url("memory://x") as stream:
-        stream.read(10)
-        memory.store["/x"].truncate(3_000)
-        with pytest.raises(InputError, match=r"memory://x: cannot be read: it ends after [\d,]+ of 2,304,000 bytes"):
-            stream.read()
-
-
 @pytest.mark.parametrize(
     "path, said",
     [("missing", "there is no such file"), ("denied", "403, message='Forbidden'"), ("broken", "500, message=")],
@@ -78,17 +69,6 @@ def test_an_answer_that_is_none_is_said_without_secrets(server, path, said):
     assert "secret" not in str(error.value)
 
 
-@pytest.mark.parametrize("status", [201, 202, 203, 204, 205, 206, 207, 226, 299])
-def test_success_that_is_not_the_whole_file_is_an_error(served, status):
-    url, files = served
-    files["/part"] = b"" if status in (204, 205) else DATA[:100], None if status == 207 else 100, status
-    with (
-        pytest.raises(InputError, match=rf"/part: cannot be read: the server answers.*{status}"),
-        open_url(f"{url}/part"),
-    ):
-        pass
-
-
 def test_no_server(server):
     said = r"http://127\.0\.0\.1:9/x: cannot be read: Cannot connect to host .* \(ClientConnectorError\)"
     with pytest.raises(InputError, match=said), open_url("http://127.0.0.1:9/x"):
@@ -98,8 +78,7 @@ def test_no_server(server):
 @pytest.mark.parametrize("url", ["memory://no/such", "memory://folder"])
 def test_no_file(memory, url):
     memory.pipe("/folder/x", b"1")
-    said = "it is a directory" if url.endswith("folder") else "there is no such file"
-    with pytest.raises(InputError, match=f"{url}: cannot be read: {said}"), open_url(url):
+    with pytest.raises(InputError, match=f"{url}: cannot be read: there is no such file"), open_url(url):
         pass
 
 
