@@ -225,12 +225,11 @@ def gathered(chunks: Iterable[Dataset]) -> Dataset:
 
 @dataclass(frozen=True)
 class Part:
-    """A range of lines of a file, or all of it."""
+    """The lines of a file that begin in a range of bytes."""
 
     path: str  # the file as the user named it
-    start: int = 0  # its byte at which the part starts: the first one of a line
-    # The byte before which the part ends, also the first one of a line; None is the end of the file
-    end: int | None = None
+    start: int = 0
+    end: int | None = None  # the byte behind the range; None is the end of the file
 
     @property
     def is_file(self) -> bool:
@@ -239,15 +238,21 @@ class Part:
 
 
 def plan_parts(paths: Sequence[str | Path], most_bytes: int) -> list[Part]:
-    """Cut files into parts, in their order; those depend on the content of the files and on `most_bytes` alone.
+    """Cut files into parts of about equal size, in their order, by their sizes alone.
 
-    Only plain regular ones are cut; others are not opened. A file that is larger than `most_bytes` is cut into as few
-    parts of about equal size as this allows. A part may exceed it by a line. InputError where a file to be cut cannot
-    be read.
+    Only plain regular files of more than `most_bytes` are cut; others are not opened. A line belongs to the part in
+    which it begins. InputError where a file to be cut cannot be read.
     """
-    if most_bytes < 1:
-        raise ValueError(f"most_bytes is {most_bytes}, and must be 1 or more")
-    return [part for path in map(str, paths) for part in _parts_of(path, most_bytes)]
+    parts: list[Part] = []
+    for path in map(str, paths):
+        size = 0
+        if not is_compressed(path) and Path(path).is_file():
+            with open_input(path) as stream:
+                size = Path(path).stat().st_size if is_plain(stream) else 0
+        n_parts = max(1, -(-size // most_bytes))
+        ends = [*(size * number // n_parts for number in range(1, n_parts)), None]
+        parts += map(partial(Part, path), [0, *ends[:-1]], ends)
+    return parts
 
 
 def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN) -> Dataset:
@@ -259,8 +264,11 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
         return read(part.path, reading, run, may_be_empty=True)
     with open_input(part.path) as stream:
         file = cast(BinaryIO, stream)
-        end = file.seek(0, os.SEEK_END) if part.end is None else part.end
-        start = part.start or _top(file, part.path, reading)[1]
+        size = file.seek(0, os.SEEK_END)
+        top = _top(file, part.path, reading)[1]
+        start, end = (
+            max(top, _next_line(file, place)) for place in (part.start, size if part.end is None else part.end)
+        )
         lines = Joined(_bytes_of(file, start, end))
         chunks = iter_stream(lines, part.path, reading, run=run, may_be_empty=True, may_have_header=False)
         try:
@@ -289,35 +297,10 @@ def check_parts(parts: Sequence[Part], extents: Sequence[Extent], reading: Readi
         raise no_instances(parts[0].path)
 
 
-def _parts_of(path: str, most_bytes: int) -> Iterator[Part]:
-    if is_compressed(path) or not Path(path).is_file():
-        yield Part(path)
-        return
-    with open_input(path) as stream:
-        yield from _cut(cast(BinaryIO, stream), path, most_bytes) if is_plain(stream) else [Part(path)]
-
-
-def _cut(file: BinaryIO, path: str, most_bytes: int) -> Iterator[Part]:
-    size = file.seek(0, os.SEEK_END)
-    n_parts = -(-size // most_bytes)
-    file.seek(0)
-    start, top = 0, Top().end_in(file.read(BLOCK_BYTES), 1)
-    for number in range(1, n_parts):
-        target = size * number // n_parts
-        if target <= max(start, top):
-            continue  # within a line that the part before has, or before the instances
-        end = _next_line(file, target)
-        if end == size:
-            break
-        yield Part(path, start, end)
-        start = end
-    yield Part(path, start)
-
-
 def _next_line(file: BinaryIO, position: int) -> int:
     """Return where the first line at or after a position starts; the end of the file if there is none."""
-    file.seek(position - 1)
-    while (line := file.readline(BLOCK_BYTES)) and not line.endswith(b"\n"):
+    file.seek(max(position - 1, 0))
+    while position and (line := file.readline(BLOCK_BYTES)) and not line.endswith(b"\n"):
         pass
     return file.tell()
 

@@ -1,6 +1,5 @@
 import gzip
 import os
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -91,28 +90,6 @@ def test_errors_are_those_of_the_whole_file(block, most_bytes, max_line_bytes, i
             assert_same(read_in_parts([path], most_bytes, reading), expected)
 
 
-@given(st.binary(max_size=200).map(lambda data: data.replace(b"5", b"\n")), st.integers(1, 50))
-def test_parts_are_lines_of_about_equal_size(data, most_bytes):
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "x"
-        path.write_bytes(data)
-        planned = plan_parts([path], most_bytes)
-        assert planned == plan_parts([path], most_bytes)
-    starts = [part.start for part in planned]
-    assert [part.end for part in planned] == [*starts[1:], None]
-    assert starts[0] == 0
-    longest = max(map(len, BytesIO(data).readlines()), default=0)  # `splitlines` would also split at CR
-    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
-        assert start == 0 or data[start - 1 : start] == b"\n"
-        assert end - start < most_bytes + max(longest, 1)
-
-
-def test_a_file_of_many_equal_lines_has_as_few_parts_as_possible(tmp_path):
-    (tmp_path / "x").write_bytes(b"1 1:1\n" * 1000)
-    planned = plan_parts([tmp_path / "x"], 2000)
-    assert [part.start for part in planned] == [0, 2004, 4002]  # three of 2,000 bytes, up to the end of a line
-
-
 def test_only_plain_regular_files_are_cut(tmp_path):
     (tmp_path / "a.gz").write_bytes(gzip.compress(LINES))
     (tmp_path / "b").write_bytes(LINES)
@@ -138,12 +115,6 @@ def test_a_file_at_a_url_is_a_part_as_a_whole(tmp_path, memory, served):
     for source in ("memory://x.svm", f"{url}/x"):
         assert plan_parts([source], 20) == [Part(source)]
         assert_same(read_part(Part(source)), read(tmp_path / "x"))
-
-
-def test_a_file_without_lines_is_not_read_for_every_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(reader, "BLOCK_BYTES", 10)
-    (tmp_path / "x").write_bytes(b"x" * 10_000)
-    assert plan_parts([tmp_path / "x"], 10) == [Part(str(tmp_path / "x"))]
 
 
 def test_an_error_names_the_line_of_the_file(tmp_path, monkeypatch):
@@ -178,17 +149,6 @@ def test_a_file_may_be_empty_but_not_all(tmp_path):
     assert_same(read_in_parts([tmp_path / name for name in "abc"], 10), read(tmp_path / "c"))
     with refused(InputError, "a:1: "):
         read_in_parts([tmp_path / "a", tmp_path / "b"], 10)
-
-
-def test_a_file_that_is_gone_is_an_error(tmp_path):
-    with refused(InputError, "x: "):
-        read_part(Part(str(tmp_path / "x"), 6, 12))
-
-
-def test_a_header_without_instances_is_wrong_first_of_all(tmp_path):
-    (tmp_path / "x").write_bytes(b"2 9 9\n# nothing\n# more\n")
-    with refused(InputError, "x:1: "):
-        read_in_parts([tmp_path / "x"], 10)
 
 
 @pytest.mark.usefixtures("kernel")
