@@ -9,9 +9,9 @@ The names of a model's labels are text, with a line ``number<TAB>name`` for each
 """
 
 import hashlib
-import io
 import math
 import os
+import re
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -39,8 +39,8 @@ from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError, TooLargeError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
-from mpu_cli.runtime.machine import available_memory
-from mpu_cli.runtime.untrusted import expect, read_npy
+from mpu_cli.runtime.run import available_memory
+from mpu_cli.runtime.untrusted import expect
 from mpu_cli.svmlight.grammar import MAX_ID
 
 
@@ -174,7 +174,7 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
 
 # Headers and directory of an .npz, an array; NumPy uses about 400.
 _OVERHEAD = 4096
-_LONGEST_READ = 1 << 20
+_LONGEST_HEADER = 512  # of an array
 
 
 def ascending(array: np.ndarray) -> bool:
@@ -191,7 +191,7 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
     arrays exceed the free memory).
     """
     try:
-        with _ShortReads(open_regular(path)) as file:
+        with open_regular(path) as file:
             data = sum(np.dtype(dtype).itemsize * math.prod(shape) for dtype, shape in layout.values())
             size = os.fstat(file.fileno()).st_size
             expect(data < size <= data + _OVERHEAD * len(layout), f"it has {size:,} bytes, for {data:,} of arrays")
@@ -214,18 +214,19 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
         raise ModelError(f"{path}: is damaged ({problem}); copy or train the model again") from error
 
 
-class _ShortReads(io.BufferedReader):
-    """A file whose reads end after a megabyte, since `zipfile` reads the directory of an archive in one go."""
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        return super().read(_LONGEST_READ if size is None or size < 0 else min(size, _LONGEST_READ))
-
-
 def _read_array(archive: zipfile.ZipFile, name: str, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array of an archive, if its header is that of this dtype and shape."""
     member = archive.getinfo(f"{name}.npy")
     expect(member.compress_type == zipfile.ZIP_STORED, f"{name} is compressed")
+    kind, sizes = np.dtype(dtype).str, re.escape(str(shape))
+    described = f"{{'descr': {kind!r}, 'fortran_order': (?:True|False), 'shape': {sizes}, }}"
     with archive.open(member) as file:
-        array = read_npy(file, name, dtype, shape)
+        beginning = file.read(_LONGEST_HEADER)
+        fits = re.match(rb"\x93NUMPY\x01\x00.." + described.encode() + rb" *\n", beginning, re.DOTALL)
+        expect(fits is not None, f"{name} is not {np.dtype(dtype)} {shape}")
+        file.seek(0)
+        array = np.lib.format.read_array(file, allow_pickle=False)
+        expect(not file.read(1), f"{name} is too long")
     expect(bool(np.isfinite(array).all()), f"{name} is not finite")
     return array
 

@@ -16,7 +16,6 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.runtime.untrusted import expect
-from mpu_cli.svmlight.dataset import checked_csr
 from mpu_cli.svmlight.grammar import MAX_ID
 
 # The dtype and the shape of each array of a file.
@@ -149,7 +148,13 @@ def _kernel(gamma: float, arrays: dict[str, np.ndarray]) -> RbfFeatures:
 
 def _sparse(arrays: dict[str, np.ndarray], n_columns: int) -> csr_array:
     """Return a canonical CSR matrix; ValueError if the arrays do not make one."""
-    matrix = checked_csr(arrays["data"], arrays["indices"], arrays["indptr"], n_columns)
+    data, indices, indptr = (arrays[name] for name in ("data", "indices", "indptr"))
+    # Before the cast to 32 bits, which would wrap large indices back into range.
+    expect(bool(indptr.min(initial=0) == 0 and indptr.max(initial=0) == len(data)), "entries of no row")
+    if len(data) < 2**31:
+        indptr = indptr.astype(np.int32)  # otherwise SciPy would copy the indices as 64-bit numbers
+    matrix = csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
+    matrix.check_format(full_check=True)
     expect(matrix.has_canonical_format, "entries of a row out of order")
     return matrix
 

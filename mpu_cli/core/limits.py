@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import entry_rows
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.errors import DataError, TooLargeError
-from mpu_cli.runtime.machine import available_memory, machine_memory
+from mpu_cli.runtime.run import available_memory, machine_memory
 
 # Labels that a kernel learns together, of many, at least.
 _BLOCK = 64

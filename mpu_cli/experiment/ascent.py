@@ -5,7 +5,7 @@ Arrays of labels are contiguous, so that the innermost loops run over labels and
 
 import numpy as np
 
-from mpu_cli.runtime.machine import numba_installed
+from mpu_cli.runtime.run import numba_installed
 
 if numba_installed():
     import numba

@@ -1,16 +1,20 @@
-"""The context of a run: seed, threads, kernels, and a callback for progress, which is told of each step.
+"""The context of a run: the machine, seed, threads, kernels, and a callback for progress, which is told of each step.
 
 Kernels are the inner loops: NumPy's, the reference, or compiled by numba (extra ``fast``). Two runs in one process do
 not affect each other.
 """
 
+import importlib.util
+import os
+import resource
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from mpu_cli.errors import MpuError
-from mpu_cli.runtime import machine
 from mpu_cli.runtime.options import RunOptions
 
 # Called at the start of every step with its name, as in messages, and its amount of work (None: unknown). It returns a
@@ -27,6 +31,30 @@ def no_observer(step: str, ticks: int | None) -> AbstractContextManager[Callable
     return nullcontext(lambda by=1: None)
 
 
+def available_memory() -> int:
+    """Bytes that can be used without swapping, or the memory of the machine if the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return machine_memory()
+
+
+def machine_memory() -> int:
+    """Bytes of memory that the machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def peak_bytes() -> int:
+    """Return the largest resident memory so far, libraries and data mapped into memory included."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def numba_installed() -> bool:
+    """Whether numba is installed."""
+    return importlib.util.find_spec("numba") is not None
+
+
 @dataclass(frozen=True)
 class Run(RunOptions):
     """The context of a command or of a call from Python. Only the seed and the kernel affect the result.
@@ -37,13 +65,13 @@ class Run(RunOptions):
     observe: Observer = no_observer  # called for every step
 
     def __post_init__(self) -> None:
-        if self.kernel == "numba" and not machine.numba_installed():
+        if self.kernel == "numba" and not numba_installed():
             raise MpuError("numba is not installed; install it with: pip install numba")
 
     @property
     def compiled(self) -> bool:
         """Whether compiled inner loops run."""
-        return machine.numba_installed() if self.kernel is None else self.kernel == "numba"
+        return numba_installed() if self.kernel is None else self.kernel == "numba"
 
     def step(self, name: str, ticks: int | None = None) -> AbstractContextManager[Callable[..., None]]:
         """Report a step. It lasts as long as the context, which gives a function to call with finished work."""

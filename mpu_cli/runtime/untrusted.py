@@ -1,12 +1,8 @@
-"""JSON and arrays in NumPy's format that may come from someone who is not trusted."""
+"""JSON that may come from someone who is not trusted."""
 
 import json
 import math
-from ast import literal_eval
-from typing import IO, TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import numpy as np
+from typing import Any
 
 MOST_LEVELS = 100
 
@@ -76,37 +72,3 @@ _STRICT: dict[str, Any] = {
 
 def _too_deep() -> ValueError:
     return ValueError(f"this is not JSON that can be read: it is nested more than {MOST_LEVELS} deep")
-
-
-def read_npy(file: IO[bytes], name: str, dtype: type, shape: tuple[int, ...]) -> "np.ndarray":
-    """Return the array in a file, if it is of this dtype and shape. Nothing is unpickled.
-
-    The size of the file is checked before: at most the size of such an array, and a little more. ValueError, which
-    names the array, where it is another one, or none.
-    """
-    from numpy.lib import format  # heavy; JSON is read without it
-
-    header = _header(file, name)
-    if header != (dtype, shape):
-        raise ValueError(f"{name} is {header[0]} {header[1]}")
-    file.seek(0)
-    array = format.read_array(file, allow_pickle=False)
-    if file.read(1):
-        raise ValueError(f"{name} is too long")
-    return array
-
-
-def _header(file: IO[bytes], name: str) -> "tuple[np.dtype, tuple[int, ...]]":
-    from numpy.lib import format  # heavy; JSON is read without it
-
-    try:
-        version = format.read_magic(file)
-        text = file.read(int.from_bytes(file.read(2), "little"))
-        literal_eval(text.decode("latin-1"))  # where this fails, NumPy looks for a header of Python 2, and warns
-        file.seek(format.MAGIC_LEN)
-        shape, _, dtype = format.read_array_header_1_0(file)
-    except Exception:  # its text is parsed as Python, which fails in many ways, and in each version in others
-        raise ValueError(f"{name} has no header of the npy format") from None
-    if version != (1, 0):
-        raise ValueError(f"{name} has an unknown version of the npy format")
-    return dtype, shape

@@ -59,26 +59,7 @@ class GrowingCsr:
     def finish(self) -> csr_array:
         """Return the matrix without a copy. Nothing can be appended after this."""
         indices, indptr = np.frombuffer(self._indices, np.int32), np.frombuffer(self._indptr, np.int64)
-        return csr(np.frombuffer(self._data, self._dtype), indices, indptr, self._n_columns)
-
-
-def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> csr_array:
-    """Make a CSR array without a copy of `data` and `indices`, whatever the type of `indptr`."""
-    if len(data) < 2**31:
-        indptr = indptr.astype(np.int32)  # otherwise SciPy would copy the indices as 64-bit numbers
-    return csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
-
-
-def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> csr_array:
-    """Make a CSR array as `csr` does, from arrays that are not trusted.
-
-    Compiled kernels do not check bounds.
-
-    Raises ValueError (they are not a CSR matrix).
-    """
-    # Before the cast to 32 bits, which would wrap large indices back into range.
-    if not len(indptr) or indptr.min() < 0 or indptr.max() != len(data):
-        raise ValueError("entries of no row")
-    matrix = csr(data, indices, indptr, n_columns)
-    matrix.check_format(full_check=True)
-    return matrix
+        if self._n_entries < 2**31:
+            indptr = indptr.astype(np.int32)  # otherwise SciPy would copy the indices as 64-bit numbers
+        data: np.ndarray = np.frombuffer(self._data, self._dtype)
+        return csr_array((data, indices, indptr), shape=(len(indptr) - 1, self._n_columns))

@@ -7,7 +7,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.errors import MpuError
 from mpu_cli.inputs.training_data import fit
-from mpu_cli.runtime import machine
+from mpu_cli.runtime import run as runs
 from mpu_cli.runtime.run import Run
 from tests import kernels
 from tests.core.simulated import as_features, hide, linear_problem
@@ -47,7 +47,7 @@ def test_numba_is_used_where_it_is_installed():
 
 
 def test_numba_cannot_be_asked_for_without_it(monkeypatch, run, digits):
-    monkeypatch.setattr(machine, "numba_installed", lambda: False)
+    monkeypatch.setattr(runs, "numba_installed", lambda: False)
     with refused(MpuError):
         Run(kernel="numba")
     result = run("estimate-c", digits[0], "--kernel", "numba")

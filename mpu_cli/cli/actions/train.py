@@ -30,10 +30,9 @@ from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError,
 from mpu_cli.inputs.training_data import Fitted, Sources, cluster_data, frequency_file, training_set
 from mpu_cli.review.matching import ReviewCounts
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.machine import peak_bytes
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.report import HIDDEN, INLINE, as_json
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Run, peak_bytes
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.streams import Files, compression_named, files_of, open_output, refuse_unwritable, stem
 from mpu_cli.svmlight.writer import label_and_score_lines
