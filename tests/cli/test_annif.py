@@ -120,21 +120,6 @@ def test_a_model_predicts_a_corpus(run, corpus, kind, tmp_path):
     assert [row["labels"] for row in rows] == of_data
 
 
-def test_the_page_shows_the_texts_of_a_directory(run, corpus, tmp_path):
-    _, data, _ = corpus("folder")
-    (tmp_path / "s.tsv").write_text("instance\tlabel\tprobability\tverdict\n3\tSeas\t0.9\t\n")
-    page = tmp_path / "page.html"
-    run.ok("review", data, "--suggestions", tmp_path / "s.tsv", "-o", page)
-    assert "deep sea fish" in page.read_text()
-
-
-def test_a_field_of_the_metadata_is_a_text(run, tmp_path):
-    source = write("corpus.jsonl", tmp_path)
-    options = ("--format", "annif", "--ngrams", "1-1", "--min-df", 1, "--stem", "none")
-    run.ok("vectorize", source, *options, "--text", "metadata.title", "-o", tmp_path / "m.svm")
-    assert (tmp_path / "m.text" / "features").read_text().split() == ["apples", "title"]
-
-
 @pytest.mark.parametrize("name", ["a.txt", "a.json", "a.key"])
 def test_documents_are_regular_files(run, tmp_path, name):
     """A pipe was waited for."""

@@ -105,17 +105,6 @@ def test_a_field_called_subjects_is_no_corpus_of_annif(run, decided, tmp_path):
     assert objects(new)[1:] == rows[1:]
 
 
-def test_uris_as_tags_get_uris(run, decided, tmp_path):
-    books, new, names = tmp_path / "books.jsonl", tmp_path / "new.jsonl", tmp_path / "names.tsv"
-    names.write_text("car\thttp://e.org/c\nfood\thttp://e.org/f\nfruit\thttp://e.org/r\n")
-    uris = {"car": "http://e.org/c", "food": "http://e.org/f", "fruit": "http://e.org/r"}
-    rows = [{"text": text, "tags": [uris[tag] for tag in tags]} for text, tags in TOPICS.items()]
-    books.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run.ok("vectorize", books, "--labels", names, "-o", tmp_path / "books.svm", "-q", "--min-df", 1)
-    run.ok("apply", books, "--reviewed", decided("1 car yes"), "-o", new)
-    assert objects(new)[0]["tags"] == [uris["fruit"], uris["food"], uris["car"]]
-
-
 def test_suggestions_count_from_a_probability_unless_decided(run, collection, decided, tmp_path):
     books, new = collection(), tmp_path / "new.jsonl"
     suggestions = tmp_path / "missing.tsv"
@@ -137,19 +126,6 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
     assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, ["food"]]
     nothing = run("apply", books, "--suggestions", suggestions, "--min-probability", 0.99, "--yes", "-o", new)
     assert "no suggestion was added" in nothing.stderr
-
-
-def test_what_is_decided_in_the_list_itself_counts(run, collection, decided, tmp_path):
-    books, new, listed = collection(), tmp_path / "new.jsonl", tmp_path / "missing.tsv"
-    rows = ["1 car 0.9 yes", "2 car 0.9", *(f"{i} {label} 0.9 no" for i in (3, 4) for label in ("car", "fruit"))]
-    listed.write_text("instance\tlabel\tprobability\tverdict\n" + "".join("\t".join(r.split()) + "\n" for r in rows))
-    options = "--suggestions", listed, "--min-probability", 0.8, "-o", new
-    assert "5 decisions cannot show" in run("apply", books, *options).stderr
-    for more in (), ("--reviewed", listed):
-        result = run("apply", books, *options, "--yes", *more)
-        assert "2 tags added (1 decided, 1 suggested), 0 removed" in result.stderr
-        assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, None]
-        new.unlink()
 
 
 def test_records_are_matched_by_their_ids(run, collection, decided, tmp_path):

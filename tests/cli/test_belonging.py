@@ -69,11 +69,6 @@ def test_ids_of_other_data_are_refused(run, mixed, form):
     run.ok("predict", mixed / "w.mpu", mixed / "v.svm", "-o", mixed / "out")  # needs no ids
 
 
-def test_several_files_of_which_one_is_another(run, mixed):
-    (mixed / "v.text" / "labels").write_bytes((mixed / "w.text" / "labels").read_bytes())
-    message(run("train", mixed / "w.svm", mixed / "v.svm", *QUICK, "-o", mixed / "out"))
-
-
 def test_a_compressed_copy_belongs_to_the_same_directory(run, folder):
     (folder / "w.svm.gz").write_bytes(gzip.compress((folder / "w.svm").read_bytes()))
     (folder / "w.svm").unlink()

@@ -49,12 +49,6 @@ def test_labels_as_others_write_them(run, tmp_path):
     assert run("corrupt", "-", "--missing-rate", 0, stdin=gzip.compress(LINES)).stdout_bytes == LINES
 
 
-def test_rates_of_labels(run, source, tmp_path):
-    args = ("--missing-rate", 0.5, "--scheme", "label")
-    run.ok("corrupt", source, tmp_path / "out", *args)
-    assert run("corrupt", *args, stdin=LINES).stdout_bytes == (tmp_path / "out").read_bytes()
-
-
 def test_filter(run, source, tmp_path):
     run("corrupt", source, tmp_path / "out", "--missing-rate", 0.5, "--seed", 7, "--removed", tmp_path / "removed")
     for places in ((), ("-",), ("-", "-")):
@@ -81,11 +75,6 @@ def test_comments_and_the_header_are_copied(run, tmp_path, header, options):
     run.ok("corrupt", tmp_path / "x", tmp_path / "out", *options)
     assert (tmp_path / "out").read_bytes() == top + b" 2:1\n 4:1\n 5:1\n"
     assert removed.read_text() == "1\t1\n2\t1\n3\t1\n"
-
-
-def test_implicit_values(run):
-    result = run("corrupt", "--missing-rate", 1, "--implicit-values", stdin=b"1,2 3 4\n")
-    assert result.stdout_bytes == b" 3 4\n"
 
 
 @pytest.mark.parametrize("largest", ["the list", "the output"])

@@ -139,12 +139,6 @@ def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise
     assert one == two != other
 
 
-def test_a_sample(run, digits):
-    report = estimate(run, digits[0], "--sample", 500)
-    assert report["instances"] == 1157
-    assert report["c"] == pytest.approx(1, abs=0.1)
-
-
 @pytest.mark.parametrize(
     "text",
     ["1 1:1\n", "1\n", "1 1:0\n2 1:0\n", "1 1:1\n2\n\n", "0,2147483646 1:1\n 1:1\n", "1,2 1:1\n" * 60],
@@ -158,23 +152,6 @@ def test_edge_cases(run, tmp_path, text, method):
     for row in ([report] if "interval" in report else []) + report["per_label"]:
         assert 0 < row["interval"][0] <= row["interval"][1] <= 1
         assert 0 < row["c"] <= 1
-
-
-@pytest.mark.slow  # it learns 501 labels
-def test_train_says_the_same_also_of_many_labels(run, tmp_path):
-    rng = np.random.default_rng(0)
-    lines = []
-    for _ in range(900):
-        labels = np.unique(rng.geometric(0.01, 3).clip(max=501))
-        kept = labels[rng.random(len(labels)) < 0.7]
-        lines.append(",".join(map(str, kept)) + "".join(f" {label}:1" for label in labels))
-    path = tmp_path / "many.svm"
-    path.write_text("\n".join([*lines, ",".join(map(str, range(1, 502))) + " 1:1", ""]))  # all labels occur
-    report = estimate(run, path)
-    trained = run.json("train", path, "--levels", 1, "-q")
-    assert (report["c"], report["interval"]) == (trained["c"], trained["c_interval"])
-    assert report["assumption"] == trained["c_assumption"]
-    assert estimate(run, path, "--per-label")["c"] == pytest.approx(report["c"], rel=1e-3)
 
 
 @pytest.fixture

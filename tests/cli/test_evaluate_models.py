@@ -5,14 +5,8 @@ import json
 
 import pytest
 
-from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import read
 from tests.conftest import DIGITS
-from tests.evaluation.comparing import compare_pairs
 from tests.printed import assert_close
-
-BOTH = "7 7:0.4 3:0.3 1:0.1\n1,3 1:0.8 3:0.6 7:0.2\n 3:0.9\n7 3:0.7 7:0.6\n"
-TRUTH = "3,7 1:0.5 4:2\n1 2:1\n 3:1\n7 1:1\n"
 
 
 @pytest.fixture
@@ -68,15 +62,6 @@ def test_scores_carry_the_thresholds_of_the_model(run, digits, tmp_path, report,
     assert json.loads(cut.stdout)["micro_f1"] != expected["micro_f1"]
 
 
-def test_thresholds_come_after_a_line_without_scores_too(run, tiny, report):
-    run("train", tiny, "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
-    over = run("predict", tiny.with_suffix(".mpu"), tiny, "--format", "scores", "--threshold", 1).stdout
-    assert over == " # threshold 1\n" + "\n" * 4
-    path = tiny.with_suffix(".txt")
-    path.write_text(over)
-    assert report(tiny, path)["instances"] == 5
-
-
 def test_a_model_is_evaluated_as_its_predictions(digits, trained, report):
     assert_close(report(digits[1], trained / "digits.mpu"), report(digits[1], trained / "both.txt"))
     options = ("--per-label", "--calibration", "--c", 0.9)
@@ -104,35 +89,6 @@ def test_a_model_of_many_labels(run, tmp_path, report):
     assert_close(of_model, of_file)
 
 
-def test_label_lists_that_are_not_the_labels_of_the_largest_scores(tmp_path, report):
-    for name, text in (("truth.svm", TRUTH), ("both.txt", BOTH), ("labels.txt", "7\n1,3\n\n7\n")):
-        (tmp_path / name).write_text(text)
-    both, labels = (report(tmp_path / "truth.svm", tmp_path / name) for name in ("both.txt", "labels.txt"))
-    assert {name: both[name] for name in labels} == labels
-    assert both["precision_at_1"] == 0.5
-
-
-def test_label_lists_that_come_late(tmp_path):
-    """Whether scores alone make the label sets is known at the end of the file."""
-    (tmp_path / "truth.svm").write_text("3 1:1\n" * 20)
-    (tmp_path / "both.txt").write_text(" 3:0.9\n" * 19 + "3 3:0.9\n")
-    true, listed = read(tmp_path / "truth.svm"), read(tmp_path / "both.txt", Reading(scores=True))
-    pairs = [(true[i : i + 4], listed[i : i + 4]) for i in range(0, 20, 4)]
-    found = compare_pairs(pairs, "both.txt").results()
-    assert (found["micro_recall"], found["precision_at_1"]) == (pytest.approx(1 / 20), 1)
-
-
-def test_reviewed_instances_and_a_model(run, tmp_path, report):
-    (tmp_path / "x.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n3 3:0.5\n 1:1 3:2\n" * 4)
-    run("train", tmp_path / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
-    (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\n" + "".join(f"{i}\t*\tno\n" for i in range(1, 9)))
-    run("predict", tmp_path / "x.mpu", tmp_path / "x.svm", "--format", "both", "-o", tmp_path / "both.txt")
-    reviewed = ("--reviewed", tmp_path / "checked.tsv")
-    of_model, of_file = (report(tmp_path / "x.svm", tmp_path / name, *reviewed) for name in ("x.mpu", "both.txt"))
-    assert of_model == of_file
-    assert of_model["instances"] == 8
-
-
 def test_a_model_that_predicts_nothing_is_not_cut_elsewhere(run, tmp_path, report):
     """Its scores were cut at 0.5, where its own thresholds give no label."""
     (tmp_path / "x.svm").write_text("1 1:1\n2 2:1\n" * 30)
@@ -152,19 +108,3 @@ def test_features_that_the_model_does_not_know_are_warned_of(run, tmp_path, tiny
     for options in (), ("--reviewed", tmp_path / "checked.tsv"):
         result = run.ok("evaluate", tmp_path / "new.svm", tiny.with_suffix(".mpu"), *options)
         assert "1 of 2 feature values ignored: their features never occurred in training" in result.stderr
-
-
-def test_predictions_with_both(run, tmp_path, tiny):
-    run("train", tiny, "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
-    model = tiny.with_suffix(".mpu")
-    lines = {
-        form: run("predict", model, tiny, "--format", form).stdout.splitlines() for form in ("labels", "scores", "both")
-    }
-    for labels, scores, both in zip(*lines.values(), strict=True):
-        listed, _, rest = both.partition(" ")
-        assert rest == scores.partition(" #")[0]
-        assert sorted(listed.split(",")) == sorted(labels.split(","))
-    top = run("predict", model, tiny, "--format", "both", "--top-k", 1).stdout.splitlines()
-    assert [line.count(":") for line in top] == [1] * 5
-    over = run("predict", model, tiny, "--format", "both", "--threshold", 1).stdout
-    assert over == "\n" * 5

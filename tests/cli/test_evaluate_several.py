@@ -108,8 +108,3 @@ def test_incomplete_labels(run, files):
 
 
 _QUALITY = ("precision", "recall", "f1")
-
-
-def test_one_of_them_from_standard_input(run, files):
-    result = run("evaluate", "truth.svm", "bad", "-", "--json", stdin=GOOD.encode())
-    assert json.loads(result.stdout)["evaluated"][1]["micro_f1"] == 1

@@ -121,16 +121,6 @@ def test_goes_on_where_it_stopped(compare, tmp_path):
     )
 
 
-def test_where_all_is_done_the_summary_is_made_again(compare, tmp_path):
-    first = compare("--missing-rates", "0.5")
-    results, summary = tmp_path / "out" / "results.csv", tmp_path / "out" / "summary.md"
-    before = results.read_bytes()
-    summary.unlink()
-    second = compare("--missing-rates", "0.5")
-    assert second.stdout == first.stdout == summary.read_text()
-    assert results.read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -147,12 +137,6 @@ def test_other_options_in_the_same_folder_are_an_error(compare, tmp_path, option
     assert named in message(result)
     assert "estimating c" not in result.stderr  # before anything is learned
     assert rows(tmp_path / "out") == before
-
-
-def test_other_data_in_the_same_folder_are_an_error(compare, data):
-    compare("--missing-rates", "0.5")
-    data.write_text(data.read_text().replace("1:", "2:1 1:", 1).replace(" 2:1 1:", " 9:1 1:", 1))
-    message(compare("--missing-rates", "0.5"))
 
 
 def test_two_at_a_time_in_one_folder_are_an_error(compare, tmp_path):

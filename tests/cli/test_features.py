@@ -40,14 +40,6 @@ def test_a_model_is_saved_with_the_features_that_it_was_learned_with(run, traine
     assert evaluated["dense.mpu"] > 0.9 > evaluated["linear.mpu"] + 0.1
 
 
-def test_reports_tell_the_kernel(run, trained, tmp_path):
-    result = run("train", trained / "dense.svm", "--features", "rbf", "-o", tmp_path / "again.mpu", "--json")
-    report = json.loads(result.stdout)
-    assert report["rbf_landmarks"] <= 120
-    assert report["rbf_gamma"] > 0
-    run.ok("info", trained / "dense.mpu")
-
-
 def test_a_kernel_has_no_weights_that_say_why(run, trained, tmp_path):
     result = run("suggest", trained / "dense.svm", "--features", "rbf", "--why", "-o", tmp_path / "out")
     assert (result.exit_code, (tmp_path / "out").exists()) == (2, False)

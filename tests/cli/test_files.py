@@ -1,7 +1,6 @@
 """The files of a command: none is read and replaced at once, what is no regular file is not waited for, none stays."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -85,21 +84,6 @@ def test_a_file_that_is_appended_to_and_read(folder):
     assert (folder / "x.svm").read_text() == TINY
 
 
-def test_what_may_be_named_twice(run, folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    (folder / "tags").write_text("1\n2\n1,2\n3\n\n")
-    allowed = [
-        ("evaluate", "tags", "tags"),
-        ("corrupt", "x.svm", "/dev/null", "--removed", "/dev/null", *MISSING),
-        ("predict", "x.mpu", "x.svm", "-o", "x.tags"),
-    ]
-    (folder / "tags").write_text("1 1:1\n2 1:1\n")
-    (folder / "sets").write_text("1\n2\n")
-    allowed[0] = ("evaluate", "sets", "sets")
-    for arguments in allowed:
-        run.ok(*arguments, "--kernel", "numpy")
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
 def test_the_next_run_removes_what_a_killed_one_has_left(run, folder, number):
     reading, writing = os.pipe()
@@ -117,35 +101,6 @@ def test_the_next_run_removes_what_a_killed_one_has_left(run, folder, number):
     os.close(writing)
     run.ok("predict", folder / "x.mpu", folder / "x.svm", "-o", folder / "tags")
     assert names_in(folder) == before | {"tags", "other"}
-
-
-@pytest.mark.slow
-def test_two_runs_of_one_output_at_once_do_not_disturb_each_other(folder):
-    processes = []
-    for _ in range(2):
-        command = [sys.executable, "-m", "mpu_cli", "predict", "x.mpu", "-", "-o", "tags"]
-        processes.append(subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL))
-        processes[-1].stdin.write(b"1 1:1\n" * 100_000)
-        processes[-1].stdin.flush()
-    time.sleep(1)
-    for process in processes:
-        process.stdin.close()
-        assert process.wait() == 0
-    assert len((folder / "tags").read_text().splitlines()) == 100_000
-    assert not [name for name in names_in(folder) if name.startswith(".")]
-
-
-def test_an_output_with_a_long_name(run, folder):
-    target = folder / ("t" * 255)
-    run.ok("predict", folder / "x.mpu", folder / "x.svm", "-o", target)
-    assert len(target.read_text().splitlines()) == 5
-
-
-def test_label_names_without_a_line_end_do_not_fill_the_memory(run, folder):
-    (folder / "tags").write_text("1\n2\n1,2\n3\n\n")
-    result = run("evaluate", folder / "x.svm", folder / "tags", "--per-label", "--labels", "/dev/zero")
-    assert result.exit_code == 1
-    assert result.stderr.startswith("error: /dev/zero:1: ")
 
 
 @pytest.mark.parametrize(
@@ -166,11 +121,3 @@ def test_a_damaged_model_can_be_trained_again(run, folder, damage):
     (folder / "x.mpu" / "manifest.json").write_bytes(damage)
     assert run("train", folder / "x.svm", *QUICK).exit_code == 0
     assert run("predict", folder / "x.mpu", folder / "x.svm").exit_code == 0
-
-
-def test_a_manifest_alone_can_be_replaced_where_it_is_ours(run, folder):
-    alone = folder / "alone.mpu"
-    alone.mkdir()
-    shutil.copy(folder / "x.mpu" / "manifest.json", alone)
-    assert run("train", folder / "x.svm", "-o", alone, *QUICK).exit_code == 0
-    assert (alone / "manifest.json").exists()

@@ -5,10 +5,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.review.decisions import read_cells
 from mpu_cli.svmlight.reader import read
 from tests.cli.test_implied_labels import hierarchy, write, write_rules
@@ -60,23 +57,6 @@ def test_filling_in_does_not_raise_c(run, tmp_path, news):
         assert sum(origin["annotated"]) == len(cells(news))
         (tmp_path / file.name).with_suffix(".filled").unlink()
         assert c_of(run, file)["c"] > 0.9
-
-
-def test_they_are_learned_as_labels_that_a_review_has_found():
-    S = csr_array(np.array([[1, 0, 0], [0, 0, 1], [0, 1, 0]], bool))
-    found, decided = ([0, 1], [1, 0]), {"false": ([2], [0]), "complete": [1]}
-    filled = csr_array((np.ones(3, bool), ([0, 1, 2], [1, 0, 0])), shape=S.shape)
-    frequencies = [
-        LabelFrequency.of(0.5, S.shape, verified)
-        for verified in (
-            VerifiedLabels.of(S.shape, **decided).with_filled_in(filled),
-            VerifiedLabels.of(S.shape, true=found, **decided),
-        )
-    ]
-    one, other = ([f.of_cells(slice(None)), f.positives(S).toarray(), f.true_labels(S)] for f in frequencies)
-    np.testing.assert_equal(one, other)
-    one, other = (f.verified.left_to_chance().verdicts() for f in frequencies)
-    np.testing.assert_equal(one, other)
 
 
 @slow_uncompiled

@@ -107,8 +107,3 @@ def test_a_label_of_all_instances_does_not_decide_c(run, with_label_of_all):
     assert c[5] == 1  # of what all instances have, nothing is missing
     left = sum(line.split(" ")[0].count(",") for line in with_label_of_all.read_text().splitlines())
     assert estimated["missing"] == pytest.approx(left * (1 / estimated["c"] - 1))
-
-
-def test_the_interval_of_the_expected_f1_is_in_order(run, with_frequent):
-    low, high = report(run("train", with_frequent, "--c", 0.75, *QUICK, "--json"))["expected_micro_f1_interval"]
-    assert 0 <= low <= high <= 1

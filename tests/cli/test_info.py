@@ -170,13 +170,6 @@ def test_a_model_from_python(run, tiny, tmp_path):
     assert origin["options"] == {"cost": 30.0, "epochs": 2, "levels": 1, "c": 0.5}
 
 
-def test_c_that_is_estimated_has_its_interval(run, digits, tmp_path):
-    run("train", digits[0], "-o", tmp_path / "digits.mpu", "--cost", 10, "--epochs", 2, "-q")
-    found = told(run, tmp_path / "digits.mpu")["c"]
-    low, high = found["interval"]
-    assert 0.9 < low <= found["mean"] <= high <= 1
-
-
 def test_c_by_answers_to_questions_has_its_interval(run, tmp_path):
     X = np.eye(3)[np.arange(450) % 3]
     S = X * (np.random.default_rng(0).random(X.shape) < 0.5)

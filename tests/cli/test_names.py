@@ -150,17 +150,6 @@ def test_ids_beside_the_file_predicted(run, folder, model):
 # Reports
 
 
-def test_evaluate_per_label(run, folder):
-    (folder / "p").write_text("1\n2\n3\n4\n4\n" * 20)
-    table = run("evaluate", "x.svm", "p", "--per-label", "--labels", "tags").stdout
-    assert "Digital television" in table
-    report = run.json("evaluate", "x.svm", "p", "--per-label", "--labels", "tags")
-    assert [row["name"] for row in report["per_label"]] == ["news", "Digital television", "=1+1", "news"]
-    (folder / "tags").rename(folder / "x.labels")
-    assert "Digital television" in run("evaluate", "x.svm", "p", "--per-label").stdout
-    assert "Digital television" not in run("evaluate", "x.svm", "p", "--per-label", "--numbers").stdout
-
-
 def test_estimate_c_per_label(run, folder):
     options = ("x.svm", "--per-label", "--folds", "2", "--labels", "tags")
     assert "Digital television" in run("estimate-c", *options).stdout
@@ -222,14 +211,6 @@ def test_people_write_names_or_numbers(run, folder, form):
         (folder / "people").write_text(people(form, label))
         assert f"people:2: {problem}" in error(run(*SUGGEST, form, "people"))
         assert not (folder / "out").exists()
-
-
-def test_review_shows_names_and_reads_suggestions_by_name(run, folder):
-    (folder / "m.tsv").write_text("instance\tlabel\tprobability\tverdict\n1\tDigital television\t0.5\t\n")
-    run.ok("review", "x.svm", "--labels", "tags", "--suggestions", "m.tsv", "-o", "page.html")
-    assert "Digital television" in (folder / "page.html").read_text()
-    run.ok("review", "x.svm", "--labels", "tags", "--numbers", "-o", "page.html")
-    assert "Digital television" not in (folder / "page.html").read_text()
 
 
 @pytest.mark.parametrize("source", ["/", ".", "..", ""])

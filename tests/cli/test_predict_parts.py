@@ -48,12 +48,6 @@ def test_one_file_goes_to_a_directory_where_the_name_says_so(run, tiny_model, pa
     message(run("predict", tiny_model, parts[0], "-o", tmp_path / "out"))
 
 
-def test_a_file_may_be_named_as_standard_output_is(run, tiny_model, parts, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run("predict", tiny_model, parts[0], "-o", "./-").stdout == ""
-    assert (tmp_path / "-").read_text() == run("predict", tiny_model, parts[0]).stdout
-
-
 def test_predictions_that_are_there_are_replaced_and_others_stay(run, tiny_model, parts, tmp_path):
     (tmp_path / "out").mkdir()
     for name in ("part-0.svm", "other"):
@@ -98,17 +92,6 @@ def test_after_an_error_what_is_there_is_whole(run, tiny_model, parts, tmp_path,
         assert not (tmp_path / "out").exists()
     else:
         assert predicted_names(tmp_path / "out") == ["part 1.svm", "part-0.svm"]
-
-
-@pytest.mark.slow
-def test_a_thousand_parts(run, tiny_model, tmp_path):
-    paths = [tmp_path / f"{number:04}.svm" for number in range(1000)]
-    for path in paths:
-        path.write_text(LINES[0])
-    start = time.perf_counter()
-    run.ok("predict", tiny_model, *paths, "-o", tmp_path / "out")
-    assert len(list((tmp_path / "out").iterdir())) == 1000
-    assert time.perf_counter() - start < 60
 
 
 @pytest.mark.slow

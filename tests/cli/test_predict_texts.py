@@ -67,45 +67,10 @@ def test_texts_of_the_command_line(run, folder):
     assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["1", "2"]
 
 
-def test_a_bad_record(run, folder):
-    with (folder / "new.jsonl").open("a") as file:
-        file.write('{"id": "c", "title": 1, "text": ""}\n')
-    message(run("predict", folder / "news.mpu", folder / "new.jsonl", "-o", folder / "out"))
-    assert not (folder / "out").exists()
-
-
-def test_tags_are_not_looked_at(run, folder):
-    text = '{"id": "c", "title": "x", "text": "", "subjects": 5}\n{"id": "d", "title": "x", "text": ""}\n'
-    (folder / "new.jsonl").write_text(text)
-    run.ok("predict", folder / "news.mpu", folder / "new.jsonl")
-
-
-@pytest.mark.parametrize("damage", ["other data", "a damaged manifest"])
-def test_a_directory_that_does_not_belong_to_the_data_is_not_kept(run, folder, damage):
-    if damage == "other data":
-        run("vectorize", folder / "new.jsonl", "--text", "text", "-o", folder / "other.svm")
-        (folder / "other.svm").write_text("1 1:1\n2 2:1\n" * 30)
-    else:
-        (folder / "other.text").mkdir()
-        (folder / "other.text" / "manifest.json").write_text("{}")
-        (folder / "other.svm").write_text("1 1:1\n2 2:1\n" * 30)
-    (folder / "other.text" / "labels").unlink(missing_ok=True)
-    result = run.ok("train", folder / "other.svm", *QUICK)
-    assert "other.text" in result.stderr and "be able to read texts" in result.stderr
-    assert message(run("predict", folder / "other.mpu", folder / "new.jsonl"))
-
-
 def test_a_damaged_vectoriser_of_a_model(run, folder):
     (file,) = (folder / "news.mpu").glob("vectorizer-*")
     file.write_bytes(file.read_bytes()[:-1])
     assert "damaged" in message(run("predict", folder / "news.mpu", folder / "new.jsonl"))
-
-
-def test_training_again_leaves_one_vectoriser(run, folder):
-    fields = ("--text", "title", "--tags", "subjects")
-    run("vectorize", folder / "news.jsonl", *fields, "-o", folder / "news.svm")
-    run.ok("train", folder / "news.svm", *QUICK)
-    assert len(list((folder / "news.mpu").glob("vectorizer-*"))) == 1
 
 
 def test_words_of_names_that_no_text_has_and_that_teach_nothing(run, tmp_path):

@@ -96,15 +96,6 @@ def test_reading_is_counted_in_bytes(small):
     assert re.search(r"reading data: +100%\|", session.written)
 
 
-def test_warnings_stay_on_a_screen_of_their_own_lines(run, small, tmp_path):
-    model = tmp_path / "small.mpu"
-    run.ok("train", small, *QUICK, "-q")
-    (tmp_path / "others.svm").write_text("1 97:1 98:1 99:1\n" * 500)
-    session = on_terminal(["predict", model, tmp_path / "others.svm", "-o", tmp_path / "tags", *ALONE])
-    assert session.status == 0
-    assert session.screen[0].startswith("warning: ")
-
-
 def test_an_error_removes_the_line(small):
     small.write_text("1 1:1\n" * 1000 + "word 1:1\n")
     session = on_terminal(["train", small, *ALONE])

@@ -132,17 +132,6 @@ def test_answers_count_with_reviewed_instances_and_suggestions(run, problem, che
     assert "answers and 60 complete instances" in run("train", data, *files, "--cost", 10, "--epochs", 3).stdout
 
 
-def test_a_part_may_be_answered(run, problem, checked):
-    """Questions are in random order, so that the first ones are drawn by chance too."""
-    lines = checked.read_text().splitlines(keepends=True)
-    rows = [i for i, line in enumerate(lines) if line[0].isdigit()]
-    for i in rows[40:]:
-        lines[i] = lines[i].replace("\tyes\t", "\t\t").replace("\tno\t", "\t\t")
-    checked.write_text("".join(lines))
-    report = estimated(run, problem[2], "--reviewed", checked)
-    assert report["answers"] == 40
-
-
 def test_the_page_asks_them(run, problem, tmp_path):
     data = problem[2]
     run("suggest", data, "--questions", 20, "-o", tmp_path / "questions.tsv", "-q")
@@ -151,13 +140,6 @@ def test_the_page_asks_them(run, problem, tmp_path):
     page = (tmp_path / "page.html").read_text()
     drawn = [line.split("\t")[3] for line in (tmp_path / "questions.tsv").read_text().splitlines()[-20:]]
     assert all(f",{float(chance)}]" in page for chance in drawn)
-
-
-def test_a_list_of_other_data(run, checked, tmp_path):
-    X, Y = linear_problem(600, 6, 4, seed=5)
-    other = write(tmp_path / "other.svm", Y, X)
-    for command in (("estimate-c", other), ("suggest", other, "--questions", 5)):
-        message(run(*command, "--reviewed", checked, "-q"))
 
 
 def test_an_answer_on_an_annotated_cell(run, problem, checked):

@@ -59,11 +59,6 @@ def test_suggestions_have_ids_and_names(run, books, tmp_path):
     assert {row["label"] for row in table(out)} <= {"1", "2"}
 
 
-def test_questions_have_ids(run, books, tmp_path):
-    run.ok("suggest", books.data, "--questions", 5, "-o", tmp_path / "q.tsv", "-q")
-    assert {row["id"] == f"b{int(row['instance']) - 1}" for row in table(tmp_path / "q.tsv")} == {True}
-
-
 REVIEWS = {
     "number and id": "instance\tid\tlabel\tverdict\n1\tb0\tfruit\tyes\n",
     "id alone": "id\tlabel\tverdict\nb0\tfruit\tyes\n",
@@ -115,12 +110,6 @@ def test_the_page_finds_texts_titles_and_ids_by_itself(page_of, books):
     assert data["items"][3]["t"] == ""
     assert data["link"] == "https://library.example/{id}"
     assert data["written"] == {str(data["names"].index("=wheels")): "'=wheels"}
-
-
-def test_one_field_has_no_title(page_of):
-    data, _ = page_of("--text-field", "abstract")
-    assert "h" not in data["items"][0]
-    assert data["items"][0]["t"] == "a sweet apple"
 
 
 def test_texts_are_those_of_the_ids_where_records_have_changed(page_of, books):

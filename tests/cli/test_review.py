@@ -118,27 +118,6 @@ def test_the_only_field_needs_no_name(data_of, file):
     assert [item["t"] for item in data["items"]] == ["two\nlines", "b", "c", "d"]
 
 
-LONG = "long " * 40_000
-ODD = {  # as mpu vectorize takes them
-    "blank lines in JSON lines": (
-        "t.jsonl",
-        '\n{"text": "aa"}\n  \n{"text": "bb"}\n\n{"text": "cc"}\n{"text": "dd"}\n\n',
-    ),
-    "a byte order mark": ("t.jsonl", '\ufeff{"text": "aa"}\r\n{"text": "bb"}\r\n{"text": "cc"}\r\n{"text": "dd"}'),
-    "a long field": ("t.csv", f'id,text\n1,aa\n2,bb\n3,cc\n4,"dd{LONG}"\n'),
-    "blanks around names": ("t.csv", "id , text\n1,aa\n2,bb\n3,cc\n4,dd\n"),
-    "a blank first line": ("t.tsv", "\n\nid\ttext\n1\taa\n2\tbb\n\n3\tcc\n4\tdd\n"),
-}
-
-
-@pytest.mark.parametrize("case", ODD)
-def test_texts_are_read_as_mpu_vectorize_reads_them(run, data_of, file, tmp_path, case):
-    path = file(*ODD[case])
-    run.ok("vectorize", path, "-o", tmp_path / "v.svm")
-    data = data_of("--text", path, "--text-field", "text")
-    assert [item["t"].removesuffix(LONG) for item in data["items"]] == ["aa", "bb", "cc", "dd"]
-
-
 def test_names(data_of, file):
     labels, features = file("tags", "ä\nb\n\nd\ne\n"), file("words", "one\ntwo\n")
     data = data_of("--labels", labels, "--features", features)

@@ -154,24 +154,6 @@ def test_estimate_c_by_a_review(run, problem, checked, tmp_path):
     )
 
 
-def test_several_reviews_and_the_readable_report(run, problem, checked, tmp_path):
-    _, Y, _, data = problem
-    rows, path = checked
-    others = [i for i in range(400) if i not in set(rows.tolist())][:30]
-    second = review(tmp_path / "second.tsv", others, Y)
-    text = run("train", data, "--reviewed", path, "--reviewed", second, "--cost", 10, "--epochs", 3).stdout
-    assert "from 130 complete instances, by label" in text
-    assert "130 instances completely reviewed, 130 of them at random" in text
-
-
-def test_a_plan(run, problem):
-    result = run("estimate-c", problem[3], *LINEAR, "--plan", "--json", "-q")
-    plan = {row["width"]: row["instances"] for row in json.loads(result.stdout)["plan"]}
-    assert list(plan) == [0.2, 0.1, 0.05, 0.02]
-    assert all(few < more for few, more in zip(list(plan.values()), list(plan.values())[1:], strict=False))
-    assert "0.05" in run("estimate-c", problem[3], *LINEAR, "--plan", "0.05", "-q").stdout
-
-
 def test_evaluation_by_a_review(run, problem, checked, tmp_path):
     _, Y, _, data = problem
     rows, path = checked

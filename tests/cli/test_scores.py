@@ -60,11 +60,6 @@ def test_c_is_that_of_python(asked, problem, tmp_path):
     assert [row["c"] for row in report["per_label"]] == estimate_c(y=S, scores=P, per_label=True).c.tolist()
 
 
-def test_the_report_has_the_same_fields(run, asked, problem):
-    without = run.json("estimate-c", problem[3] / "news.svm", "-q", "--plan")
-    assert asked("estimate-c", "--plan").keys() == without.keys()
-
-
 @pytest.mark.parametrize("options", [(), ("--c", "0.5")])
 def test_what_is_missing_is_that_of_python(asked, problem, tmp_path, options):
     Y, S, P, _ = problem

@@ -89,18 +89,6 @@ def test_info_tells_every_file(run, parts, tmp_path):
     assert table[1:] == [[file["name"], str(file["bytes"]), file["sha256"]] for file in origin["files"]]
 
 
-def test_hundreds_of_parts(run, tmp_path):
-    paths = [tmp_path / f"part-{number:04}.svm" for number in range(300)]
-    for number, path in enumerate(paths):
-        path.write_text(f"{number % 3 + 1} {number % 3 + 1}:1 {number % 7 + 9}:1\n")
-    result = run("train", *paths, *QUICK, "-o", tmp_path / "m.mpu", "--json")
-    assert json.loads(result.stdout)["instances"] == 300
-    assert len(run.json("info", tmp_path / "m.mpu")["origin"]["files"]) == 300
-    (tmp_path / "all.svm").write_text("".join(path.read_text() for path in paths))
-    run("train", tmp_path / "all.svm", *QUICK)
-    assert model_files(tmp_path / "m.mpu") == model_files(tmp_path / "all.mpu")
-
-
 def test_names_beside_one_file_are_those_of_all(run, parts, tmp_path):
     (tmp_path / "part-2.labels").write_text("one\ntwo\nthree\n")
     run.ok("train", *parts, *QUICK, "-o", tmp_path / "m.mpu")

@@ -155,14 +155,6 @@ def test_a_report_has_its_lines_whatever_the_name_of_the_file(run, tmp_path):
     assert r"a\nb.mpu" in result.stdout
 
 
-def test_a_name_with_control_characters_stays_in_its_cell(run, tmp_path):
-    (tmp_path / "truth").write_text("1 1:1\n")
-    (tmp_path / "tags").write_text("1\n")
-    (tmp_path / "names").write_text("one\x1b[31m\n")
-    result = run("evaluate", tmp_path / "truth", tmp_path / "tags", "--per-label", "--labels", tmp_path / "names")
-    assert r"one\x1b[31m" in result.stdout
-
-
 @needs_full_device
 @mostly_buffered
 def test_the_script_of_shell_completion_finds_no_room(folder, unbuffered):

@@ -8,7 +8,6 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
-from tests.slow import slow_uncompiled
 
 
 @pytest.fixture
@@ -159,15 +158,6 @@ def test_instances_of_a_second_file_are_not_listed(run, tmp_path):
     assert after != before
 
 
-@pytest.mark.slow
-def test_the_model_is_saved(run, incomplete, tmp_path):
-    given = incomplete[0], "--features", "linear", "-q"
-    run("suggest", *given, "--top", 5, "--model", tmp_path / "saved.mpu", "-o", tmp_path / "out.tsv")
-    run("train", *given, "-o", tmp_path / "trained.mpu")
-    first, second = (run("predict", tmp_path / name, incomplete[0]).stdout for name in ("saved.mpu", "trained.mpu"))
-    assert np.mean([a == b for a, b in zip(first.splitlines(), second.splitlines(), strict=True)]) > 0.95
-
-
 def test_what_people_said_outweighs_the_file_and_what_is_implied(run, tmp_path):
     """Label 1 of instance 1 is refuted; 9 is implied by 2, and instance 2 has been closed without it."""
     data, checked, rules, out = (tmp_path / name for name in ("data.svm", "checked.tsv", "rules", "out.svm"))
@@ -182,22 +172,6 @@ def test_what_people_said_outweighs_the_file_and_what_is_implied(run, tmp_path):
     assert lines[1] == "2 2:1"
     assert "9" in lines[2].split(" ")[0].split(",")
     assert lines[3].endswith(" 3:1 # text")
-
-
-@slow_uncompiled
-def test_the_second_file_is_not_counted_in_reports_on_the_first(run, tmp_path):
-    data, more = tmp_path / "data.svm", tmp_path / "more.svm"
-    data.write_text("1 1:1\n2 2:1\n 1:1\n 2:1\n" * 50)
-    more.write_text("1 1:1\n2 2:1\n" * 500)
-    fast = ("--cost", 10, "--epochs", 3, "--c", 0.5)
-    alone = run.json("suggest", data, *fast, "-o", tmp_path / "a")
-    both = run.json("suggest", data, "--fully-labelled", more, *fast, "-o", tmp_path / "b")
-    assert both["expected_f1_before"] == pytest.approx(alone["expected_f1_before"], abs=0.01)
-    linear = "--features", "linear", "--per-label", "--plan", "--json", "-q"
-    report = json.loads(run("estimate-c", data, "--fully-labelled", more, *linear).stdout)
-    assert [row["annotations"] for row in report["per_label"]] == [50, 50]
-    assert report["c"] == pytest.approx(0.5, abs=0.05)
-    assert report["plan"][1]["instances"] > 200  # one true label an instance: c is a share of as many
 
 
 def test_probabilities_are_the_out_of_fold_predictions_of_a_training(run, incomplete, tmp_path):

@@ -102,11 +102,6 @@ def test_filled_in_labels_come_after_the_others_and_nothing_else_changes(data, t
         assert new.endswith(space + rest)
 
 
-def test_of_those_listed_only_so_many_are_filled_in(data, tmp_path):
-    found = find(data)
-    assert suggest.write_filled(data[0], tmp_path / "out.svm", found, most=7) == 7
-
-
 def test_implied_labels_are_left_out_or_filled_in(data, tmp_path):
     path, _, labels, _ = data
     rules = Implications([(5, 30), (30, 900)])
@@ -120,12 +115,6 @@ def test_implied_labels_are_left_out_or_filled_in(data, tmp_path):
         label_sets(path.read_bytes()), label_sets((tmp_path / "out.svm").read_bytes()), strict=True
     ):
         assert after == before | ({30, 900} if 5 in before else set()) | ({900} if 30 in before else set())
-
-
-def test_the_same_whatever_jobs(data):
-    one, two = (find(data, jobs=jobs).listed for jobs in (1, 2))
-    np.testing.assert_array_equal(one.rows, two.rows)
-    np.testing.assert_array_equal(one.probabilities, two.probabilities)
 
 
 @pytest.mark.parametrize("text", ["narrower\tbroader\n7\t3\n", "7 3 # a comment\n\n# 1 2\n3 1\n", "\ufeff7\t3\r\n"])

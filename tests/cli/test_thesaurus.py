@@ -36,12 +36,6 @@ def test_tags_are_labels_by_any_name_and_by_uri(vectors):
     assert first == ["1", "1", "5", "5", "3", "2"]
 
 
-def test_uris_have_no_words(vectors):
-    assert not {"https", "http", "example", "org"}.intersection(
-        (vectors / "books.text" / "features").read_text().split()
-    )
-
-
 def test_predictions_have_uris(run, vectors, tmp_path):
     run.ok("train", vectors / "books.svm", "-o", tmp_path / "m", "-q", "--levels", 1)
     out = tmp_path / "out"
@@ -118,15 +112,6 @@ def test_a_new_file_like_it_knows_the_broader_labels_too(run, vectors, tmp_path)
     assert (tmp_path / "new.text" / "broader").read_text() == "1\t2\n5\t2\n"
 
 
-def test_a_list_of_annif(run, vectors, tmp_path):
-    (tmp_path / "names.tsv").write_text("<https://example.org/apple>\tApple\n<https://example.org/pear>\tPear\n")
-    options = "--labels", tmp_path / "names.tsv", "-o", tmp_path / "new.svm"
-    run.ok("vectorize", vectors / "books.jsonl", *options)
-    assert (tmp_path / "new.text" / "labels").read_text().startswith("Apple\thttps://example.org/apple\nPear\t")
-    lines = (tmp_path / "new.svm").read_text().splitlines()
-    assert [line.split(" ")[0] for line in lines[:4]] == ["1", "1", "2", "2"]
-
-
 NUT = "https://example.org/nut"
 
 
@@ -146,14 +131,6 @@ def test_records_get_the_broader_tags_that_theirs_imply(run, vectors, tmp_path):
     run.ok(*args)
     lines = (tmp_path / "new.jsonl").read_text().splitlines()
     assert [sum(fruit in line for line in lines) for fruit in ('"Fruit"', '"https://example.org/fruit"')] == [30, 10]
-
-
-def test_broader_tags_need_a_thesaurus(run, tmp_path):
-    (tmp_path / "n.jsonl").write_text('{"text": "a word", "tags": ["x"]}\n')
-    run.ok("vectorize", tmp_path / "n.jsonl", "-o", tmp_path / "n.svm", "-q")
-    result = run("apply", tmp_path / "n.jsonl", "--fill-implied", "-o", tmp_path / "new.jsonl", "-q")
-    assert (result.exit_code, (tmp_path / "new.jsonl").exists()) == (1, False)
-    assert "there are no rules that say which labels imply others" in result.stderr
 
 
 @pytest.fixture(scope="module")

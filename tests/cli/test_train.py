@@ -156,11 +156,6 @@ def test_settings_given_are_kept_and_others_chosen(run, tiny, options):
     assert report["epochs"] > 0
 
 
-def test_a_threshold_given_is_the_models(run, tiny):
-    report = run.json("train", tiny, *QUICK, "--threshold", 0.5)
-    assert report["threshold"] == 0.5
-
-
 def test_thresholds_a_label(run, corrupted, tmp_path):
     result = run("train", corrupted / "part.svm", "-o", tmp_path / "m", *QUICK, "--threshold", "per-label", "--json")
     thresholds = json.loads(result.stdout)["thresholds"]

@@ -132,11 +132,6 @@ def test_rejected_ones_displace_nothing_and_accepted_ones_the_oldest(three):
     assert three.kept() == {}
 
 
-def test_the_same_model_again_displaces_nothing(three):
-    assert three.train(1, "-q", "--keep", 2).exit_code == 0
-    assert three.kept() == {1: 2, 2: 3}
-
-
 def test_many_small_losses_do_not_add_up(nights):
     """Each is within the interval of the difference to the one before."""
     nights.test.write_text(held_out(1))
@@ -210,16 +205,6 @@ def test_a_model_that_is_held_does_not_come_back_with_the_same_data(three):
     assert (again.exit_code, three.wrong()) == (3, 2)
     assert "trained on the same data as news.mpu.held" in again.stderr
     assert three.train(0, "-q").exit_code == 0
-
-
-def test_going_back_is_copying(three):
-    before = contents(three.path(2))
-    for file in three.path(2).iterdir():
-        shutil.copy(file, three.model)
-    assert three.wrong() == 3
-    assert three.train(0, "-q").exit_code == 0
-    assert three.kept() == {1: 3, 2: 2}  # the same model is not kept twice
-    assert contents(three.path(1)) == before
 
 
 def test_while_the_model_is_gone_a_new_one_is_compared_with_the_kept_ones(three):

@@ -46,13 +46,6 @@ def test_dense_features_with_the_largest_indices_are_learned_without_a_kernel(ru
     assert report["features"] != "rbf"
 
 
-def test_implicit_values(run, tmp_path):
-    source = tmp_path / "implicit.svm"
-    source.write_text("1 3 5 6\n2 4\n")
-    message(run("train", source, *QUICK))
-    run.ok("train", source, *QUICK, "--implicit-values")
-
-
 # Targets, refused before anything is trained
 
 

@@ -107,14 +107,6 @@ def test_features_of_names_alone_are_known_to_the_model(run, texts):
     assert "their features never occurred" in run("predict", texts / "notes.mpu", "--text", "railways").stderr
 
 
-@pytest.mark.parametrize(("prior", "line"), [("none", None), ("7.5", "weight 7.5")])
-def test_the_report_speaks_of_the_prior_where_there_is_one(run, texts, prior, line):
-    stdout = run("train", texts / "notes.svm", *QUICK, "--prior", prior).stdout
-    lines = [text for text in stdout.splitlines() if text.startswith("prior ")]
-    assert len(lines) == (line is not None)
-    assert all(line in text for text in lines)
-
-
 @pytest.mark.slow
 def test_a_suggestion_that_was_rejected_is_known(run, texts):
     """Also of a label that is never annotated."""

@@ -128,17 +128,6 @@ def test_any_tag_is_a_name(run, tmp_path, tag):
     assert result.exit_code == 0, message(result)
 
 
-def test_names_of_a_list_and_some_tags_with_blanks_are_not_taken_for_joined_ones(run, tmp_path):
-    (tmp_path / "names.txt").write_text("x y\nx\ny\n")
-    (tmp_path / "a.csv").write_text("text,tags\na,x y\nb,x\nc,y\n")
-    (tmp_path / "b.csv").write_text("text,tags\na,p q\nb,p\nc,q\nd,r s\n")
-    for name, options in (("a", ("--labels", tmp_path / "names.txt")), ("b", ())):
-        result = run.ok(
-            "vectorize", tmp_path / f"{name}.csv", *options, "--analyzer", "char", "-o", tmp_path / f"{name}.svm"
-        )
-        assert "made of others" not in result.stderr
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
