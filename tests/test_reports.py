@@ -190,6 +190,6 @@ def test_the_page_has_the_fields_of_each_report(printed, name, request):
 
 def test_steps_are_listed():
     source = "".join(file.read_text() for file in (ROOT / "mpu_cli").rglob("*.py"))
-    named = " ".join(re.findall(r"\.step\(([^()]*)", source))
+    named = " ".join(re.findall(r"(?:\.step|progress)\(([^()]*)", source))
     steps = {name.replace("{number}", "N") for name in re.findall(r'"(\w+ing\b.*?)"', named)}
     assert section("Steps").split("```")[1].splitlines()[1:] == sorted(steps)

@@ -20,9 +20,9 @@ FIRST_OF_ALL = f"answer 40 questions, since annotations alone leave c open: {QUE
 json_option = option("--json", bool, "Print the report as JSON.", name="as_json")
 
 
-def output_report(report: Any, is_json: bool, printed: Callable[[Any], None]) -> None:
+def output_report(report: dict[str, Any], is_json: bool, printed: Callable[[dict[str, Any]], None]) -> None:
     """Print the warnings of a report, then the report: to the log if it is JSON lines, and as JSON or for people."""
-    for warning in getattr(report, "warnings", ()):
+    for warning in report.get("warnings", ()):
         messages.warn(warning)
     values = as_json(report) | {"warnings": messages.warnings()}
     messages.report(values)

@@ -1,6 +1,6 @@
-"""Reports of commands: dataclasses that ``--json`` prints. docs/reports.md has their fields.
+"""Reports of commands, as ``--json`` prints them: dictionaries, and dataclasses within. docs/reports.md has the fields.
 
-A field whose default is None is left out where it is None; all others are in every report, perhaps as null.
+A field of a dataclass whose default is None is left out where it is None.
 """
 
 import math
@@ -9,11 +9,14 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-# Metadata of a field that is not in the report, of one whose entries are fields of the report, and of one that is null,
-# and not left out, by default.
+# Metadata of a field that is not in the report, and of one that is null, and not left out, by default.
 HIDDEN = {"json": "hidden"}
-INLINE = {"json": "inline"}
 NULL = {"json": "null"}
+
+
+def present(**values: Any) -> dict[str, Any]:
+    """Return the values that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def as_json(value: Any) -> Any:
@@ -30,10 +33,9 @@ def as_json(value: Any) -> Any:
 
 
 def _fields(report: Any) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+    values = {}
     for of in fields(report):
         value, how = getattr(report, of.name), of.metadata.get("json")
-        if how == "hidden" or (value is None and of.default is None and how != "null"):
-            continue
-        values |= as_json(value) if how == "inline" else {of.name: as_json(value)}
+        if how != "hidden" and (value is not None or of.default is not None or how == "null"):
+            values[of.name] = as_json(value)
     return values

@@ -34,7 +34,7 @@ def expected(tmp_path_factory) -> list[bytes]:
     """What these files give by one worker in this process, which nothing disturbs."""
     folder = tmp_path_factory.mktemp("expected")
     sources, on = Sources(Files(write_parts(folder))), Address(workers=1)
-    assert train(sources, folder / "news.mpu", OPTIONS, on=on).cluster == {"parts": 4, "workers": 1}
+    assert train(sources, folder / "news.mpu", OPTIONS, on=on)["cluster"] == {"parts": 4, "workers": 1}
     return learned(folder / "news.mpu")
 
 
@@ -45,8 +45,8 @@ def learned(path: Path) -> list[bytes]:
 
 def test_the_model_is_the_same_whatever_workers(sources, on, tmp_path, expected):
     report = train(sources, tmp_path / "news.mpu", OPTIONS, on=on)
-    assert report.cluster == {"parts": 4, "workers": 2}
-    assert (report.instances, report.labels) == (400, 5)
+    assert report["cluster"] == {"parts": 4, "workers": 2}
+    assert (report["instances"], report["labels"]) == (400, 5)
     assert learned(tmp_path / "news.mpu") == expected
 
 

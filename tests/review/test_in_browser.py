@@ -79,7 +79,7 @@ def test_a_whole_review_by_keyboard(page, news):
     reviewed = match(decisions, reader.read(news), news)
     assert reviewed.verified.verdicts().tolist() == [[0, 1, 0], [2, 2, 2], [0, 0, 0], [2, 1, 2]]
     report = train(Sources(news, reviewed=[path]), news.with_suffix(".mpu"), options=Options(cost=1.0, epochs=2, c=0.5))
-    assert (report.review.decisions, report.review.closed) == (5, 2)
+    assert (report["review"].decisions, report["review"].closed) == (5, 2)
     assert load(news.with_suffix(".mpu")).label_ids.tolist() == [1, 2, 3]
     assert page.messages() == []
     assert page.requests() == []

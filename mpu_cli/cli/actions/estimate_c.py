@@ -1,7 +1,6 @@
 """Estimate the label frequency c of a file, and draw questions, the answers to which tell it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,11 @@ from mpu_cli.core.selection import Estimates, choose_features, estimate_frequenc
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, training_set
-from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible
+from mpu_cli.names import EVERY_LABEL, Suggestible
 from mpu_cli.review import decisions
 from mpu_cli.review.tables import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.report import present
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
@@ -34,36 +34,6 @@ _DESIGN = (
     "cells by r^{0:g} (1-r)^{1:g}, where r is the probability, of at least {2:g}",
     "probability is that of yes, {3}",
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class FrequencyReport:
-    """The label frequency of a file; docs/reports.md describes the fields.
-
-    c, and what depends on it, is None where it is unknown, since (nearly) every annotated instance has one label.
-    """
-
-    c: float | None = None
-    missing_rate: float | None = None
-    missing: float | None = None
-    interval: Sequence[float] | None = None
-    c_if_one_label_each: float | None = None
-    method: str
-    labels_used: int
-    labels: int
-    instances: int
-    predictable: bool
-    assumption: str | None = None
-    complete_instances: int | None = None
-    answers: int | None = None
-    yes: int | None = None
-    by_annotations_alone: float | None = None
-    plan: list[dict[str, float]] | None = None
-    plan_of_questions: list[dict[str, float]] | None = None
-    next_width: float | None = None
-    per_label: list[dict[str, Any]] | None = None
-    per_group: list[dict[str, Any]] | None = None
-    warnings: list[str] = field(default_factory=list)
 
 
 def command(
@@ -109,6 +79,7 @@ def command(
     if data.scores is not None:
         estimates = replace(estimates, dominating=None)  # scores do not come from these features
     report, c, alone = report_of(estimates, data, method), estimates.overall.c, estimates.estimate
+    names = None if by_number else data.names
     single = scored = None
     if probabilities is not None and alone is not None:
         if per_label and not is_by_people:
@@ -125,58 +96,42 @@ def command(
             interval = estimates.overall.interval if estimates.is_known else None
             if not estimates.is_known:
                 out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())
-            out.write(estimate_lines(c, interval, report.warnings))
-            out.write(frequency_lines(data.ids, rates, None if by_number else data.names))
+            out.write(estimate_lines(c, interval, report["warnings"]))
+            out.write(frequency_lines(data.ids, rates, names))
     expected = c if estimates.is_known else 0.5  # where a plan asks for most
     per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
     if plan and not per_instance:
         raise InputError(str(sources.file), None, "nothing is annotated, so --plan has nothing to go by")
-    reviews = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
-    report = replace(report, plan=reviews or None)
+    if plan:
+        report["plan"] = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
     if scored is not None and alone is not None:
         with run.step("planning questions"):
             of_questions, next_width = scored.forecast(plan, expected, alone.c, population.reviewed_counts())
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
-        report = replace(report, plan_of_questions=questions or None, next_width=next_width)
+        report |= present(plan_of_questions=questions or None, next_width=next_width)
     if per_label:
         assert single is not None
-        report = replace(report, per_label=_of_labels(data, single, c, None if by_number else data.names))
+        columns = {
+            "label": data.ids.tolist(),
+            **({} if names is None else {"name": list(map(names.name, data.ids.tolist()))}),
+            "annotations": data.annotations_of_file.tolist(),
+            "c": single.c.tolist(),
+            "interval": single.intervals.tolist(),
+            "missing": missing(data.left_to_chance_of_file, single.c, c).tolist(),
+            "pooled": single.pooled.tolist(),
+            "unreliable": single.unreliable.tolist(),
+        }
+        report["per_label"] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     output_report(report, as_json, _print_report)
 
 
-def _of_labels(
-    data: TrainingData, single: SingleFrequencies, c: float, names: LabelNames | None
-) -> list[dict[str, Any]]:
-    columns = {
-        "label": data.ids.tolist(),
-        **({} if names is None else {"name": list(map(names.name, data.ids.tolist()))}),
-        "annotations": data.annotations_of_file.tolist(),
-        "c": single.c.tolist(),
-        "interval": single.intervals.tolist(),
-        "missing": missing(data.left_to_chance_of_file, single.c, c).tolist(),
-        "pooled": single.pooled.tolist(),
-        "unreliable": single.unreliable.tolist(),
-    }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> dict[str, Any]:
+    """Report what is missing from data by an estimated label frequency.
 
-
-def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> FrequencyReport:
-    """Report what is missing from data by an estimated label frequency."""
+    c, and what depends on it, is absent where it is unknown, since (nearly) every annotated instance has one label.
+    """
     reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
-    found: dict[str, Any]
-    if reviewed is not None:
-        used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
-        found = {
-            "method": "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete",
-            "labels_used": len(used),
-            "complete_instances": reviewed.instances if reviewed.instances or not reviewed.answers else None,
-            "answers": reviewed.answers or None,
-            "yes": reviewed.yes if reviewed.answers else None,
-            "by_annotations_alone": None if pooled is None or pooled.one_label_each else pooled.c,
-        }
-    else:
-        assert pooled is not None  # of annotations, and nothing else to go by
-        found = {"method": method, "labels_used": len(pooled.labels)}
+    found: dict[str, Any] = {}
     if estimates.is_known:
         counts = data.left_to_chance_of_file.copy()
         counts[list(() if reviewed is not None or pooled is None else pooled.left_out)] = 0
@@ -186,16 +141,28 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
             found["per_group"] = estimates.groups.rows(data.groups, data.labels, data.verified)
     else:
         found["c_if_one_label_each"] = basis.c
+    found |= {"labels": len(data.ids), "instances": len(data)}
+    found |= {"predictable": pooled is not None and pooled.predictable} | present(assumption=estimates.assumption)
+    if reviewed is not None:
+        used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
+        by = "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete"
+        found |= {"method": by, "labels_used": len(used)} | present(
+            complete_instances=reviewed.instances if reviewed.instances or not reviewed.answers else None,
+            answers=reviewed.answers or None,
+            yes=reviewed.yes if reviewed.answers else None,
+            by_annotations_alone=None if pooled is None or pooled.one_label_each else pooled.c,
+        )
+    else:
+        assert pooled is not None  # of annotations, and nothing else to go by
+        found |= {"method": method, "labels_used": len(pooled.labels)}
     cautions = [] if data.review is None else data.review.cautions(data.names)
-    cautions += data.named_cautions(estimates)
-    return FrequencyReport(
-        labels=len(data.ids),
-        instances=len(data),
-        predictable=pooled is not None and pooled.predictable,
-        assumption=estimates.assumption,
-        warnings=[*cautions, *estimates.warnings()],
-        **found,
-    )
+    return found | {"warnings": [*cautions, *data.named_cautions(estimates), *estimates.warnings()]}
+
+
+def by_people(found: dict[str, Any]) -> list[str]:
+    """Return what people have checked, of a report of c: answers, and complete label sets."""
+    nouns = {"answers": ("answer", ""), "complete_instances": ("instance", " with complete label sets")}
+    return [counted(found[name], noun) + more for name, (noun, more) in nouns.items() if found.get(name)]
 
 
 def ask(
@@ -239,31 +206,28 @@ def ask(
     return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
 
 
-def _print_report(report: FrequencyReport) -> None:
+def _print_report(report: dict[str, Any]) -> None:
     print_lines(_lines(report))
-    if report.next_width is not None and report.interval is not None:
-        low, high = report.interval
+    answers = report.get("answers", 0)
+    if "next_width" in report and "interval" in report:
+        low, high = report["interval"]
         click.echo(
-            f"{counted(report.answers or 0, 'more answer')} would make the interval about {report.next_width:.3f} "
-            f"wide; now it is {high - low:.3f}"
+            f"{counted(answers, 'more answer')} would make the interval about {report['next_width']:.3f} wide; now it "
+            f"is {high - low:.3f}"
         )
-    if report.plan:
+    if "plan" in report:
         click.echo()
-        header = [
-            "interval of c, width",
-            "instances to review",
-            "or more questions" if report.answers else "or questions",
-        ]
+        header = ["interval of c, width", "instances to review", "or more questions" if answers else "or questions"]
         # Beyond these, what is assumed of scores may be wrong by more.
-        few = {row["width"]: row["questions"] for row in report.plan_of_questions or ()}
-        widths = [[str(w := row["width"]), row["instances"], few.get(w, "none are enough")] for row in report.plan]
+        few = {row["width"]: row["questions"] for row in report.get("plan_of_questions", ())}
+        widths = [[str(w := row["width"]), row["instances"], few.get(w, "none are enough")] for row in report["plan"]]
         print_table([header, *widths])
-    print_groups(report.per_group)
-    if report.per_label is not None:
+    print_groups(report.get("per_group"))
+    if "per_label" in report:
         click.echo()
-        if report.c is None:
-            click.echo(f"if {report.assumption}")
-        named = ["name"] if any("name" in row for row in report.per_label) else []
+        if "c" not in report:
+            click.echo(f"if {report['assumption']}")
+        named = ["name"] if any("name" in row for row in report["per_label"]) else []
         rows = [
             [
                 *(row[column] for column in ("label", *named, "annotations", "c")),
@@ -271,41 +235,39 @@ def _print_report(report: FrequencyReport) -> None:
                 f"{row['missing']:,.1f}",
                 "pooled: few annotations" if row["pooled"] else "unreliable" * row["unreliable"],
             ]
-            for row in report.per_label
+            for row in report["per_label"]
         ]
         print_table([["label", *named, "annotations", "c", "from", "to", "missing", ""], *rows])
 
 
-def _lines(report: FrequencyReport) -> dict[str, str]:
+def _lines(report: dict[str, Any]) -> dict[str, str]:
     """Return what is known of c, each by its name."""
     to_answer = f"answer 40 questions, or what --plan says: {QUESTIONS}"
-    if report.c is None or report.interval is None:
+    if "c" not in report:
         return {
             "label frequency c": "unknown: (nearly) every annotated instance has exactly one label",
-            "": f"it is {report.c_if_one_label_each:.3f} if {report.assumption}",
+            "": f"it is {report['c_if_one_label_each']:.3f} if {report['assumption']}",
             "missing labels": "unknown",
             "to find out": to_answer,
         }
-    low, high = report.interval
-    by_people = [counted(report.answers, "answer") + f", {report.yes:,} of them yes"] if report.answers else []
-    if report.complete_instances is not None:
-        by_people.append(f"{counted(report.complete_instances, 'instance')} with complete label sets")
-    at_least = " or more" * (report.assumption is not None and report.predictable)
+    low, high = report["interval"]
+    at_least = " or more" * ("assumption" in report and report["predictable"])
     lines = {
-        "label frequency c": f"{report.c:.3f}   (90 % interval {low:.3f} to {high:.3f})",
-        "missing labels": f"{1 - report.c:.1%}, about {report.missing:,.0f}{at_least}",
-        "rests on": "; ".join(by_people),
-        "assumes": "that these were drawn at random and are right",
+        "label frequency c": f"{report['c']:.3f}   (90 % interval {low:.3f} to {high:.3f})",
+        "missing labels": f"{1 - report['c']:.1%}, about {report['missing']:,.0f}{at_least}",
     }
-    if by_people:
-        alone = report.by_annotations_alone
+    if people := by_people(report):
+        if "answers" in report:
+            people[0] += f", {report['yes']:,} of them yes"
+        lines |= {"rests on": "; ".join(people), "assumes": "that these were drawn at random and are right"}
+        alone = report.get("by_annotations_alone")
         return lines | ({} if alone is None else {"annotations alone": f"{alone:.3f}"})
     if high - low > WIDE:
         lines = {"first of all": FIRST_OF_ALL, **lines}
-    some = report.method == "bbe" and report.labels_used < report.labels
-    used = f"{report.labels_used:,} of {counted(report.labels, 'label')}" + " that features distinguish best" * some
+    some = report["method"] == "bbe" and report["labels_used"] < report["labels"]
+    used = f"{report['labels_used']:,} of {counted(report['labels'], 'label')}"
     return lines | {
-        "rests on": f"{used} (method {report.method})",
-        "assumes": str(report.assumption),
+        "rests on": f"{used}{' that features distinguish best' * some} (method {report['method']})",
+        "assumes": report["assumption"],
         "to check it": to_answer,
     }

@@ -1,8 +1,7 @@
 """Evaluate the predictions of a file or model by true labels, or compare several."""
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, reaching
-from mpu_cli.cli.messages import warn
+from mpu_cli.cli.messages import info, warn
 from mpu_cli.cli.options import is_set, refuse_set
 from mpu_cli.cli.printing import output_report, print_table, print_values
 from mpu_cli.core.predictions import FEW_LABELS
@@ -36,7 +35,7 @@ from mpu_cli.evaluation.bootstrap import (
     ranking_gains,
     ranking_names,
 )
-from mpu_cli.evaluation.compare import Comparison, Form, labels_from_scores, lockstep, metric_names
+from mpu_cli.evaluation.compare import THRESHOLD, Comparison, Form, labels_from_scores, lockstep, metric_names
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.prediction_files import iter_predictions
@@ -47,7 +46,7 @@ from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
-from mpu_cli.runtime.report import HIDDEN, INLINE
+from mpu_cli.runtime.report import present
 from mpu_cli.runtime.run import Bytes, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
@@ -55,51 +54,44 @@ from mpu_cli.svmlight.reader import gathered, iter_chunks
 from mpu_cli.svmlight.streams import Contents, Files, bytes_of, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars, refuse_other_vectorizer
 
-_log = logging.getLogger(__name__)
 _DECIDING_METRIC = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
 _PROBABILITIES = 1 << 22  # that are in memory at a time
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """Predictions of the instances of a data file."""
+def _candidate(name: str) -> tuple[bundle.TrainedModel | None, Form]:
+    """Return the model of this name, or None for a file of predictions; and the form of these, seen as it is read."""
+    model = bundle.load(Path(name)) if Path(name).is_dir() else None
+    return model, Form(name, labels=model is not None, scores=model is not None)
 
-    name: str  # A file of predictions, or a model, as the user named it
-    model: bundle.TrainedModel | None = None  # None: it is a file
 
-    @classmethod
-    def of(cls, name: str) -> "Candidate":
-        """Take a directory for a model; ModelError where it is none."""
-        return cls(name, bundle.load(Path(name)) if Path(name).is_dir() else None)
+def _pairs(
+    name: str,
+    model: bundle.TrainedModel | None,
+    truth: str,
+    reading: Reading,
+    run: Run,
+    called: str = "PREDICTIONS",
+    contents: Contents | None = None,
+) -> Iterator[tuple[Dataset, Dataset]]:
+    """Yield instances of data and their predictions (`evaluation.prediction_files`); `called`: in messages.
 
-    @property
-    def form(self) -> Form:
-        """The form of its predictions: a model gives label sets and scores; of a file, that is seen as it is read."""
-        is_model = self.model is not None
-        return Form(self.name, labels=is_model, scores=is_model)
-
-    def pairs(
-        self, truth: str, reading: Reading, run: Run, called: str = "PREDICTIONS", contents: Contents | None = None
-    ) -> Iterator[tuple[Dataset, Dataset]]:
-        """Yield instances of data and their predictions (`evaluation.prediction_files`); `called`: in messages.
-
-        Then say whether the model, if it is one, fits the data. `contents`: as for `iter_chunks`.
-        """
-        chunks = iter_chunks(truth, reading, run=run, contents=contents)
-        if self.model is None:
-            yield from lockstep(chunks, iter_predictions(self.name, reading, run), called)
-            return
-        fitness = Fitness()
-        for true, predicted in predicted_pairs(self.model, truth, chunks, run):
-            fitness += Fitness.of(self.model, true.features, true.labels)
-            yield true, predicted
-        if not fitness.entries:
-            _log.warning(f"{truth}: no instance has a feature, such as 1:0.5")
-        for note in fitness.notes():
-            _log.info(f"{self.name}: {note}")
-        for warning in fitness.warnings(self.model):
-            _log.warning(f"{self.name}: {warning}")
+    Then say whether the model, if it is one, fits the data. `contents`: as for `iter_chunks`.
+    """
+    chunks = iter_chunks(truth, reading, run=run, contents=contents)
+    if model is None:
+        yield from lockstep(chunks, iter_predictions(name, reading, run), called)
+        return
+    fitness = Fitness()
+    for true, predicted in predicted_pairs(model, truth, chunks, run):
+        fitness += Fitness.of(model, true.features, true.labels)
+        yield true, predicted
+    if not fitness.entries:
+        warn(f"{truth}: no instance has a feature, such as 1:0.5")
+    for note in fitness.notes():
+        info(f"{name}: {note}")
+    for warning in fitness.warnings(model):
+        warn(f"{name}: {warning}")
 
 
 def predicted_pairs(
@@ -125,19 +117,6 @@ def predicted_pairs(
             scores = csr_array((predicted.data, ids[predicted.indices], predicted.indptr), shape=(n, width))
         labels = csr_array((chosen.data, ids[chosen.indices], chosen.indptr), shape=(n, width))
         yield part, Dataset(labels, scores)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparisonReport:
-    """What several predictions of the same instances are worth; docs/reports.md describes the fields."""
-
-    instances: int
-    labels: int
-    c: float | None = None
-    evaluated: list[dict[str, Any]]
-    compared: list[dict[str, Any]]
-    # Predictions that are scores alone, so that their label sets rest on a threshold that nobody chose.
-    cut: list[str] = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,20 +161,15 @@ def evaluate_several(
     count: Callable[[int], None],
     reading: Reading,
     run: Run,
-) -> ComparisonReport:
+) -> dict[str, Any]:
     """Compare several predictions with the same true labels, and the others with the first.
 
     The verdict is by the first of the metrics, or by micro-F1 if that is among them.
     `count`: called with how many more instances have been compared, for each of the predictions.
     """
     refuse_unreadable(name for name in predictions if not Path(name).is_dir())
-    cut: list[str] = []
     c = metrics.frequencies(truth)
-    every = []
-    for name in predictions:
-        counts, is_cut = _counted(name, truth, metrics, c, count, reading, run)
-        every.append(counts)
-        cut += [name] * is_cut
+    every = [_counted(name, truth, metrics, c, count, reading, run) for name in predictions]
     values, differences = compare(every, c is not None, run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
     if missing := [name for name in metrics.names or () if name not in common]:
@@ -208,14 +182,14 @@ def evaluate_several(
     by = _DECIDING_METRIC if _DECIDING_METRIC in names else names[0]
     n, width = every[0].truth.shape
     shown = list(map(without_secrets, predictions))
-    return ComparisonReport(
-        instances=n,
-        labels=width - 1,
-        c=every[0].truth.nnz / every[0].truth.sum() if isinstance(metrics.c, Path) else metrics.c,
-        evaluated=[
+    report: dict[str, Any] = {"instances": n, "labels": width - 1}
+    if metrics.c is not None:
+        report["c"] = every[0].truth.nnz / every[0].truth.sum() if isinstance(metrics.c, Path) else metrics.c
+    return report | {
+        "evaluated": [
             {"name": name} | {metric: one[metric] for metric in names} for name, one in zip(shown, values, strict=True)
         ],
-        compared=[
+        "compared": [
             {
                 "name": name,
                 "compared_with": shown[0],
@@ -224,8 +198,7 @@ def evaluate_several(
             }
             for name, one in zip(shown[1:], differences, strict=True)
         ],
-        cut=cut,
-    )
+    }
 
 
 def _counted(
@@ -236,11 +209,11 @@ def _counted(
     count: Callable[[int], None],
     reading: Reading,
     run: Run,
-) -> tuple[Counts, bool]:
-    """Count one of several predictions. Also return whether its label sets come from the usual threshold."""
-    candidate, threshold = Candidate.of(name), metrics.threshold
-    form, listed, over, gains = candidate.form, [], [], []
-    for true, predicted in candidate.pairs(truth, reading, run, name):
+) -> Counts:
+    """Count one of several predictions."""
+    (model, form), threshold = _candidate(name), metrics.threshold
+    listed, over, gains = [], [], []
+    for true, predicted in _pairs(name, model, truth, reading, run, name):
         form.see(predicted)
         labels = true.labels if c is None else c.weighted(true.labels)
         listed.append((labels, predicted.labels))
@@ -250,9 +223,10 @@ def _counted(
         count(len(true))
     form.refuse(threshold)
     by_threshold = form.scores and (threshold is not None or not form.labels)
+    if by_threshold and threshold is None:
+        warn(f"{name}: {_CUT}")
     has_scores = form.scores or not form.labels
-    counts = Counts.of(over if by_threshold else listed, gains if has_scores else (), metrics.ks)
-    return counts, by_threshold and threshold is None
+    return Counts.of(over if by_threshold else listed, gains if has_scores else (), metrics.ks)
 
 
 def conclusion_on(first: str, other: str, metric: str, difference: Difference) -> str:
@@ -273,32 +247,22 @@ def _propensities(path: str | Path, names: LabelNames | None = None) -> Propensi
     """Read label frequencies, and repeat the warnings that were given when they were estimated."""
     by_label, earlier = frequencies_of_file(path, names)
     for warning in () if earlier is None else earlier.warnings:
-        _log.warning(f"{path}: {warning}")
+        warn(f"{path}: {warning}")
     return Propensities.of_frequencies(by_label, str(path))
 
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvaluationReport:
-    """The metrics of a file of predictions; docs/reports.md describes the fields."""
-
-    instances: int
-    labels: int
-    true_labels: int = field(metadata=HIDDEN)  # of all instances
-    threshold: float | None = None
-    c: float | None = None
-    metrics: dict[str, float] = field(metadata=INLINE)
-    intervals: dict[str, Sequence[float]] | None = None
-    corrected: dict[str, Any] | None = None
-    calibration: dict[str, Any] | None = None
-    per_label: list[dict[str, Any]] | None = None
+_CUT = (
+    f"labels that score {THRESHOLD} or more count as predicted, since these scores carry no threshold of a "
+    "model, as those of `mpu predict` do; give --threshold, or label lists"
+)
 
 
 def evaluate(
     truth: str, predictions: str, metrics: Metrics, *, count: Callable[[int], None], reading: Reading, run: Run
-) -> EvaluationReport:
+) -> dict[str, Any]:
     """Compare predictions with true labels.
 
     `predictions`: a file; or a model, whose label sets and scores they are.
@@ -312,22 +276,21 @@ def evaluate(
     elif metrics.propensity_file is not None:
         propensities = _propensities(metrics.propensity_file)
     frequencies = metrics.frequencies(truth)
-    candidate = Candidate.of(predictions)
-    comparison = Comparison(
-        candidate.form, metrics.threshold, metrics.ks, propensities, metrics.calibration, frequencies
-    )
-    intervals: dict[str, Sequence[float]] | None = None
+    model, form = _candidate(predictions)
+    comparison = Comparison(form, metrics.threshold, metrics.ks, propensities, metrics.calibration, frequencies)
+    more: dict[str, Any] = {}
     if metrics.reviewed:
-        pair, all_names = _reviewed_pair(truth, candidate, metrics, reading, run)
-        comparison.add(*pair)
-        true, listed = pair
+        sidecars = Sidecars(truth)
+        pairs = _pairs(predictions, model, truth, reading, run, contents=sidecars.contents)
+        (true, listed), all_names = _reviewed_pair(truth, sidecars, pairs, metrics)
+        comparison.add(true, listed)
         by_threshold = not listed.labels.nnz or (metrics.threshold is not None and listed.features.nnz)
         predicted = labels_from_scores(listed.features, metrics.threshold) if by_threshold else listed.labels
-        intervals = dict(micro_intervals(true.labels, predicted, run.seed))
+        more["intervals"] = dict(micro_intervals(true.labels, predicted, run.seed))
     else:
-        for pair in candidate.pairs(truth, reading, run):
-            comparison.add(*pair)
-            count(len(pair[0]))
+        for true, listed in _pairs(predictions, model, truth, reading, run):
+            comparison.add(true, listed)
+            count(len(true))
     comparison.finish()
     if (ends := comparison.label_sets.other_base()) is not None:
         (first, last), (other, end) = ends
@@ -335,31 +298,36 @@ def evaluate(
             f"labels are {first} to {last} in TRUTH and {other} to {end} in PREDICTIONS: if they are numbered from "
             rf"different bases, renumber TRUTH: perl -pe 's/(^|,)\K\d+/$&{other - first:+}/ge'"
         )
-    c = None if frequencies is None else frequencies.of_counts(comparison.label_sets)
-    report = replace(build_report(comparison, metrics.names, c), intervals=intervals)
+    counts = comparison.label_sets
+    c = None if frequencies is None else frequencies.of_counts(counts)
+    report = build_report(comparison, metrics.names, c) | more
+    uses_label_sets = metrics.per_label or not report.keys().isdisjoint(LabelSetMetrics().results())
+    if "threshold" in report and uses_label_sets and metrics.threshold is None:
+        warn(_CUT)
+    if not counts.support.sum():
+        warn("TRUTH has no labels; they begin a line, such as 3,7 1:0.5")
+    if report.get("corrected", {}).get("clipped"):
+        warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {metrics.c} is probably too small")
     if propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     if metrics.calibration:
         if (reliability := comparison.reliability) is None:
             raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
-        report = replace(report, calibration={**reliability.summary(), "bins": reliability.rows()})
-    if not metrics.per_label:
-        return report
-    counts = comparison.label_sets
-    if metrics.by_number:
-        all_names = None
-    elif not metrics.reviewed:
-        all_names = Sidecars(truth).names_of(metrics.naming, counts.labels)
-    names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
-    return replace(report, per_label=per_label_report(counts, c, names))
+        report["calibration"] = {**reliability.summary(), "bins": reliability.rows()}
+    if metrics.per_label:
+        if metrics.by_number:
+            all_names = None
+        elif not metrics.reviewed:
+            all_names = Sidecars(truth).names_of(metrics.naming, counts.labels)
+        names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
+        report["per_label"] = per_label_report(counts, c, names)
+    return report
 
 
 def _reviewed_pair(
-    truth: str, candidate: Candidate, metrics: Metrics, reading: Reading, run: Run
+    truth: str, sidecars: Sidecars, pairs: Iterator[tuple[Dataset, Dataset]], metrics: Metrics
 ) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
     """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
-    sidecars = Sidecars(truth)
-    pairs = list(candidate.pairs(truth, reading, run, contents=sidecars.contents))
     data, listed = (gathered(iter(parts)) for parts in zip(*pairs, strict=True))
     names = sidecars.names_of(metrics.naming, data.occurring_labels()[1])
     decided = decisions.read(metrics.reviewed, names, sidecars.ids(len(data)))
@@ -377,7 +345,7 @@ def _reviewed_pair(
 
 def build_report(
     comparison: Comparison, metrics: Sequence[str] | None = None, c: float | np.ndarray | None = None
-) -> EvaluationReport:
+) -> dict[str, Any]:
     """Report the metrics of a comparison, without metrics of single labels.
 
     `c`: float or ndarray, shape (q,): label frequency of the truth: of all labels, or of each of
@@ -390,19 +358,13 @@ def build_report(
             raise MpuError(f"{missing[0]} needs propensities; --training or --frequencies gives them")
         raise MpuError(f"{missing[0]} needs scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     counts = comparison.label_sets
-    estimates = None
-    if c is not None:
-        every = corrected_metrics(counts, c) | ({} if comparison.corrected is None else comparison.corrected.results())
-        estimates = {name: every[name] for name in [*names, "clipped", "clipped_labels"] if name in every}
-    return EvaluationReport(
-        instances=counts.instances,
-        labels=len(counts.labels),
-        true_labels=int(counts.support.sum()),
-        metrics={name: results[name] for name in names},
-        threshold=comparison.threshold,
-        c=float(c if np.ndim(c) == 0 else _overall(counts, np.asarray(c))) if c is not None else None,
-        corrected=estimates,
-    )
+    report = {"instances": counts.instances, "labels": len(counts.labels)} | present(threshold=comparison.threshold)
+    if c is None:
+        return report | {name: results[name] for name in names}
+    report["c"] = float(c if np.ndim(c) == 0 else _overall(counts, np.asarray(c)))
+    every = corrected_metrics(counts, c) | ({} if comparison.corrected is None else comparison.corrected.results())
+    estimates = {name: every[name] for name in [*names, "clipped", "clipped_labels"] if name in every}
+    return report | {name: results[name] for name in names} | {"corrected": estimates}
 
 
 def _overall(counts: LabelSetMetrics, c: np.ndarray) -> float:
@@ -432,10 +394,6 @@ def per_label_report(
 
 # Options that say more about one file of predictions, and are refused for several.
 _FOR_ONE = ["fail_below", "per_label", "training", "frequencies", "calibration", "reviewed", "labels"]
-_CUT = (
-    "labels that score {:g} or more count as predicted, since these scores carry no threshold of a model, as those of "
-    "`mpu predict` do; give --threshold, or label lists"
-)
 
 
 def command(
@@ -481,59 +439,46 @@ def command(
             raise click.BadParameter(f"{name!r} is not one of {', '.join(known)}.", param_hint="--fail-below")
     sizes = [bytes_of(Files([truth, name])) for name in predictions]
     counted_by = None if None in sizes else Bytes(sum(size or 0 for size in sizes))
-    if several:
-        with run.step("evaluating", counted_by) as count:
-            compared = evaluate_several(truth, predictions, wanted, reading=reading, run=run, count=count)
-        for name in compared.cut:
-            warn(f"{name}: {_CUT.format(threshold)}")
-        output_report(compared, as_json, print_comparison)
-        return
     with run.step("evaluating", counted_by) as count:
-        report = evaluate(truth, predictions[0], wanted, reading=reading, run=run, count=count)
-    uses_label_sets = wanted.per_label or not report.metrics.keys().isdisjoint(LabelSetMetrics().results())
-    if report.threshold is not None and uses_label_sets and least is None:
-        warn(_CUT.format(threshold))
-    if not report.true_labels:
-        warn("TRUTH has no labels; they begin a line, such as 3,7 1:0.5")
-    if report.corrected and report.corrected["clipped"]:
-        warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {c} is probably too small")
-    output_report(report, as_json, _print_report)
+        if several:
+            report = evaluate_several(truth, predictions, wanted, reading=reading, run=run, count=count)
+        else:
+            report = evaluate(truth, predictions[0], wanted, reading=reading, run=run, count=count)
+    output_report(report, as_json, print_comparison if several else _print_report)
     for name, number in fail_below:
-        if name not in report.metrics:
+        if name not in report:
             raise MpuError(f"--fail-below: there is no {name}, since PREDICTIONS has no scores; {_MAKE_SCORES}")
-        if report.metrics[name] < number:
-            raise RejectedError(f"{name} is {report.metrics[name]:.4f}, below {number:g}")
+        if report[name] < number:
+            raise RejectedError(f"{name} is {report[name]:.4f}, below {number:g}")
 
 
-def _print_report(report: EvaluationReport) -> None:
-    sizes = {"instances": report.instances, "labels": report.labels, "threshold": report.threshold, "c": report.c}
-    summary = {name: value for name, value in sizes.items() if value is not None} | report.metrics
-    estimates = dict(report.corrected or {})
+def _print_report(report: dict[str, Any]) -> None:
+    more = {name: value for name, value in report.items() if isinstance(value, dict | list)}
+    estimates = dict(report.get("corrected", {}))
+    columns = [["", "naive", "corrected"]] * bool(estimates)
+    summary = {name: value for name, value in report.items() if name not in more}
     print_table(
-        [["", "naive", "corrected"]] * bool(estimates)
-        + [[name, value, *([estimates.pop(name, "")] if report.corrected else [])] for name, value in summary.items()]
+        columns + [[name, value, *([estimates.pop(name, "")] if columns else [])] for name, value in summary.items()]
     )
-    of_all = {"90 % interval": report.intervals, "corrected": estimates, "calibration": report.calibration}
-    if more := {name: values for name, values in (of_all | {"per_label": report.per_label}).items() if values}:
+    of_all = {"90 % interval": more.get("intervals"), "corrected": estimates, "calibration": more.get("calibration")}
+    if rest := {name: values for name, values in (of_all | {"per_label": more.get("per_label")}).items() if values}:
         click.echo()
-        print_values(more)
+        print_values(rest)
 
 
-def print_comparison(report: ComparisonReport) -> None:
+def print_comparison(report: dict[str, Any]) -> None:
     """Print the metrics of each, a column each; the differences from the first, with intervals; and the verdicts."""
-    sizes: dict[str, Any] = {"instances": report.instances, "labels": report.labels}
-    sizes |= {} if report.c is None else {"c": report.c}
-    print_table([[name, value] for name, value in sizes.items()])
+    print_table([[name, report[name]] for name in ("instances", "labels", "c") if name in report])
     click.echo()
-    names, *rows = zip(*(of.values() for of in report.evaluated), strict=True)
-    metrics = list(report.evaluated[0])[1:]
+    names, *rows = zip(*(of.values() for of in report["evaluated"]), strict=True)
+    metrics = list(report["evaluated"][0])[1:]
     print_table(
         [
-            ["on complete labels" if report.c is not None else "", *names],
+            ["on complete labels" if "c" in report else "", *names],
             *([metric, *values] for metric, values in zip(metrics, rows, strict=True)),
         ]
     )
-    for compared in report.compared:
+    for compared in report["compared"]:
         click.echo()
         table = [
             [metric, *(f"{value:+z.4f}" for value in (difference.value, difference.low, difference.high))]
@@ -543,5 +488,5 @@ def print_comparison(report: ComparisonReport) -> None:
             [[f"{compared['name']} minus {compared['compared_with']}", "difference", "95 % from", "to"], *table]
         )
     click.echo()
-    for compared in report.compared:
+    for compared in report["compared"]:
         click.echo(for_terminal(compared["verdict"]))

@@ -3,8 +3,8 @@
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,7 +18,6 @@ from mpu_cli.cli.actions.evaluate import conclusion_on, predicted_pairs
 from mpu_cli.cli.commands import KS, Acceptance
 from mpu_cli.errors import BusyError, FilesError, InputError, ModelError, shown, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, compare, ranking_gains
-from mpu_cli.runtime.report import HIDDEN
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
@@ -30,20 +29,11 @@ _COMPARED_FIRST = 16  # entries, before all are
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """The comparison of a new model with the present one; docs/reports.md describes the fields."""
+class Outcome(NamedTuple):
+    """The comparison of a new model with the present one: a report (docs/reports.md), and warnings."""
 
-    accepted: bool
-    verdict: str
-    test_file: str
-    test_metric: str
-    test_value: float
-    test_difference: Difference | None
-    unknown_features: float
-    labels_per_instance: float
-    labels_expected: float
-    warnings: tuple[str, ...] = field(metadata=HIDDEN)  # reports of trainings have a field for all warnings
+    report: dict[str, Any]
+    warnings: list[str]
 
 
 class Gate:
@@ -100,7 +90,7 @@ class Gate:
         )
 
     def test(self, model: TrainedModel, labels_expected: float) -> Outcome:
-        """Predict the test data with a new model, and decide; `labels_expected` as in `Outcome`."""
+        """Predict the test data with a new model, and decide. `labels_expected`: true labels of an instance."""
         metric = self.acceptance.accept_metric
         with self.run.step("testing the new model"):
             counts, fitness = self._tested(model)
@@ -113,18 +103,18 @@ class Gate:
             reason = f"the new model was trained on the same data as {self._held.name}; remove that to accept it"
             accepted = False
         predicted = counts.predicted
-        return Outcome(
-            accepted=accepted,
-            verdict=reason,
-            test_file=without_secrets(self.acceptance.test),
-            test_metric=metric,
-            test_value=value,
-            test_difference=gain,
-            unknown_features=fitness.unknown / max(fitness.entries, 1),
-            labels_per_instance=float(predicted.sum()) / predicted.shape[0],
-            labels_expected=labels_expected,
-            warnings=tuple(f"{self.acceptance.test}: {warning}" for warning in fitness.warnings(model)),
-        )
+        report = {
+            "accepted": accepted,
+            "verdict": reason,
+            "test_file": without_secrets(self.acceptance.test),
+            "test_metric": metric,
+            "test_value": value,
+            "test_difference": gain,
+            "unknown_features": fitness.unknown / max(fitness.entries, 1),
+            "labels_per_instance": float(predicted.sum()) / predicted.shape[0],
+            "labels_expected": labels_expected,
+        }
+        return Outcome(report, [f"{self.acceptance.test}: {warning}" for warning in fitness.warnings(model)])
 
     def replace_present(self, write: Writer, model: TrainedModel) -> None:
         """Put an accepted model in the place of the present one, which is kept."""

@@ -7,7 +7,6 @@ are not trusted: they are escaped, and the policy of the page allows nothing but
 import csv
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -35,61 +34,37 @@ from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.version import __version__
 
+Row = tuple[Any, ...]
 COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")
 
 
-@dataclass(frozen=True, kw_only=True)
-class MissingLabelsReport:
-    """What is missing."""
+def rows_of(missing: suggest.Listed, c: dict[str, Any]) -> Iterator[Row]:
+    """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label.
 
-    # The share that is missing, as `mpu estimate-c` reports it.
-    frequency: estimate_c.FrequencyReport
-    # How many labels are missing, as `mpu suggest` reports it.
-    missing: suggest.SuggestionReport
-    # The most probable missing labels, the most probable first: instance (from 1), id of the record, label, name of the
-    # label, probability.
-    suggestions: list[dict[str, Any]]
+    What is unknown is the empty string: what is missing where c is unknown, and of a label that is never annotated, of
+    which c says nothing; and intervals of labels, unless people tell c of each.
+    """
+    report, found = missing.report, missing.found
+    annotations_of = (found.annotated > found.confirmed).sum(axis=0).tolist()
 
-    @property
-    def warnings(self) -> list[str]:
-        """What to know before using the numbers."""
-        return list(self.missing.warnings)
+    def numbers(*numbers: float | None) -> tuple[float | str, ...]:
+        return tuple("" if number is None or np.isnan(number) else number for number in numbers)
 
-    @property
-    def first_of_all(self) -> str:
-        """What to do first, where annotations alone leave c open; otherwise empty."""
-        c = self.frequency
-        is_open = c.assumption is not None and c.interval is not None and c.interval[1] - c.interval[0] > WIDE
-        return FIRST_OF_ALL if is_open else ""
-
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label.
-
-        What is unknown is the empty string: what is missing where c is unknown, and of a label that is never annotated,
-        of which c says nothing; and intervals of labels, unless people tell c of each.
-        """
-        found, c = self.missing, self.frequency
-        annotations_of = (found.found.annotated > found.found.confirmed).sum(axis=0).tolist()
-
-        def numbers(*numbers: float | None) -> tuple[float | str, ...]:
-            return tuple("" if number is None or np.isnan(number) else number for number in numbers)
-
-        total = numbers(found.missing, found.missing_low, found.missing_high)
-        yield "all", "", "", sum(annotations_of), *total
-        for group in c.per_group or ():
-            low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
-            yield "group", "", group["group"], group["annotations"], group["missing"], low, high
-        for (label, of), annotations in zip(found.per_label.items(), annotations_of, strict=True):
-            counts = (of["missing"], of["low"], of["high"]) if annotations or of["missing"] else (None,) * 3
-            yield "label", label, of.get("name", ""), annotations, *numbers(*counts)
+    total = numbers(report["missing"], report["missing_low"], report["missing_high"])
+    yield "all", "", "", sum(annotations_of), *total
+    for group in c.get("per_group", ()):
+        low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
+        yield "group", "", group["group"], group["annotations"], group["missing"], low, high
+    for (label, of), annotations in zip(report["per_label"].items(), annotations_of, strict=True):
+        counts = (of["missing"], of["low"], of["high"]) if annotations or of["missing"] else (None,) * 3
+        yield "label", label, of.get("name", ""), annotations, *numbers(*counts)
 
 
-def _suggestions(missing: suggest.SuggestionReport, sources: Sources) -> Iterator[dict[str, Any]]:
+def _suggestions(missing: suggest.Listed, instances: int, sources: Sources) -> Iterator[dict[str, Any]]:
     """Yield each suggestion, with the beginning of the text of its record as title."""
     ids, names, cells = missing.record_ids, missing.names, missing.found.listed
     labels, wanted = missing.found.ids[cells.columns].tolist(), {*cells.rows.tolist()}
-    n = missing.frequency.instances if missing.frequency else 0
-    texts = texts_of(None, (), Sidecars(sources.file), ids, wanted, n, sources.reading.max_line_bytes)
+    texts = texts_of(None, (), Sidecars(sources.file), ids, wanted, instances, sources.reading.max_line_bytes)
     for row, label, probability in zip(cells.rows.tolist(), labels, cells.probabilities.tolist(), strict=True):
         of_record, name = None if ids is None else ids.texts[row], None if names is None else names.name(label)
         title = None if texts is None else shorten(texts.get(row, ("",))[0], 100, placeholder=" …")
@@ -100,15 +75,19 @@ def _suggestions(missing: suggest.SuggestionReport, sources: Sources) -> Iterato
 _MOST_LABELS = 50
 
 
-def page(source: str, made: MissingLabelsReport) -> bytes:
+def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: list[Row]) -> bytes:
     """Return the page on some data: ``review/assets/report.html``."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # which nothing else needs
 
-    report, rows = as_json(made), list(made.rows())
     groups = sorted((row for row in rows if row[0] == "group"), key=lambda row: -row[4] / max(row[3] + row[4], 1))
     estimated = (row for row in rows if row[0] == "label" and row[4] != "")
     labels = sorted(estimated, key=lambda row: -row[3])[:_MOST_LABELS]
-    style, c = asset("report.css"), report["frequency"]
+    style, c, counts = asset("report.css"), report["frequency"], as_json(report["missing"])
+    if "assumption" in c:
+        basis = f"This assumes that {c['assumption']}; forty answers check it (mpu suggest --questions 40)."
+    else:
+        people = " and ".join(estimate_c.by_people(c)).replace("instance", "record")
+        basis = f"The share comes from {people} and assumes that these were drawn at random and are right."
     environment = Environment(
         loader=PackageLoader("mpu_cli.review", "assets"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -122,28 +101,23 @@ def page(source: str, made: MissingLabelsReport) -> bytes:
         digest=digest(style),
         c=c,
         total=rows[0],
-        found=made.missing.missing_found,
-        warnings=made.warnings,
+        found=counts["missing_found"],
+        warnings=report["warnings"],
         groups=groups,
         labels=labels,
         suggestions=report["suggestions"],
-        claim=made.missing.claim,
-        review=report["missing"].get("review"),
-        judged=report["missing"].get("judged"),
-        basis=_basis(c),
-        first_of_all=made.first_of_all,
+        claim=missing.claim,
+        review=counts.get("review"),
+        judged=counts.get("judged"),
+        basis=basis,
+        first_of_all=FIRST_OF_ALL * _is_open(c),
     )
     return text.encode(errors="replace")
 
 
-def _basis(c: dict[str, Any]) -> str:
-    """Return the sentence that says what the numbers rest on."""
-    if "assumption" in c:
-        return f"This assumes that {c['assumption']}; forty answers check it (mpu suggest --questions 40)."
-    answers, sets = c.get("answers"), c.get("complete_instances")
-    by = [counted(answers, "answer")] if answers else []
-    by += [f"{counted(sets, 'record')} with complete label sets"] if sets else []
-    return f"The share comes from {' and '.join(by)} and assumes that these were drawn at random and are right."
+def _is_open(c: dict[str, Any]) -> bool:
+    """Whether annotations alone leave c open."""
+    return "assumption" in c and "interval" in c and c["interval"][1] - c["interval"][0] > WIDE
 
 
 def command(sources: Sources, output: Path, table: Path | None, top: int, run: Run, as_json: bool) -> None:
@@ -154,26 +128,31 @@ def command(sources: Sources, output: Path, table: Path | None, top: int, run: R
     refuse_unwritable(output, table)
     missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run=run)
     assert missing.frequency is not None  # the options have none
-    made = MissingLabelsReport(
-        frequency=missing.frequency, missing=missing, suggestions=list(_suggestions(missing, sources))
-    )
+    c = missing.frequency
+    report = {
+        "frequency": c,
+        "missing": missing.report,
+        "suggestions": list(_suggestions(missing, c["instances"], sources)),
+        "warnings": missing.report["warnings"],
+    }
+    rows = list(rows_of(missing, c))
     with ExitStack() as stack:
         out, *more = (stack.enter_context(open_output(file)) for file in (output, table) if file is not None)
-        out.write(page(str(sources.file), made))
+        out.write(page(str(sources.file), missing, report, rows))
         for of_table in more:
             text = StringIO()
-            rows = ((of, number, cell(name), *counts) for of, number, name, *counts in made.rows())
-            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
+            cells = ((of, number, cell(name), *counts) for of, number, name, *counts in rows)
+            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *cells])
             of_table.write(text.getvalue().encode(errors="replace"))
-    output_report(made, as_json, partial(_print_summary, output))
+    output_report(report, as_json, partial(_print_summary, output))
 
 
-def _print_summary(output: Path, report: MissingLabelsReport) -> None:
-    c = report.frequency
-    if c.interval is None:
+def _print_summary(output: Path, report: dict[str, Any]) -> None:
+    c = report["frequency"]
+    if "interval" not in c:
         info(f"how many labels are missing is unknown; see {output}")
         return
-    low, high = (1 - end for end in reversed(c.interval))
-    info(f"{c.missing_rate:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")
-    if report.first_of_all:
-        info(report.first_of_all)
+    low, high = (1 - end for end in reversed(c["interval"]))
+    info(f"{c['missing_rate']:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")
+    if _is_open(c):
+        info(FIRST_OF_ALL)

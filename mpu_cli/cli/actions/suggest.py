@@ -1,9 +1,9 @@
 """Find the labels that are missing from a file, and list them or fill them in to a copy of it: ``mpu suggest``."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -25,13 +25,11 @@ from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.naming import FILLED, IMPLIED, beside, implication_lines
-from mpu_cli.people.claims import Decided
 from mpu_cli.people.missing import Suggestions, find
 from mpu_cli.people.suggestions import Cells, Choice
 from mpu_cli.review import decisions
-from mpu_cli.review.matching import ReviewCounts
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import HIDDEN, NULL
+from mpu_cli.runtime.report import present
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, open_input, open_output, refuse_unwritable
@@ -124,55 +122,6 @@ def _has(cells: csr_array, ids: np.ndarray, rows: np.ndarray, labels: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuggestionReport:
-    """What `suggest` did; docs/reports.md describes the fields. Counts are expected ones, with 90 % intervals."""
-
-    missing: float | None = field(metadata=NULL)
-    missing_low: float | None = field(metadata=NULL)
-    missing_high: float | None = field(metadata=NULL)
-    missing_found: int
-    listed: int
-    listed_never_annotated: int
-    right: float
-    right_low: float
-    right_high: float
-    worth_filling_in: int
-    filled_in: int | None
-    expected_f1_before: float | None = field(metadata=NULL)
-    expected_f1_after: float | None = field(metadata=NULL)
-    review: ReviewCounts | None = None
-    judged: Decided | None = None
-    answers: int | None = None
-    c_assumption: str | None = None
-    per_label: dict[int, dict[str, Any]]
-    found: Suggestions = field(metadata=HIDDEN)
-    record_ids: RecordIds | None = field(metadata=HIDDEN)
-    names: LabelNames | None = field(metadata=HIDDEN)  # to show labels by
-    # As `mpu estimate-c` reports it; None where the options set it.
-    frequency: estimate_c.FrequencyReport | None = field(metadata=HIDDEN)
-    warnings: tuple[str, ...]
-
-    @property
-    def is_unchecked(self) -> bool:
-        """Whether all this rests on annotations alone."""
-        c = self.frequency
-        return c is not None and self.judged is None and self.answers is None and c.complete_instances is None
-
-    @property
-    def claim(self) -> str:
-        """What may be said of the list."""
-        if not self.listed:
-            return "no suggestion is probable enough to be listed"
-        ends = f"{self.right_low:,.0f} to {self.right_high:,.0f}"
-        if not self.is_unchecked:
-            return f"{self.listed:,} are listed, of which about {self.right:,.0f} are right ({ends})"
-        return (
-            f"of these {self.listed:,}, {ends} may be right; to narrow this, decide 20 of them or answer 40 questions "
-            f"({QUESTIONS})"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Outputs:
     """What `suggest` writes, by the options of `mpu suggest`: each file as a whole or not at all."""
 
@@ -185,6 +134,35 @@ class Outputs:
     why: bool = False
 
 
+class Listed(NamedTuple):
+    """What `suggest` found."""
+
+    report: dict[str, Any]  # counts are expected ones, with 90 % intervals; docs/reports.md describes the fields
+    frequency: dict[str, Any] | None  # as `mpu estimate-c` reports it; None where the options set it
+    found: Suggestions
+    record_ids: RecordIds | None
+    names: LabelNames | None  # to show labels by
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether all this rests on annotations alone."""
+        checked = self.report.keys() & {"judged", "answers"}
+        return self.frequency is not None and not checked and "complete_instances" not in self.frequency
+
+    @property
+    def claim(self) -> str:
+        """What may be said of the list."""
+        n, low, high = (self.report[name] for name in ("listed", "right_low", "right_high"))
+        if not n:
+            return "no suggestion is probable enough to be listed"
+        if not self.is_unchecked:
+            return f"{n:,} are listed, of which about {self.report['right']:,.0f} are right ({low:,.0f} to {high:,.0f})"
+        return (
+            f"of these {n:,}, {low:,.0f} to {high:,.0f} may be right; to narrow this, decide 20 of them or answer 40 "
+            f"questions ({QUESTIONS})"
+        )
+
+
 def suggest(
     sources: Sources,
     outputs: Outputs,
@@ -193,7 +171,7 @@ def suggest(
     *,
     fill_implied: bool = False,
     run: Run = DEFAULT_RUN,
-) -> SuggestionReport:
+) -> Listed:
     """Find the labels that are missing from a file, and list them or fill them in.
 
     `options`: as for `train.train`.
@@ -249,38 +227,33 @@ def suggest(
             with open_output(outputs.target) as out:
                 decisions.write(out, rows, of=sources.file, checksum=checksum, names=names, ids=data.record_ids)
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
-    missing, right, each = found.of_all, found.right, found.of_labels
-    counts = np.full((len(data.ids), 3), np.nan) if each is None else np.c_[each.expected, each.low, each.high]
-    per_label = {
-        label: ({} if names is None else {"name": names.name(label)}) | {"missing": of, "low": low, "high": high}
-        for label, (of, low, high) in zip(data.ids.tolist(), counts.tolist(), strict=True)
+    missing, right, each, filling_in = found.of_all, found.right, found.of_labels, found.filling_in
+    ends = (None,) * 3 if missing is None else (float(missing.expected), float(missing.low), float(missing.high))
+    report: dict[str, Any] = dict(zip(("missing", "missing_low", "missing_high"), ends, strict=True))
+    report |= {
+        "missing_found": found.found,
+        "listed": len(found.listed),
+        "listed_never_annotated": int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
+        "right": float(right.expected),
+        "right_low": float(right.low),
+        "right_high": float(right.high),
+        "worth_filling_in": filling_in.size,
+        "filled_in": filled,
+        "expected_f1_before": None if missing is None else filling_in.f1_before,
+        "expected_f1_after": None if missing is None else filling_in.f1_after,
     }
-    is_known, filling_in = missing is not None, found.filling_in
-    return SuggestionReport(
-        missing=None if missing is None else float(missing.expected),
-        missing_low=None if missing is None else float(missing.low),
-        missing_high=None if missing is None else float(missing.high),
-        missing_found=found.found,
-        listed=len(found.listed),
-        listed_never_annotated=int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
-        right=float(right.expected),
-        right_low=float(right.low),
-        right_high=float(right.high),
-        worth_filling_in=filling_in.size,
-        filled_in=filled,
-        expected_f1_before=filling_in.f1_before if is_known else None,
-        expected_f1_after=filling_in.f1_after if is_known else None,
+    report |= present(
         review=data.review,
         judged=found.decided,
         answers=found.answers or None,
-        per_label=per_label,
-        found=found,
-        record_ids=data.record_ids,
-        names=names,
-        frequency=frequency,
-        c_assumption=None if frequency is None else frequency.assumption,
-        warnings=(*evidence.warnings, *warnings),
+        c_assumption=None if frequency is None else frequency.get("assumption"),
     )
+    counts = np.full((len(data.ids), 3), np.nan) if each is None else np.c_[each.expected, each.low, each.high]
+    report["per_label"] = {
+        label: ({} if names is None else {"name": names.name(label)}) | {"missing": of, "low": low, "high": high}
+        for label, (of, low, high) in zip(data.ids.tolist(), counts.tolist(), strict=True)
+    }
+    return Listed(report | {"warnings": [*evidence.warnings, *warnings]}, frequency, found, data.record_ids, names)
 
 
 def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path | None:
@@ -361,10 +334,10 @@ def command(
         refuse_set(("model", "why", "label_features"), "--scores replaces training: leave out {}.")
         if options != Options(c=options.c, folds=options.folds, sample=options.sample):
             raise click.UsageError("--scores replaces training: leave out options of training.")
-    report = suggest(
+    made = suggest(
         sources, outputs, options, Choice(top, min_probability, per_instance), fill_implied=fill_implied, run=run
     )
-    output_report(report, as_json, _print_summary)
+    output_report(made.report, as_json, lambda _: _print_summary(made))
 
 
 def _print_questions(asked: dict[str, int]) -> None:
@@ -375,8 +348,8 @@ def _print_questions(asked: dict[str, int]) -> None:
     )
 
 
-def _print_summary(report: SuggestionReport) -> None:
-    decided = report.judged
+def _print_summary(made: Listed) -> None:
+    report, decided = made.report, made.report.get("judged")
     if decided is not None:
         low, high = decided.interval
         info(
@@ -384,30 +357,25 @@ def _print_summary(report: SuggestionReport) -> None:
             f"{100 * low:.0f} to {100 * high:.0f}); probabilities are corrected accordingly, assuming that nobody "
             "chose what to answer by whether it is right"
         )
-    frequency = report.frequency
-    sets = None if frequency is None else frequency.complete_instances
-    by_people = [counted(report.answers, "answer")] if report.answers else []
-    by_people += [f"{counted(sets, 'instance')} with complete label sets"] if sets else []
-    by_c = "if c is right" if frequency is None else "if c is in its interval"
-    by = f"by {' and '.join(by_people)}" if by_people else by_c
+    people = estimate_c.by_people((made.frequency or {}) | report)
+    by_c = "if c is right" if made.frequency is None else "if c is in its interval"
+    by = f"by {' and '.join(people)}" if people else by_c
     missing = "how many labels are missing is unknown"
-    if report.missing is not None:
-        found = f"; {report.missing_found:,} of them are found" * bool(report.missing_found)
-        missing = (
-            f"about {report.missing:,.0f} labels are missing ({report.missing_low:,.0f} to {report.missing_high:,.0f}, "
-            f"{by}){found}"
-        )
-    info("; ".join([report.claim, missing] if report.is_unchecked else [missing, report.claim]))
-    if report.listed_never_annotated:
-        info(f"{report.listed_never_annotated:,} of those listed are of labels that are never annotated")
-    if report.filled_in is not None:
+    if report["missing"] is not None:
+        found = f"; {report['missing_found']:,} of them are found" * bool(report["missing_found"])
+        low, high = report["missing_low"], report["missing_high"]
+        missing = f"about {report['missing']:,.0f} labels are missing ({low:,.0f} to {high:,.0f}, {by}){found}"
+    info("; ".join([made.claim, missing] if made.is_unchecked else [missing, made.claim]))
+    if n := report["listed_never_annotated"]:
+        info(f"{n:,} of those listed are of labels that are never annotated")
+    if report["filled_in"] is not None:
         f1 = ""
-        if report.expected_f1_before is not None:
+        if report["expected_f1_before"] is not None:
             f1 = (
-                f"; expected micro-F1 of the labels {report.expected_f1_before:.3f} before, and "
-                f"{report.expected_f1_after:.3f} with the first {counted(report.worth_filling_in, 'suggestion')}"
+                f"; expected micro-F1 of the labels {report['expected_f1_before']:.3f} before, and "
+                f"{report['expected_f1_after']:.3f} with the first {counted(report['worth_filling_in'], 'suggestion')}"
             )
-        info(f"{counted(report.filled_in, 'label')} filled in{f1}")
-    for label, of in report.per_label.items() if report.missing is not None else ():
+        info(f"{counted(report['filled_in'], 'label')} filled in{f1}")
+    for label, of in report["per_label"].items() if report["missing"] is not None else ():
         name = f" ({of['name']})" if "name" in of else ""
         detail(f"label {label}{name}: {of['missing']:.1f} missing")

@@ -9,9 +9,8 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
@@ -28,41 +27,14 @@ from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, STANDARDISED, Options
 from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError, counted, without_secrets
 from mpu_cli.inputs.training_data import Fitted, Sources, cluster_data, frequency_file, training_set
-from mpu_cli.review.matching import ReviewCounts
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
-from mpu_cli.runtime.report import HIDDEN, INLINE, as_json
+from mpu_cli.runtime.report import as_json, present
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, peak_bytes
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.streams import Files, compression_named, files_of, open_output, refuse_unwritable, stem
 from mpu_cli.svmlight.writer import label_and_score_lines
 from mpu_cli.text.stored import packed
-
-if TYPE_CHECKING:
-    from mpu_cli.cli.actions.gate import Outcome
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingReport:
-    """The result of `train`; docs/reports.md describes the fields."""
-
-    model: Path
-    instances: int
-    features: int
-    labels: int
-    labels_never_annotated: int | None = None
-    review: ReviewCounts | None = None
-    findings: dict[str, Any] = field(metadata=INLINE)
-    c_assumption: str | None = None
-    threshold: float | None = None  # where all labels share one
-    thresholds: dict[int, float] | None = None  # where they do not
-    seconds: dict[str, float]
-    peak_bytes: int
-    cluster: dict[str, int] | None = None
-    acceptance: "Outcome | None" = None
-    annotations: int = field(metadata=HIDDEN)  # for the history
-    warnings: tuple[str, ...]
-
 
 # What a history has of a report, in this order; see `_line`.
 _IN_HISTORY = (
@@ -81,10 +53,11 @@ def train(
     history: Path | None = None,
     acceptance: Acceptance | None = None,
     run: Run = DEFAULT_RUN,
-) -> TrainingReport:
+) -> dict[str, Any]:
     """Learn a model of all labels of files, and write it.
 
     An existing model is replaced only when the new one is complete, and accepted if that is asked for.
+    docs/reports.md describes the report that is returned.
 
     `sources`: with `on`, the workers read the data, by their full names; the model and the predictions
     out of fold are written here.
@@ -133,28 +106,24 @@ def train(
         outcome = None if gate is None else gate.test(model, float(data.true_labels(fitted).sum()) / len(data))
         thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
         shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
-        report = TrainingReport(
-            model=target,
-            instances=len(data),
-            features=len(model.occurring.indices),
-            labels=len(data.ids),
-            labels_never_annotated=len(data.never_annotated) or None,
-            review=data.review,
-            findings=fitted.findings,
-            c_assumption=fitted.result.estimates.assumption,
-            threshold=shared,
-            thresholds=thresholds if shared is None else None,
-            seconds=seconds,
-            peak_bytes=peak_bytes(),
-            annotations=int(data.annotations.sum()),
-            warnings=(*fitted.warnings, *(() if outcome is None else outcome.warnings)),
-            cluster=data.work(),
-            acceptance=outcome,
-        )
-        if gate is not None and report.acceptance is not None and report.acceptance.accepted:
+        report = {
+            "model": target,
+            "instances": len(data),
+            "features": len(model.occurring.indices),
+            "labels": len(data.ids),
+            **present(labels_never_annotated=len(data.never_annotated) or None, review=data.review),
+            **fitted.findings,
+            **present(c_assumption=fitted.result.estimates.assumption),
+            **({"thresholds": thresholds} if shared is None else {"threshold": shared}),
+            "seconds": seconds,
+            "peak_bytes": peak_bytes(),
+            **present(cluster=data.work(), acceptance=None if outcome is None else outcome.report),
+            "warnings": [*fitted.warnings, *(() if outcome is None else outcome.warnings)],
+        }
+        if gate is not None and outcome is not None and outcome.report["accepted"]:
             gate.replace_present(save, model)
     if history is not None:
-        append(history, names | {"time": provenance.now()} | _line(report))
+        append(history, names | {"time": provenance.now()} | _line(report, int(data.annotations.sum())))
     return report
 
 
@@ -178,58 +147,55 @@ def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: in
             out.write(label_and_score_lines(ends, ids[cells.columns], cells.probabilities, reach))
 
 
-def _print_report(report: TrainingReport) -> None:
+def _print_report(report: dict[str, Any]) -> None:
     """Print the results of a training, one on each line."""
-    found = dict(report.findings)
     lines = {
-        "data": f"{counted(report.instances, 'instance')}, {counted(report.features, 'feature')}, "
-        f"{counted(report.labels, 'label')}"
+        "data": f"{counted(report['instances'], 'instance')}, {counted(report['features'], 'feature')}, "
+        f"{counted(report['labels'], 'label')}"
     }
-    if report.labels_never_annotated:
-        lines["data"] += f", {report.labels_never_annotated:,} of them never annotated"
-    if report.cluster is not None:
-        lines["cluster"] = ", ".join(counted(number, of.removesuffix("s")) for of, number in report.cluster.items())
-    if (review := report.review) is not None:
+    if "labels_never_annotated" in report:
+        lines["data"] += f", {report['labels_never_annotated']:,} of them never annotated"
+    if "cluster" in report:
+        lines["cluster"] = ", ".join(counted(n, of.removesuffix("s")) for of, n in report["cluster"].items())
+    if (review := report.get("review")) is not None:
         lines["review"] = (
             f"{counted(review.decisions, 'decision')}: {counted(review.found, 'missing label')} found, "
             f"{counted(review.refuted, 'annotation')} rejected; {counted(review.closed, 'instance')} completely "
             f"reviewed, {review.sampled:,} of them at random"
         )
-    interval, is_known = found.get("c_interval") or None, found.get("c_known", True)
-    if "c_by_people" not in found and is_known and interval is not None and interval[1] - interval[0] > WIDE:
+    interval, is_known = report.get("c_interval") or None, report.get("c_known", True)
+    if "c_by_people" not in report and is_known and interval is not None and interval[1] - interval[0] > WIDE:
         lines = {"first of all": FIRST_OF_ALL, **lines}
-    lines["c"] = _frequency(found, interval, is_known)
-    if "levels" in found:
-        by_level = " and ".join(f"{f1:.3f}" for f1 in found["expected_micro_f1_by_level"])
-        lines["levels"] = str(found["levels"]) + f"; expected micro-F1 of one and of two: {by_level}" * (
-            " " in by_level
-        )
-    if "scaling" in found:
-        by = "deviation" if found["scaling"] == STANDARDISED else "largest value"
+    lines["c"] = _frequency(report, interval, is_known)
+    if "levels" in report:
+        by_level = " and ".join(f"{f1:.3f}" for f1 in report["expected_micro_f1_by_level"])
+        of_two = f"; expected micro-F1 of one and of two: {by_level}" * (" " in by_level)
+        lines["levels"] = f"{report['levels']}{of_two}"
+    if "scaling" in report:
+        by = "deviation" if report["scaling"] == STANDARDISED else "largest value"
         lines["features"] = f"each divided by its {by}, as some were far larger than others"
-    if "rbf_gamma" in found:
-        landmarks = counted(found["rbf_landmarks"], "landmark")
-        lines["features"] = f"of an RBF kernel by {landmarks}, gamma {found['rbf_gamma']:.3g}"
-    lines["loss"] = found["loss"]
-    step = f", step {found['step']:g}" if "step" in found else ""
-    lines["C"] = f"{found['cost']:g}{step}, {counted(found['epochs'], 'epoch')}"
-    if isinstance(prior := found.get("prior"), float | int):
+    if "rbf_gamma" in report:
+        landmarks = counted(report["rbf_landmarks"], "landmark")
+        lines["features"] = f"of an RBF kernel by {landmarks}, gamma {report['rbf_gamma']:.3g}"
+    lines["loss"] = report["loss"]
+    step = f", step {report['step']:g}" if "step" in report else ""
+    lines["C"] = f"{report['cost']:g}{step}, {counted(report['epochs'], 'epoch')}"
+    if isinstance(prior := report.get("prior"), float | int):
         lines["prior"] = f"weight {prior:g} of the features of labels" if prior else "none: label features do not help"
-    thresholds = [report.threshold or 0.0] if report.thresholds is None else [*report.thresholds.values()]
+    thresholds = report["thresholds"].values() if "thresholds" in report else [report["threshold"]]
     low, high = min(thresholds), max(thresholds)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
+    low, high = report["expected_micro_f1_interval"]
     lines["expected"] = (
-        "micro-F1 {:.3f} ({:.3f} to {:.3f})".format(found["expected_micro_f1"], *found["expected_micro_f1_interval"])
-        + " on complete labels (out of fold, corrected for c"
-        + ", whose interval is included" * found["c_estimated"]
-        + ")"
+        f"micro-F1 {report['expected_micro_f1']:.3f} ({low:.3f} to {high:.3f}) on complete labels (out of fold, "
+        f"corrected for c{', whose interval is included' * report['c_estimated']})"
     )
-    if (outcome := report.acceptance) is not None:
-        lines["accepted" if outcome.accepted else "rejected"] = outcome.verdict
-    seconds, memory = sum(report.seconds.values()), report.peak_bytes / 1e9
-    lines["model"] = f"{click.format_filename(report.model)} ({seconds:.1f} s, {memory:.1f} GB of memory)"
+    if (outcome := report.get("acceptance")) is not None:
+        lines["accepted" if outcome["accepted"] else "rejected"] = outcome["verdict"]
+    seconds, memory = sum(report["seconds"].values()), report["peak_bytes"] / 1e9
+    lines["model"] = f"{click.format_filename(report['model'])} ({seconds:.1f} s, {memory:.1f} GB of memory)"
     print_lines(lines)
-    print_groups(found.get("c_by_group"))
+    print_groups(report.get("c_by_group"))
 
 
 def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bool) -> str:
@@ -257,15 +223,14 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
     return f"{c:.3f}{ends}, set by the user: {missing}"
 
 
-def _line(report: TrainingReport) -> dict[str, Any]:
+def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
     """Return what a history has of a training beside its names; c is that of all labels, seconds are of all steps."""
-    values, c = as_json(report), report.findings.get("c")
-    values |= {"annotations": report.annotations, "c": float(np.mean(c)) if isinstance(c, list) else c}
-    if by_people := report.findings.get("c_by_people"):
-        values |= {"c": by_people["c"], "c_interval": by_people["interval"]}
-    values["seconds"] = round(sum(report.seconds.values()), 3)
-    line = {name: values.get(name) for name in _IN_HISTORY} | values.get("acceptance", {})
-    return line | ({"cluster": values["cluster"]} if "cluster" in values else {})
+    c, seconds = report.get("c"), round(sum(report["seconds"].values()), 3)
+    more = {"annotations": annotations, "c": float(np.mean(c)) if isinstance(c, list) else c, "seconds": seconds}
+    if by_people := report.get("c_by_people"):
+        more |= {"c": by_people["c"], "c_interval": by_people["interval"]}
+    line = {name: (report | more).get(name) for name in _IN_HISTORY} | report.get("acceptance", {})
+    return as_json(line | present(cluster=report.get("cluster")))
 
 
 def _refuse_unappendable(path: Path) -> None:
@@ -339,11 +304,11 @@ def command(
     if on is not None:
         _refuse_on_cluster(sources, learning)
     done = train(sources, output, learning, on=on, oof=oof, history=history, acceptance=acceptance, run=run)
-    detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done.seconds.items()))
+    detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done["seconds"].items()))
     output_report(done, as_json, (lambda _: None) if is_quiet() else _print_report)
-    if done.acceptance is not None and not done.acceptance.accepted:
+    if (outcome := done.get("acceptance")) is not None and not outcome["accepted"]:
         stays = "stays" if output.exists() else "is not made"
-        raise RejectedError(f"{output} {stays}: {done.acceptance.verdict}")
+        raise RejectedError(f"{output} {stays}: {outcome['verdict']}")
 
 
 def _refuse_on_cluster(sources: Sources, options: Options) -> None:

@@ -7,7 +7,7 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, chain, filterfalse
 from operator import itemgetter
@@ -26,11 +26,8 @@ from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import as_a_file
 from mpu_cli.names.naming import GROUPS, IDS
-from mpu_cli.runtime import report
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
-from mpu_cli.runtime.report import HIDDEN
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, bytes_of, open_output, read_twice
@@ -88,37 +85,6 @@ class TextSource:
     skip_bad: bool = False
     max_line_bytes: int = MAX_LINE_BYTES
 
-    def fields(self, default: Fields, is_new: bool) -> Fields:
-        """Return the fields, those that were not chosen by default; if new, the first records say which are tags."""
-        return Fields(
-            self.text or default.text,
-            self.tags or default.tags,
-            self.id or default.id,
-            self.separator or default.separator,
-            needs_tags=bool(self.tags),
-            needs_id=bool(self.id),
-            group=self.group or "",
-            are_tags=None if is_new or self.tags else default.are_tags,
-        )
-
-
-@dataclass(kw_only=True)
-class VectorizationReport:
-    """The result of `vectorize`; docs/reports.md describes the fields."""
-
-    instances: int
-    annotations: int
-    labels: int
-    features: int
-    stem: str
-    lead: str
-    languages: dict[str, int]
-    empty: int
-    unknown: int
-    bad: int
-    listed: list[Bad] = field(metadata=HIDDEN)  # the first bad records
-    warnings: list[str] = field(metadata=HIDDEN)
-
 
 def vectorize(
     source: TextSource,
@@ -128,8 +94,7 @@ def vectorize(
     labels: str | Path | None = None,
     language: str | None = None,
     like: str | Path | None = None,
-    run: Run = DEFAULT_RUN,
-) -> VectorizationReport:
+) -> dict[str, Any]:
     """Convert texts with tags to a LIBSVM file, and write beside it a directory with all that is needed to repeat that.
 
     Features and labels count from 1. Labels are numbered as in the file of names, then as in the earlier file; tags
@@ -150,7 +115,17 @@ def vectorize(
     if names.of_several:
         _log.info(f"{shown(labels)}: {counted(len(names.of_several), 'name')} of several labels, kept apart by number")
     n_numbered = len(names if vectorization is None else vectorization.labels)
-    fields = source.fields(default if vectorization is None else vectorization.fields, vectorization is None)
+    default = default if vectorization is None else vectorization.fields
+    fields = Fields(
+        source.text or default.text,
+        source.tags or default.tags,
+        source.id or default.id,
+        source.separator or default.separator,
+        needs_tags=bool(source.tags),
+        needs_id=bool(source.id),
+        group=source.group or "",
+        are_tags=None if vectorization is None or source.tags else default.are_tags,  # None: the first records say
+    )
     reader, size = _Reader(source, form, fields), bytes_of(source.file)
     with ExitStack() as stack:
         opened = stack.enter_context(read_twice(source.file, partial(open_records, most=source.max_line_bytes)))
@@ -161,13 +136,13 @@ def vectorize(
             if vectorization is None:
                 options = options or TextOptions()
                 if options.stem is None and options.analyzer == "word":
-                    with run.step("finding the languages", size), opened() as stream:
+                    with progress("finding the languages", size), opened() as stream:
                         several = of_collection(languages_of(record.text for record in reader.records(stream)))
                     options = replace(options, stem=",".join(several)) if len(several) > 1 else options
-                with run.step("reading texts", size), opened() as stream:
+                with progress("reading texts", size), opened() as stream:
                     vectorization = _fit(reader, stream, options, names)
             writer = VectorWriter(out, work, vectorization, n_numbered)
-            with run.step("writing vectors", size), opened() as stream:
+            with progress("writing vectors", size), opened() as stream:
                 writer.write(reader.records(stream))
             if work is not None:
                 assert reader.content is not None  # all has been read
@@ -177,23 +152,27 @@ def vectorize(
                 )
         if put is not None:
             put()
+    for bad in reader.listed:
+        warn(f"{source.file}:{bad.line}: left out: {bad.problem}", line=bad.line)
+    if reader.bad:
+        others = ", the first of them listed" * (reader.bad > len(reader.listed))
+        warn(f"left out: {counted(reader.bad, 'bad record')}{others}")
     vectorizer = vectorization.vectorizer
     cautions += _of_tags(reader, writer, vectorization.labels.names[n_numbered:], like is None)
     cautions += _cautions(writer, vectorization, labels if like is None else like, n_numbered)
-    return VectorizationReport(
-        instances=writer.instances,
-        annotations=writer.annotations,
-        labels=sum(map(bool, vectorization.labels.names)),
-        features=vectorizer.width,
-        stem=vectorizer.options_.stem or NO_STEMS,
-        lead=str(vectorizer.options_.lead),
-        languages=dict(writer.languages.most_common()),
-        empty=writer.empty,
-        unknown=writer.unknown,
-        bad=reader.bad,
-        listed=reader.listed,
-        warnings=cautions,
-    )
+    return {
+        "instances": writer.instances,
+        "annotations": writer.annotations,
+        "labels": sum(map(bool, vectorization.labels.names)),
+        "features": vectorizer.width,
+        "stem": vectorizer.options_.stem or NO_STEMS,
+        "lead": str(vectorizer.options_.lead),
+        "languages": dict(writer.languages.most_common()),
+        "empty": writer.empty,
+        "unknown": writer.unknown,
+        "bad": reader.bad,
+        "warnings": cautions,
+    }
 
 
 def _named(labels: str | Path | None, language: str | None) -> tuple[Labels, list[str]]:
@@ -515,40 +494,20 @@ def command(
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
     inputs = {"TEXTS": source.file, "--labels": labels, "--like": like}
     refuse_overlaps(inputs, {"--output": output, "its directory": directory})
-    done = vectorize(
-        source,
-        output,
-        options=None if like is not None else options,
-        labels=labels,
-        language=language,
-        like=like,
-        run=Run(observe=progress),
-    )
-    for bad in done.listed:
-        warn(f"{source.file}:{bad.line}: left out: {bad.problem}", line=bad.line)
-    if done.bad:
-        warn(
-            f"left out: {counted(done.bad, 'bad record')}"
-            + ", the first of them listed" * (done.bad > len(done.listed))
-        )
-    output_report(done, as_json, _print_summary)
+    options_of_new = None if like is not None else options
+    report = vectorize(source, output, options=options_of_new, labels=labels, language=language, like=like)
+    output_report(report, as_json, _print_summary)
 
 
-def _print_summary(done: VectorizationReport) -> None:
+def _print_summary(report: dict[str, Any]) -> None:
+    stems, lead = report["stem"], f"; lead: {report['lead']}" * (report["lead"] != "0")
+    if "," in stems:  # of several languages, with the number of texts in each
+        of_each = {language: report["languages"].get(language, 0) for language in stems.split(",")}
+        unclear = report["instances"] - sum(report["languages"].values())
+        stems = ", ".join(f"{language} ({counted(count, 'text')})" for language, count in of_each.items())
+        stems += f"; not clear: {unclear:,}"
     info(
-        f"{counted(done.instances, 'instance')} with {counted(done.annotations, 'label')}, "
-        f"{done.labels:,} different; {counted(done.features, 'feature')}; stems: {_stems(done)}"
-        + f"; lead: {done.lead}"
-        * (done.lead != "0"),
-        **report.as_json(done),
+        f"{counted(report['instances'], 'instance')} with {counted(report['annotations'], 'label')}, "
+        f"{report['labels']:,} different; {counted(report['features'], 'feature')}; stems: {stems}{lead}",
+        **{name: value for name, value in report.items() if name != "warnings"},
     )
-
-
-def _stems(done: VectorizationReport) -> str:
-    """Return the languages of the stems; of several, with the number of texts in each."""
-    if "," not in done.stem:
-        return done.stem
-    of_each = {language: done.languages.get(language, 0) for language in done.stem.split(",")}
-    unclear = done.instances - sum(done.languages.values())
-    texts = ", ".join(f"{language} ({counted(count, 'text')})" for language, count in of_each.items())
-    return f"{texts}; not clear: {unclear:,}"

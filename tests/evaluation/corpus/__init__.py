@@ -65,4 +65,4 @@ def _check_report(comparison: Comparison) -> None:
     highest = {"coverage_error": len(comparison.ranking.labels) if comparison.ranking else None}
     for name, value in comparison.results().items():
         assert -1e-9 <= value <= highest.get(name, 1) + 1e-9, (name, value)
-    assert len(per_label_report(comparison.label_sets, 0.5)) == report.labels
+    assert len(per_label_report(comparison.label_sets, 0.5)) == report["labels"]
