@@ -101,7 +101,7 @@ def test_a_kill_between_the_two_renames_leads_to_no_wrong_names(run, folder, mon
     (folder / "v.jsonl").write_bytes((folder / "w.jsonl").read_bytes())
     with monkeypatch.context() as patched, pytest.raises(KilledError):
         patched.setattr("pathlib.Path.rename", kill)
-        vectorize.vectorize(vectorize.TextSource(folder / "v.jsonl"), folder / "v.svm")
+        vectorize.vectorize(folder / "v.jsonl", folder / "v.svm")
     assert (folder / "v.svm").read_bytes() == (folder / "w.svm").read_bytes()
     assert "v.text/labels: " in message(run(*COMMANDS[command](folder)))
     run.ok("vectorize", folder / "v.jsonl", "-o", folder / "v.svm")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mpu_cli.cli.actions import vectorize as command
-from mpu_cli.cli.actions.vectorize import TextSource, vectorize
+from mpu_cli.cli.actions.vectorize import vectorize
 from mpu_cli.errors import CONTROL, InputError, MpuError
 from mpu_cli.inputs.side_tables import read_groups
 from mpu_cli.names import BESIDE, read_ids
@@ -52,7 +52,7 @@ def source(tmp_path):
 
 @pytest.fixture
 def made(source, tmp_path):
-    vectorize(TextSource(source), tmp_path / "news.svm", options=NO_STEMS)
+    vectorize(source, tmp_path / "news.svm", options=NO_STEMS)
     return tmp_path / "news.svm"
 
 
@@ -88,7 +88,7 @@ def test_the_names_of_labels_have_vectors(made):
 def test_it_is_the_same_bytes_again_compressed_or_not(source, made, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "news.jsonl.gz").write_bytes(gzip.compress(source.read_bytes()))
-    vectorize(TextSource(tmp_path / "news.jsonl.gz"), tmp_path / "other" / "news.svm.gz", options=NO_STEMS)
+    vectorize(tmp_path / "news.jsonl.gz", tmp_path / "other" / "news.svm.gz", options=NO_STEMS)
     assert gzip.decompress((tmp_path / "other" / "news.svm.gz").read_bytes()) == made.read_bytes()
     other = tmp_path / "other" / "news.text"
     manifests = [(path / "manifest.json").read_text() for path in (other, tmp_path / "news.text")]
@@ -101,7 +101,7 @@ def test_other_texts_like_it(made, tmp_path):
     """The same features and numbers of labels; new tags come after them."""
     new = [{"id": "n1", "text": "Television, again", "tags": ["New", "Media", "Newer"]}, RECORDS[0], {**RECORDS[3]}]
     write(tmp_path / "new.jsonl", new)
-    report = vectorize(TextSource(tmp_path / "new.jsonl"), tmp_path / "new.svm", like=made)
+    report = vectorize(tmp_path / "new.jsonl", tmp_path / "new.svm", like=made)
     old, data = read(made), read(tmp_path / "new.svm")
     assert label_sets(tmp_path / "new.svm") == [{3, 4, 5}, {1, 3}, set()]
     np.testing.assert_array_equal(
@@ -111,27 +111,27 @@ def test_other_texts_like_it(made, tmp_path):
     assert lines(tmp_path / "new.text" / "ids") == ["n1", "r1", "r4"]
     (caution,) = [caution for caution in report["warnings"] if "not among" in caution]
     assert "2 tags" in caution and "'New' (line 1)" in caution and "from 4 on" in caution
-    again = vectorize(TextSource(tmp_path / "new.jsonl"), tmp_path / "third.svm", like=tmp_path / "new.text")
+    again = vectorize(tmp_path / "new.jsonl", tmp_path / "third.svm", like=tmp_path / "new.text")
     assert not [caution for caution in again["warnings"] if "not among" in caution]
 
 
 def test_fields_are_those_of_the_earlier_file(tmp_path):
     (tmp_path / "a.csv").write_text("nr,title,abstract,subjects\n1,radio,waves,A|B\n")
     fields = {"text": ("title", "abstract"), "tags": ("subjects",), "id": "nr", "separator": "|"}
-    vectorize(TextSource(tmp_path / "a.csv", **fields), tmp_path / "a.svm")
-    vectorize(TextSource(tmp_path / "a.csv"), tmp_path / "b.svm", like=tmp_path / "a.svm")
+    vectorize(tmp_path / "a.csv", tmp_path / "a.svm", **fields)
+    vectorize(tmp_path / "a.csv", tmp_path / "b.svm", like=tmp_path / "a.svm")
     assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
     (tmp_path / "c.tsv").write_text("nr\tname\tsubjects\n1\tradio waves\tB\n")
-    vectorize(TextSource(tmp_path / "c.tsv", text=("name",)), tmp_path / "c.svm", like=tmp_path / "a.svm")
+    vectorize(tmp_path / "c.tsv", tmp_path / "c.svm", text=("name",), like=tmp_path / "a.svm")
     assert label_sets(tmp_path / "c.svm") == [{2}]
     (tmp_path / "d.csv").write_text("title,abstract\nradio,waves\n")
-    vectorize(TextSource(tmp_path / "d.csv"), tmp_path / "d.svm", like=tmp_path / "a.svm")
+    vectorize(tmp_path / "d.csv", tmp_path / "d.svm", like=tmp_path / "a.svm")
     assert label_sets(tmp_path / "d.svm") == [set()]
 
 
 def test_texts_without_tags_and_ids(made, tmp_path):
     write(tmp_path / "new.jsonl", [{"text": "radio"}, {"text": "theory"}])
-    vectorize(TextSource(tmp_path / "new.jsonl"), tmp_path / "new.svm", like=made)
+    vectorize(tmp_path / "new.jsonl", tmp_path / "new.svm", like=made)
     assert label_sets(tmp_path / "new.svm") == [set(), set()]
     assert not (tmp_path / "new.text" / "ids").exists()
 
@@ -139,7 +139,7 @@ def test_texts_without_tags_and_ids(made, tmp_path):
 def test_labels_by_a_file_of_names(source, tmp_path):
     (tmp_path / "names").write_text("Never\n\nRadio\tWireless\nMedia\nMedia\n")
     write(source, [*RECORDS, {"id": "r5", "text": "x", "tags": ["Wireless", "radio"]}])
-    report = vectorize(TextSource(source), tmp_path / "a.svm", labels=tmp_path / "names")
+    report = vectorize(source, tmp_path / "a.svm", labels=tmp_path / "names")
     assert lines(tmp_path / "a.text" / "labels") == [
         "Never",
         "",
@@ -162,12 +162,12 @@ def test_groups_are_kept_as_a_file_for_groups(tmp_path):
     """Names of the groups of instances, in their order: texts, whole numbers or null."""
     groups = ["north", None, 1999, " a\tb "]
     write(tmp_path / "news.jsonl", [record | {"source": group} for record, group in zip(RECORDS, groups, strict=True)])
-    report = vectorize(TextSource(tmp_path / "news.jsonl", group="source"), tmp_path / "news.svm", options=NO_STEMS)
+    report = vectorize(tmp_path / "news.jsonl", tmp_path / "news.svm", group="source", options=NO_STEMS)
     assert lines(tmp_path / "news.text" / "groups") == ["north", "", "1999", "a b"]
     assert any("groups became blanks, in 1 record" in caution for caution in report["warnings"])
     of_instances = read_groups(tmp_path / "news.text" / "groups", 4)
     assert [of_instances.names[g] for g in of_instances.of_instances] == ["north", "", "1999", "a b"]
-    vectorize(TextSource(tmp_path / "news.jsonl"), tmp_path / "news.svm", options=NO_STEMS)  # over it: without groups
+    vectorize(tmp_path / "news.jsonl", tmp_path / "news.svm", options=NO_STEMS)  # over it: without groups
     assert not (tmp_path / "news.text" / "groups").exists()
 
 
@@ -178,7 +178,7 @@ def test_what_is_odd_is_said(tmp_path):
         {"id": "1", "text": "x", "tags": []},
     ]
     write(tmp_path / "a.jsonl", records)
-    report = vectorize(TextSource(tmp_path / "a.jsonl"), tmp_path / "a.svm")
+    report = vectorize(tmp_path / "a.jsonl", tmp_path / "a.svm")
     said = "\n".join(report["warnings"])
     assert report["labels"] == 5
     assert (report["empty"], report["unknown"]) == (1, 1)
@@ -199,16 +199,16 @@ def test_a_bad_record_is_an_error_and_leaves_all_as_it_was(source, made, tmp_pat
         file.write('{"id": "r5", "text": 5, "tags": []}\n')
     before[source] = source.read_bytes()
     with refused(InputError):
-        vectorize(TextSource(source), made)
+        vectorize(source, made)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
-    report = vectorize(TextSource(source, skip_bad=True), made, options=NO_STEMS)
+    report = vectorize(source, made, skip_bad=True, options=NO_STEMS)
     assert (report["instances"], report["bad"]) == (4, 1)
     assert made.read_bytes() == before[made]
 
 
 def test_standard_input_is_read_twice(source, made, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(source.read_bytes())))
-    vectorize(TextSource("-", "jsonl"), tmp_path / "b.svm", options=NO_STEMS)
+    vectorize("-", tmp_path / "b.svm", form="jsonl", options=NO_STEMS)
     assert (tmp_path / "b.svm").read_bytes() == made.read_bytes()
 
 
@@ -224,12 +224,12 @@ def test_a_file_that_is_edited_between_the_two_passes_is_an_error(source, tmp_pa
 
     monkeypatch.setattr(command, "_fit", fit_and_edit)
     with refused(InputError, "news.jsonl: "):
-        vectorize(TextSource(source), tmp_path / "a.svm")
+        vectorize(source, tmp_path / "a.svm")
     assert not (tmp_path / "a.svm").exists() and not (tmp_path / "a.text").exists()
 
 
 def test_a_device_gets_no_directory(made, source, tmp_path):
-    vectorize(TextSource(source), "/dev/null", like=made)
+    vectorize(source, "/dev/null", like=made)
 
 
 @pytest.mark.parametrize("kind", ["file", "foreign"])
@@ -240,17 +240,17 @@ def test_what_is_no_directory_of_ours_is_left_alone(source, tmp_path, kind):
         (tmp_path / "a.text").mkdir()
         (tmp_path / "a.text" / "letter").write_text("mine")
     with refused(MpuError, "a.text: "):
-        vectorize(TextSource(source), tmp_path / "a.svm")
+        vectorize(source, tmp_path / "a.svm")
     assert not (tmp_path / "a.svm").exists()
 
 
 def test_a_directory_that_does_not_fit(made, source, tmp_path):
     with refused(InputError):
-        vectorize(TextSource(source), tmp_path / "b.svm", like=tmp_path / "other.svm")
+        vectorize(source, tmp_path / "b.svm", like=tmp_path / "other.svm")
     with (made.with_name("news.text") / "labels").open("a") as file:
         file.write("another\n")
     with refused(InputError, "labels: "):
-        vectorize(TextSource(source), tmp_path / "b.svm", like=made)
+        vectorize(source, tmp_path / "b.svm", like=made)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "directory"])
@@ -265,26 +265,26 @@ def test_labels_that_are_no_file_are_not_waited_for(made, source, tmp_path, kind
         case "directory":
             labels.mkdir()
     with refused(InputError, "news.text/labels: "):
-        vectorize(TextSource(source), tmp_path / "b.svm", like=made)
+        vectorize(source, tmp_path / "b.svm", like=made)
 
 
 @pytest.mark.parametrize("mark", ["\ufeff", "\ufeffx", "\ufeff\ufeff"])
 def test_a_byte_order_mark_is_part_of_a_name_and_of_an_id(tmp_path, mark):
     """Also where the file of names, or of ids, begins with it."""
     write(tmp_path / "a.jsonl", [{"id": mark, "text": "a word", "tags": [mark]}])
-    vectorize(TextSource(tmp_path / "a.jsonl"), tmp_path / "a.svm")
+    vectorize(tmp_path / "a.jsonl", tmp_path / "a.svm")
     assert BESIDE.names_of(np.array([1]), tmp_path / "a.svm").by_number == {1: (mark,)}
     assert list(read_ids(tmp_path / "a.svm")) == [mark]
-    vectorize(TextSource(tmp_path / "a.jsonl"), tmp_path / "b.svm", like=tmp_path / "a.svm")
+    vectorize(tmp_path / "a.jsonl", tmp_path / "b.svm", like=tmp_path / "a.svm")
     assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
     assert (tmp_path / "b.text" / "labels").read_bytes() == (tmp_path / "a.text" / "labels").read_bytes()
 
 
 def test_hashed_features_have_no_names(source, tmp_path):
-    vectorize(TextSource(source), tmp_path / "a.svm", options=TextOptions(hashing=10))
+    vectorize(source, tmp_path / "a.svm", options=TextOptions(hashing=10))
     assert not (tmp_path / "a.text" / "features").exists()
     assert read(tmp_path / "a.text" / "label-features.svm").features.nnz == 3
-    vectorize(TextSource(source), tmp_path / "b.svm", like=tmp_path / "a.svm")
+    vectorize(source, tmp_path / "b.svm", like=tmp_path / "a.svm")
     assert (tmp_path / "b.svm").read_bytes() == (tmp_path / "a.svm").read_bytes()
 
 
@@ -298,7 +298,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 def test_tags_come_back_by_their_names(tmp_path, records, seed):
     """Whatever is in them; control characters are blanks."""
     write(tmp_path / "a.jsonl", [{"text": " ".join(["always", *words]), "tags": tags} for words, tags in records])
-    vectorize(TextSource(tmp_path / "a.jsonl"), tmp_path / "a.svm")
+    vectorize(tmp_path / "a.jsonl", tmp_path / "a.svm")
     names = lines(tmp_path / "a.text" / "labels")
     expected = [{CONTROL.sub(" ", tag).strip() for tag in tags} - {""} for _, tags in records]
     assert [{names[k - 1] for k in numbers} for numbers in label_sets(tmp_path / "a.svm")] == expected
@@ -316,7 +316,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
                 text = " ".join(rng.choice(words, 60))
                 file.write(json.dumps({"id": f"{i}", "text": text, "tags": [f"tag{i % 50}"]}) + "\n")
         tracemalloc.start()
-        vectorize(TextSource(path), tmp_path / f"{n}.svm", options=TextOptions(ngrams=(1, 1)))
+        vectorize(path, tmp_path / f"{n}.svm", options=TextOptions(ngrams=(1, 1)))
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most

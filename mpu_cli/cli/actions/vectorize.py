@@ -7,7 +7,7 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain, filterfalse
 from operator import itemgetter
@@ -69,27 +69,18 @@ _PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is no list
 _LINES_KEPT = 3  # of tags without a number
 
 
-@dataclass(frozen=True)
-class TextSource:
-    """Records to be read, by the options of `mpu vectorize`."""
-
-    file: str | Path
-    form: str | None = None
-    # `text`, `tags`, `id`, `separator`: as in `Fields`; empty or None: the default, or the one of the file whose
-    # vectoriser is used
-    text: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    id: str | None = None
-    separator: str | None = None
-    group: str | None = None
-    skip_bad: bool = False
-    max_line_bytes: int = MAX_LINE_BYTES
-
-
 def vectorize(
-    source: TextSource,
+    file: str | Path,
     target: str | Path,
     *,
+    form: str | None = None,
+    text: tuple[str, ...] = (),
+    tags: tuple[str, ...] = (),
+    id: str | None = None,
+    separator: str | None = None,
+    group: str | None = None,
+    skip_bad: bool = False,
+    max_line_bytes: int = MAX_LINE_BYTES,
     options: TextOptions | None = None,
     labels: str | Path | None = None,
     language: str | None = None,
@@ -98,15 +89,17 @@ def vectorize(
     """Convert texts with tags to a LIBSVM file, and write beside it a directory with all that is needed to repeat that.
 
     Features and labels count from 1. Labels are numbered as in the file of names, then as in the earlier file; tags
-    that are in neither follow, the more frequent ones first where there is no earlier file.
+    that are in neither follow, the more frequent ones first where there is no earlier file. docs/reports.md describes
+    the report that is returned.
 
     `target`: the data file, compressed by suffix. ``-`` and what is no regular file get no directory.
+    `text`, `tags`, `id`, `separator`: as in `Fields`; empty or None: the default, or the one of `like`.
     `options`: how texts become vectors. Not with `like`.
     `labels`, `language`: a file of names, as `text.labels.read_labels` reads it, or a thesaurus, and the language of
     its names. Not with `like`.
     `like`: an earlier data file: its features, idf and numbers of labels are used.
     """
-    form, default = form_and_fields(source.file, source.form, DEFAULT_FIELDS)
+    form, default = form_and_fields(file, form, DEFAULT_FIELDS)
     directory = directory_of(target)
     if directory is not None:
         check_target(directory)
@@ -117,18 +110,18 @@ def vectorize(
     n_numbered = len(names if vectorization is None else vectorization.labels)
     default = default if vectorization is None else vectorization.fields
     fields = Fields(
-        source.text or default.text,
-        source.tags or default.tags,
-        source.id or default.id,
-        source.separator or default.separator,
-        needs_tags=bool(source.tags),
-        needs_id=bool(source.id),
-        group=source.group or "",
-        are_tags=None if vectorization is None or source.tags else default.are_tags,  # None: the first records say
+        text or default.text,
+        tags or default.tags,
+        id or default.id,
+        separator or default.separator,
+        needs_tags=bool(tags),
+        needs_id=bool(id),
+        group=group or "",
+        are_tags=None if vectorization is None or tags else default.are_tags,  # None: the first records say
     )
-    reader, size = _Reader(source, form, fields), bytes_of(source.file)
+    reader, size = _Reader(str(file), form, fields, skip_bad, max_line_bytes), bytes_of(file)
     with ExitStack() as stack:
-        opened = stack.enter_context(read_twice(source.file, partial(open_records, most=source.max_line_bytes)))
+        opened = stack.enter_context(read_twice(file, partial(open_records, most=max_line_bytes)))
         with open_output(target) as out:
             work, put = None, None
             if directory is not None:
@@ -146,14 +139,14 @@ def vectorize(
                 writer.write(reader.records(stream))
             if work is not None:
                 assert reader.content is not None  # all has been read
-                records = Records.beside(target, source.file, form, source.skip_bad, reader.content[1], reader.fields)
+                records = Records.beside(target, file, form, skip_bad, reader.content[1], reader.fields)
                 write_directory(
                     work, vectorization.vectorizer, vectorization.labels, reader.fields, writer.content(), records
                 )
         if put is not None:
             put()
     for bad in reader.listed:
-        warn(f"{source.file}:{bad.line}: left out: {bad.problem}", line=bad.line)
+        warn(f"{file}:{bad.line}: left out: {bad.problem}", line=bad.line)
     if reader.bad:
         others = ", the first of them listed" * (reader.bad > len(reader.listed))
         warn(f"left out: {counted(reader.bad, 'bad record')}{others}")
@@ -275,10 +268,8 @@ class VectorWriter:
 class _Reader:
     """Reads good records, and counts the bad ones."""
 
-    def __init__(self, source: TextSource, form: str, fields: Fields) -> None:
-        self._source = source
-        self._form = form
-        self.name = str(source.file)
+    def __init__(self, name: str, form: str, fields: Fields, skip_bad: bool, max_line_bytes: int) -> None:
+        self.name, self._form, self._skip_bad, self._max_line_bytes = name, form, skip_bad, max_line_bytes
         self.fields = fields
         self.good = self.bad = 0
         self.content: Content | None = None
@@ -294,7 +285,7 @@ class _Reader:
         self.good, self.bad, self.listed = 0, 0, []
         self.cells.clear()
         counted = Counted(stream)
-        reader = RecordReader(counted, self.name, self._form, self.fields, self._source.max_line_bytes)
+        reader = RecordReader(counted, self.name, self._form, self.fields, self._max_line_bytes)
         for row, record in reader:
             if isinstance(record, Record):
                 assert not isinstance(row, Bad)  # there would be no record of it
@@ -305,7 +296,7 @@ class _Reader:
                 yield record
                 continue
             bad = replace(record, problem=record.problem + self._hint(row, record.problem))
-            if not self._source.skip_bad:
+            if not self._skip_bad:
                 raise InputError(self.name, bad.line, bad.problem)
             self.bad += 1
             if len(self.listed) < _MOST_LISTED:
@@ -328,7 +319,7 @@ class _Reader:
     def _hint(self, row: Row | Bad, problem: str) -> str:
         """Return what to do about a bad record."""
         if self.good:
-            return "; --skip-bad leaves bad records out" * (not self._source.skip_bad)
+            return "; --skip-bad leaves bad records out" * (not self._skip_bad)
         has_no_text = problem in [
             no_field(name, () if isinstance(row, Bad) else row.fields) for name in self.fields.text
         ]
@@ -467,6 +458,7 @@ def _cautions(
 
 
 def command(
+    file: str,
     output: str,
     labels: str | None,
     language: str | None,
@@ -476,8 +468,8 @@ def command(
     **of_source: Any,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    source, directory = TextSource(**of_source), directory_of(output)
-    if source.group is not None and directory is None:
+    directory = directory_of(output)
+    if of_source["group"] is not None and directory is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
         names = "labels", "language", *options_of(TextOptions)
@@ -492,10 +484,10 @@ def command(
         )
     if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
-    inputs = {"TEXTS": source.file, "--labels": labels, "--like": like}
+    inputs = {"TEXTS": file, "--labels": labels, "--like": like}
     refuse_overlaps(inputs, {"--output": output, "its directory": directory})
-    options_of_new = None if like is not None else options
-    report = vectorize(source, output, options=options_of_new, labels=labels, language=language, like=like)
+    new = None if like is not None else options
+    report = vectorize(file, output, options=new, labels=labels, language=language, like=like, **of_source)
     output_report(report, as_json, _print_summary)
 
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from mpu_cli.cli.actions.vectorize import TextSource, vectorize
+from mpu_cli.cli.actions.vectorize import vectorize
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.names.label_names import is_uri, without_brackets
@@ -63,7 +63,7 @@ def replay_records(data: bytes, folder: Path) -> None:
     texts, target = folder / "texts", folder / "data.svm"
     texts.write_bytes(content)
     try:
-        report = vectorize(TextSource(texts, form, skip_bad=True, max_line_bytes=limit), target, options=options)
+        report = vectorize(texts, target, form=form, skip_bad=True, max_line_bytes=limit, options=options)
     except MpuError as error:
         assert _is_shown(error)
         return
@@ -74,7 +74,7 @@ def replay_records(data: bytes, folder: Path) -> None:
     ids = read_ids(target)
     assert (None if ids is None else list(ids)) == (None if good[0].id is None else [record.id for record in good])
     again = folder / "again.svm"
-    vectorize(TextSource(texts, form, skip_bad=True, max_line_bytes=limit), again, like=target)
+    vectorize(texts, again, form=form, skip_bad=True, max_line_bytes=limit, like=target)
     assert again.read_bytes() == target.read_bytes()
 
 
@@ -95,7 +95,7 @@ def replay_directory(data: bytes, folder: Path) -> None:
     (folder / "new.jsonl").write_text(_RECORDS, encoding="utf-8")
 
     def like() -> None:
-        report = vectorize(TextSource(folder / "new.jsonl", tags=("tags",)), folder / "new.svm", like=target)
+        report = vectorize(folder / "new.jsonl", folder / "new.svm", tags=("tags",), like=target)
         assert report["instances"] == 2
         assert np.isfinite(read(folder / "new.svm").features.data).all()
 
@@ -195,7 +195,7 @@ def _directories() -> list[dict[str, bytes]]:
         with TemporaryDirectory() as place:
             folder = Path(place)
             (folder / "data.jsonl").write_text(_RECORDS, encoding="utf-8")
-            vectorize(TextSource(folder / "data.jsonl"), folder / "data.svm", options=options)
+            vectorize(folder / "data.jsonl", folder / "data.svm", options=options)
             paths = [folder / "data.svm", *sorted((folder / "data.text").iterdir())]
             found.append({str(path.relative_to(folder)): path.read_bytes() for path in paths})
     return found
