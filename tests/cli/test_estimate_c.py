@@ -232,29 +232,3 @@ def test_cost_is_that_of_the_features_that_occur(run, tmp_path, command):
     (tmp_path / "large.svm").write_text("\n".join(rows) + "\n")
     outputs = {"suggest": ("-o", tmp_path / "out"), "experiment": ("--out", tmp_path / "results", "--folds", 2)}
     run.ok(command[0], tmp_path / "large.svm", *command[1:], *outputs.get(command[0], ()), "-q")
-
-
-@pytest.fixture
-def everywhere(tmp_path):
-    """Return a file all of whose instances have label 2, and a review by which label 1, never annotated, is true."""
-    rng = np.random.default_rng(0)
-    data, review = tmp_path / "everywhere.svm", tmp_path / "review.tsv"
-    lines = []
-    for i in range(400):
-        true = [3 + i % 3, 3 + (i + 1) % 3]
-        labels = [2, *sorted(label for label in true if rng.random() < 0.7)]
-        lines.append(f"{','.join(map(str, labels))} {' '.join(f'{label}:1' for label in sorted(true))}\n")
-    data.write_text("".join(lines))
-    review.write_text("instance\tlabel\tverdict\n1\t1\tyes\n")
-    return data, review
-
-
-def test_a_label_of_all_instances_is_left_out_beside_one_that_is_never_annotated(run, everywhere, tmp_path):
-    data, review = everywhere
-    report = estimate(run, data, "--reviewed", review, "-o", tmp_path / "rates")
-    assert any("annotated with label 2, which says nothing" in text for text in report["warnings"])
-    lines = (tmp_path / "rates").read_text().splitlines()
-    rates = dict(line.split()[:2] for line in lines if line[0] != "#")
-    assert float(rates["2"]) == 1
-    assert float(rates["1"]) == pytest.approx(report["c"], abs=1e-3)
-    assert report["missing"] == pytest.approx(estimate(run, data)["missing"], rel=0.05)

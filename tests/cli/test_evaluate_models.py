@@ -70,16 +70,6 @@ def test_a_model_is_evaluated_as_its_predictions(digits, trained, report):
     assert of_model["calibration"]["expected"] == pytest.approx(of_file["calibration"]["expected"])
 
 
-def test_a_threshold_that_is_given_goes_before_label_lists(run, digits, trained):
-    for name in ("scores.txt", "both.txt", "digits.mpu"):
-        result = run("evaluate", digits[1], trained / name, "--threshold", 0.7, "--json", "--metrics", "micro_f1")
-        assert json.loads(result.stdout)["threshold"] == 0.7
-        expected = run(
-            "evaluate", digits[1], trained / "scores.txt", "--threshold", 0.7, "--json", "--metrics", "micro_f1"
-        )
-        assert result.stdout == expected.stdout
-
-
 def test_a_model_of_many_labels(run, tmp_path, report):
     lines = "".join(f"{k} {k + 1}:1\n" for k in range(600))
     (tmp_path / "many.svm").write_text(lines * 2)

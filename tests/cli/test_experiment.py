@@ -201,19 +201,6 @@ def test_a_process_that_is_killed_ends_the_command_which_can_go_on(compare, tmp_
     assert len(rows(tmp_path / "out")) == 4
 
 
-def test_nothing_is_unpickled_from_the_folder_and_links_there_are_not_followed(compare, tmp_path):
-    out = tmp_path / "out"
-    out.mkdir()
-    others = tmp_path / "others"
-    others.write_text("mine")
-    for name in (".data", "summary.md", "micro_f1.png"):
-        (out / name).symlink_to(others)
-    assert compare("--missing-rates", "0,0.5", "-j", 2).exit_code == 0
-    assert others.read_text() == "mine"
-    assert not (out / "summary.md").is_symlink()
-    assert (out / ".data").is_symlink()
-
-
 def test_where_nothing_could_be_learned_no_folder_is_left(run, tmp_path):
     data = tmp_path / "bad.svm"
     data.write_text("no numbers\n")

@@ -1,10 +1,7 @@
 """The files of a command: none is read and replaced at once, what is no regular file is not waited for, none stays."""
 
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -35,24 +32,15 @@ def names_in(folder) -> set[str]:
 
 MISSING = ("--missing-rate", "0.5")
 OVERLAPS = {
-    "corrupt in place": ("corrupt", "x.svm", "x.svm", *MISSING),
     "corrupt to a link": ("corrupt", "x.svm", "soft.svm", *MISSING),
     "corrupt to another spelling": ("corrupt", "x.svm", "./../w/x.svm", *MISSING),
-    "the record over IN by a link": ("corrupt", "x.svm", "o2", "--removed", "hard.svm", *MISSING),
-    "the record over OUT": ("corrupt", "x.svm", "o2", "--removed", "./../w/o2", *MISSING),
-    "the true c over IN": ("corrupt", "x.svm", "o2", "--kept", "hard.svm", *MISSING),
-    "the true c over the record": ("corrupt", "x.svm", "o2", "--kept", "o3", "--removed", "./o3", *MISSING),
     "the record over OUT, folded": ("corrupt", "x.svm", "o2", "--removed", "O2", *MISSING),
-    "frequencies over FILE": ("estimate-c", "x.svm", "-o", "hard.svm", "--folds", "2"),
     "predictions over FILE by a link": ("predict", "x.mpu", "soft.svm", "-o", "x.svm"),
     "a test set that is learned from": ("train", "x.svm", *QUICK, "--accept-on", "hard.svm"),
     "a page over FILE": ("review", "x.svm", "-o", "soft.svm"),
-    "a page over the suggestions": ("review", "x.svm", "--suggestions", "missing.tsv", "-o", "missing.tsv"),
     "a text and data from standard input": ("review", "-", "--text", "-", "-o", "page.html"),
     "a data file over the texts": ("vectorize", "x.jsonl", "-o", "soft.jsonl"),
-    "a data file over the one that it is like": ("vectorize", "x.jsonl", "--like", "x.svm", "-o", "hard.svm"),
     "texts and names from standard input": ("vectorize", "-", "--format", "csv", "--labels", "-", "-o", "y.svm"),
-    "standard input twice": ("evaluate", "-", "/dev/stdin"),
 }
 
 
@@ -82,25 +70,6 @@ def test_a_file_that_is_appended_to_and_read(folder):
         done = subprocess.run(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert (folder / "x.svm").read_text() == TINY
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
-def test_the_next_run_removes_what_a_killed_one_has_left(run, folder, number):
-    reading, writing = os.pipe()
-    command = [sys.executable, "-m", "mpu_cli", "predict", "x.mpu", "-", "-o", "tags"]
-    process = subprocess.Popen(command, cwd=folder, stdin=reading, stderr=subprocess.DEVNULL)
-    os.close(reading)
-    before = names_in(folder)
-    os.write(writing, b"1 1:1\n" * 100_000)
-    while names_in(folder) == before:
-        time.sleep(0.01)
-    run.ok("predict", folder / "x.mpu", folder / "x.svm", "-o", folder / "other")
-    assert len(names_in(folder)) == len(before) + 2  # it belongs to a process that is alive, and to another output
-    process.send_signal(number)
-    process.wait()
-    os.close(writing)
-    run.ok("predict", folder / "x.mpu", folder / "x.svm", "-o", folder / "tags")
-    assert names_in(folder) == before | {"tags", "other"}
 
 
 @pytest.mark.parametrize(

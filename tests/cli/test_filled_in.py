@@ -72,18 +72,6 @@ def test_a_review_outweighs_what_was_filled_in(run, tmp_path, news):
     assert right in cells(tmp_path / "second.svm") & listed(tmp_path / "second.filled")
 
 
-def test_broader_labels_have_their_c_in_a_second_file(run, tmp_path):
-    """The first file has been filled in with what labels imply; the second has complete label sets."""
-    X, Y = hierarchy(1)
-    S = hide(Y[:1000], 0.4).toarray()
-    news, rules = write(tmp_path / "news.svm", X[:1000], S), write_rules(tmp_path / "rules.tsv")
-    (tmp_path / "all").write_text("".join(f"{k}\n" for k in range(1, 10)))
-    fill_in(run, news, tmp_path / "a.svm", "--implied", rules, "--fill-implied", "--exclude", tmp_path / "all")
-    second = "--per-label", "--fully-labelled", write(tmp_path / "complete.svm", X[1000:], Y[1000:])
-    assert listed(tmp_path / "a.filled")
-    assert c_of(run, tmp_path / "a.svm", *second)["per_label"] == c_of(run, news, *second)["per_label"]
-
-
 def test_nothing_is_left_of_data_that_cannot_be_written(run, tmp_path, monkeypatch):
     X, Y = hierarchy(1)
     news, rules = (

@@ -7,10 +7,9 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from mpu_cli import MPUClassifier, __version__, bundle, questions
+from mpu_cli import MPUClassifier, __version__, bundle
 from mpu_cli.svmlight.reader import read
 from tests.bundle.models import edit
 from tests.cli.training import QUICK, TINY, message
@@ -168,20 +167,6 @@ def test_a_model_from_python(run, tiny, tmp_path):
     origin = told(run, tmp_path / "python.mpu")["origin"]
     assert (origin["instances"], origin["source"]) == (5, None)
     assert origin["options"] == {"cost": 30.0, "epochs": 2, "levels": 1, "c": 0.5}
-
-
-def test_c_by_answers_to_questions_has_its_interval(run, tmp_path):
-    X = np.eye(3)[np.arange(450) % 3]
-    S = X * (np.random.default_rng(0).random(X.shape) < 0.5)
-    asked = questions(X, S, 40)
-    reviewed, sampled = np.zeros(S.shape), np.zeros(S.shape)
-    cells = asked.rows, asked.columns
-    reviewed[cells], sampled[cells] = np.where(X[cells], 1, -1), asked.chance
-    MPUClassifier(levels=1, features="linear").fit(X, S, reviewed=reviewed, sampled=sampled).save(tmp_path / "a.mpu")
-    report = told(run, tmp_path / "a.mpu")
-    low, high = report["c"]["interval"]
-    assert low < 0.5 < high
-    assert report["options"]["c_by_people"]["answers"] == 40
 
 
 def test_a_damaged_record_is_left_out_with_a_warning(run, copied):

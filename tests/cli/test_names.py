@@ -109,17 +109,6 @@ def test_jsonl_by_number(run, folder, model):
     assert records(run("predict", "plain.mpu", "new.svm", *options))[1]["labels"] == ["2"]
 
 
-def test_what_is_shared_is_said_where_labels_are_made_and_not_again(run, folder, model):
-    assert "several labels" not in run("predict", model, "new.svm", "--format", "jsonl").stderr
-    (folder / "names.tsv").write_text("".join(f"<http://e.org/{k}>\t{name}\n" for k, name in enumerate("aba")))
-    (folder / "n.jsonl").write_text('{"text": "a word", "tags": ["http://e.org/0", "http://e.org/2", "b"]}\n' * 9)
-    result = run("vectorize", "n.jsonl", "--labels", "names.tsv", "-o", "n.svm")
-    assert "names.tsv: 1 name of several labels, kept apart by number\n" in result.stderr
-    assert "several labels" not in run("vectorize", "n.jsonl", "--like", "n.svm", "-o", "o.svm").stderr
-    result = run("suggest", "n.svm", "-o", "missing.tsv", *QUICK)
-    assert (result.exit_code, "several labels" in result.stderr) == (0, False)
-
-
 def test_tsv_is_harmless_to_spreadsheets(run, folder, model):
     (folder / "new.text").mkdir()
     (folder / "new.text" / "ids").write_text("=cmd\na\tb\nc\n\n")
@@ -211,9 +200,3 @@ def test_people_write_names_or_numbers(run, folder, form):
         (folder / "people").write_text(people(form, label))
         assert f"people:2: {problem}" in error(run(*SUGGEST, form, "people"))
         assert not (folder / "out").exists()
-
-
-@pytest.mark.parametrize("source", ["/", ".", "..", ""])
-def test_data_that_have_no_name(run, model, source):
-    result = run("predict", model, source, "--format", "jsonl")
-    assert ("has texts, but the model was trained on" if source else "cannot be read") in error(result)

@@ -18,8 +18,7 @@ from mpu_cli.core.predictions import Top
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import InputError
 from mpu_cli.people.suggestions import Cells
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.reader import read
+from mpu_cli.runtime.run import DEFAULT_RUN
 from tests.golden import refused
 
 IDS = np.array([2, 7, 11, 40])
@@ -59,17 +58,9 @@ def predicted(source, tmp_path):
     return run
 
 
-def probabilities(source, model=None) -> np.ndarray:
-    return (model or make_model()).predictor.probabilities(read(source).features)
-
-
 def entries(line: str) -> list[str]:
     """The pairs of a score list, without the thresholds at the end of the first one."""
     return line.partition("#")[0].split()
-
-
-def as_labels(rows) -> list[str]:
-    return [",".join(map(str, IDS[list(columns)])) for columns in rows]
 
 
 @given(
@@ -125,14 +116,6 @@ def test_select_agrees_with_one_instance_at_a_time(data, q, n, one_threshold, to
 # Files
 
 
-def test_labels_are_those_at_or_over_the_thresholds_of_the_model(predicted, source):
-    expected = probabilities(source) >= make_model().predictor.thresholds
-    assert 0 < expected.mean() < 1
-    lines, counts = predicted()
-    assert lines == as_labels(map(np.flatnonzero, expected))
-    assert (counts.instances, counts.labels) == (40, expected.sum())
-
-
 def test_the_most_probable_labels_at_or_over_thresholds_of_their_own(tmp_path, source):
     weights = csr_array((6, 4), dtype=np.float32)
     level = LinearModel(weights, np.array([2.0, 1.0, 0.0, -9.0], np.float32))  # .88, .73, .5, .0001
@@ -142,18 +125,6 @@ def test_the_most_probable_labels_at_or_over_thresholds_of_their_own(tmp_path, s
     for top_k, expected in ((1, "7"), (2, "7,11"), (4, "7,11")):
         predict(TrainedModel(model, IDS, np.ones(4), known, {}), source, tmp_path / "out", Output(top_k=top_k))
         assert set((tmp_path / "out").read_text().splitlines()) == {expected}
-
-
-def test_scores_read_back_to_the_probabilities(predicted, source):
-    lines, counts = predicted(form="scores")
-    read_back = np.zeros((40, 4), np.float32)
-    for row, line in zip(read_back, lines, strict=True):
-        pairs = [pair.split(":") for pair in entries(line)]
-        assert [float(p) for _, p in pairs] == sorted((float(p) for _, p in pairs), reverse=True)
-        for label, p in pairs:
-            row[np.searchsorted(IDS, int(label))] = np.float32(p)
-    np.testing.assert_array_equal(read_back, probabilities(source))
-    assert counts.labels == 160
 
 
 @pytest.mark.parametrize("options", [{}, {"form": "scores"}, {"top_k": 2}])
@@ -180,26 +151,6 @@ def test_slices_do_not_show(predicted, monkeypatch, options, budget):
         np.testing.assert_allclose(numbers, expected, rtol=1e-5)
     else:
         assert lines == whole[0]
-
-
-def test_small_blocks_do_not_show(predicted, source, monkeypatch):
-    whole = predicted()
-    iter_chunks = command.iter_chunks
-    monkeypatch.setattr(command, "iter_chunks", lambda *args, **jobs: iter_chunks(*args, block_bytes=64, **jobs))
-    assert predicted() == whole
-    assert predicted(run=Run(jobs=1)) == predicted(run=Run(jobs=3)) == whole
-
-
-def test_entries_of_unknown_features_are_counted_and_do_not_matter(tmp_path):
-    source, target, beyond = tmp_path / "new.svm", tmp_path / "out.txt", tmp_path / "beyond.svm"
-    source.write_text(" 1:2 4:1\n 2:1\n")
-    beyond.write_text(" 1:2 4:1 6:9 2147483646:5\n 2:1 100:1\n")
-    counts = predict(make_model(), source, target, Output(form="scores"))
-    assert (counts.fitness.entries, counts.fitness.unknown) == (3, 0)
-    lines = target.read_text()
-    counts = predict(make_model(), beyond, target, Output(form="scores"))
-    assert (counts.fitness.entries, counts.fitness.unknown) == (6, 3)
-    assert target.read_text() == lines
 
 
 def test_values_too_large_to_compute_with_are_an_error(tmp_path):

@@ -48,16 +48,6 @@ def test_one_file_goes_to_a_directory_where_the_name_says_so(run, tiny_model, pa
     message(run("predict", tiny_model, parts[0], "-o", tmp_path / "out"))
 
 
-def test_predictions_that_are_there_are_replaced_and_others_stay(run, tiny_model, parts, tmp_path):
-    (tmp_path / "out").mkdir()
-    for name in ("part-0.svm", "other"):
-        (tmp_path / "out" / name).write_text("old\n")
-    run.ok("predict", tiny_model, *parts, "-o", tmp_path / "out")
-    found = predicted(tmp_path / "out")
-    assert found.keys() == {"part-0.svm", "part 1.svm", "part-2.svm.gz", "other"}
-    assert found["other"] == b"old\n" != found["part-0.svm"]
-
-
 def test_texts(run, tmp_path):
     rows = [f'{{"text": "{word} day {word}", "tags": ["{word}"]}}\n' for word in ("red", "green") * 4]
     for name in ("all", "a", "b"):

@@ -73,20 +73,6 @@ def test_a_damaged_vectoriser_of_a_model(run, folder):
     assert "damaged" in message(run("predict", folder / "news.mpu", folder / "new.jsonl"))
 
 
-def test_words_of_names_that_no_text_has_and_that_teach_nothing(run, tmp_path):
-    """Of hashed features, a model keeps those that occur; these were weights of which it did not know."""
-    texts = [("a new law", "Law"), ("the match", "Sport")] * 60
-    records = [{"text": f"{text} {i}", "tags": [tag]} for i, (text, tag) in enumerate(texts)]
-    (tmp_path / "news.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    run.ok("vectorize", tmp_path / "news.jsonl", "--hashing", 12, "-o", tmp_path / "news.svm")
-    quick = ("--levels", 1, "--epochs", 5, "--cost", 30)
-    report = run.json("train", tmp_path / "news.svm", *quick)
-    assert report["prior"] == 0
-    result = run("predict", tmp_path / "news.mpu", "--text", "a new law", "--format", "tsv", "-q")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert "Law" in result.stdout
-
-
 @pytest.mark.parametrize("source", ["new.jsonl", "new.svm"])
 def test_json_lines_say_why(run, folder, source):
     args = ("predict", folder / "news.mpu", folder / source, "--format", "jsonl", "--top-k", 2, "-q")

@@ -158,21 +158,6 @@ def test_nothing_is_left_to_ask(run, tmp_path):
     assert not (tmp_path / "questions.tsv").exists()
 
 
-def test_questions_by_name(run, problem, tmp_path):
-    (tmp_path / "names").write_text("one\ntwo\nthree\nfour\n")
-    Y, _, data = problem
-    named = ("--labels", tmp_path / "names")
-    run("suggest", data, *named, "--questions", 25, "-o", tmp_path / "questions.tsv", "-q")
-    text = (tmp_path / "questions.tsv").read_text()
-    numbers = {"one": "1", "two": "2", "three": "3", "four": "4"}
-    lines = [line.split("\t") for line in text.splitlines()]
-    lines = [[f[0], numbers.get(f[1], f[1]), *f[2:]] if len(f) == 6 else f for f in lines]
-    by_number = tmp_path / "numbers.tsv"
-    by_number.write_text("".join("\t".join(fields) + "\n" for fields in lines))
-    checked = answered(by_number, tmp_path / "checked.tsv", Y)
-    assert estimated(run, data, *named, "--reviewed", checked)["answers"] == 25
-
-
 @slow_uncompiled
 @pytest.mark.parametrize("complete", [0, 30])
 def test_a_plan_says_what_more_answers_buy(run, problem, checked, complete):
@@ -230,27 +215,6 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
         report = run.json(*command, *settings)
         assert (report["judged"]["answered"], report["judged"]["yes"]) == (30, 6)
         assert report["review"]["found"] == 26
-
-
-def test_yes_alone_corrects_where_the_list_was_answered_in_order(run, problem, tmp_path):
-    """By c too large, little is claimed of what is right. A list with a gap may be what somebody has accepted."""
-    data, (missing, checked) = problem[2], (tmp_path / name for name in ("missing.tsv", "checked.tsv"))
-    settings = ("--c", 0.9, *FAST)
-    run("suggest", data, "--top", 200, "-o", missing, *settings)
-    lines = missing.read_text().splitlines()
-    first = next(i for i, line in enumerate(lines) if line[0].isdigit())
-    right = []
-    for skipped in (None, first + 3):
-        answered = [
-            line.replace("\t\t", "\tyes\t") if first <= i < first + 20 and i != skipped else line
-            for i, line in enumerate(lines)
-        ]
-        checked.write_text("\n".join(answered) + "\n")
-        command = ("suggest", data, "--reviewed", checked, "--top", 100, "-o", tmp_path / "more.tsv", "--json")
-        report = json.loads(run(*command, *settings).stdout)
-        assert report.get("judged", {}).get("yes") == (20 if skipped is None else None)
-        right.append(report["right"])
-    assert right[0] > 1.3 * right[1]
 
 
 def test_as_many_are_missing_as_estimate_c_says_by_complete_label_sets(run, problem, tmp_path):

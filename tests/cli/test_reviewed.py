@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, recall_score
 
-from mpu_cli import MPUClassifier, bundle
+from mpu_cli import bundle
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests import svm
 from tests.core.simulated import linear_problem
-from tests.endurance.commands import model_files
 
 LINEAR = ("--features", "linear")
 FAST = (*LINEAR, "--cost", 10, "--epochs", 3, "--levels", 1, "-q")
@@ -66,20 +65,6 @@ def test_c_comes_from_the_sample_for_each_label(run, problem, checked):
         "closed": 100,
         "sampled": 100,
     }
-
-
-def test_the_same_model_from_python(run, problem, checked, tmp_path):
-    _, Y, S, data = problem
-    rows, path = checked
-    run("train", data, "--reviewed", path, "--cost", 10, "--epochs", 3, "-q")
-    reviewed, sampled = np.zeros(S.shape, int), np.zeros(400, bool)
-    reviewed[rows] = Y[rows]
-    sampled[rows] = True
-    model = MPUClassifier(C=10.0, epochs=3, classes=[1, 2, 3])
-    loaded = read(data)
-    model.fit(loaded.features, loaded.labels.toarray()[:, 1:], reviewed=reviewed, sampled=sampled)
-    model.save(tmp_path / "python.mpu")
-    assert model_files(tmp_path / "data.mpu") == model_files(tmp_path / "python.mpu")
 
 
 def test_suggestions_that_were_looked_up_do_not_give_c(run, problem, tmp_path):

@@ -113,14 +113,6 @@ def test_rules_beside_the_files_are_those_of_all(run, parts, tmp_path):
     assert run(*args).stdout == "1,2\n"
 
 
-def test_labels_that_are_deprecated_beside_any_of_the_files_are_not_suggested(run, parts, tmp_path):
-    for name, label in (("part-0", 1), ("part-3", 2)):
-        (tmp_path / f"{name}.text").mkdir()
-        (tmp_path / f"{name}.text" / "deprecated").write_text(f"{label}\n")
-    listed = run("suggest", *parts, *QUICK, "--min-probability", 0, "-q").stdout.splitlines()
-    assert {line.split("\t")[1] for line in listed if line[0].isdigit()} == {"3"}
-
-
 def test_the_same_vectoriser_beside_each_is_kept(run, tmp_path):
     for name, words in {"a": "red green", "b": "green blue"}.items():
         rows = [{"text": f"{word} {word} day", "tags": [word]} for word in words.split() * 3]

@@ -107,33 +107,6 @@ def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, i
     assert "of these 0" not in nothing.stderr
 
 
-def test_no_more_of_a_list_is_right_than_is_missing(run, complete, incomplete, tmp_path):
-    out, checked = tmp_path / "missing.tsv", tmp_path / "checked.tsv"
-    options = ("--features", "linear", "--cost", 10, "--epochs", 3, "-o", out, "--json", "-q")
-
-    def counts(source, top, *more):
-        report = json.loads(run("suggest", source, *options, "--top", top, *more).stdout)
-        return [[report[of + end] for end in ("_low", "_high")] for of in ("right", "missing")]
-
-    lost = counts(incomplete[0], 200)
-    yes = [f"{row['instance']}\t{row['label']}\tyes\n" for row in rows(out)[:20]]
-    checked.write_text("instance\tlabel\tverdict\n" + "".join(yes))
-    decided = counts(incomplete[0], 200, "--reviewed", checked)
-    of_all = counts(complete, 200)
-    for right, missing in (lost, decided, of_all):
-        assert all(r <= m for r, m in zip(right, missing, strict=True))
-    assert of_all[1] == counts(complete, 400)[1]  # as many are missing, whatever is listed
-
-
-@pytest.mark.parametrize("top", [20, 1000])
-def test_probabilities_add_up_to_what_is_right_where_hardly_any_label_is_missing(run, complete, tmp_path, top):
-    out = tmp_path / "missing.tsv"
-    options = ("--features", "linear", "--cost", 10, "--epochs", 3, "-o", out, "--json", "-q")
-    report = json.loads(run("suggest", complete, *options, "--top", top).stdout)
-    assert sum(float(row["probability"]) for row in rows(out)) == pytest.approx(report["right"], rel=1e-3)
-    assert report["right"] <= report["missing"] < 100
-
-
 def test_where_all_is_known_nothing_is_missing(run, tmp_path):
     data, checked = tmp_path / "data.svm", tmp_path / "checked.tsv"
     data.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n")

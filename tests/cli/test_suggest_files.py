@@ -14,8 +14,6 @@ from mpu_cli.names import LabelNames
 from mpu_cli.names.naming import read_implications
 from mpu_cli.people import missing
 from mpu_cli.people.suggestions import Choice
-from mpu_cli.review import decisions
-from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.writer import find_labels
@@ -53,31 +51,6 @@ def find(data, choice=FIFTY, verified=None, implications=None, jobs=1):
     problem, run = Problem(features, labels, verified=verified), Run(jobs=jobs)
     evidence = fit(problem, OPTIONS, run, hold_out_all=True).evidence(problem)
     return missing.find(evidence, problem, IDS, choice, implications, run)
-
-
-def test_a_choice_of_nothing_is_one_of_what_raises_expected_f1(data):
-    found = find(data, Choice())
-    assert 0 < found.filling_in.size <= len(found.listed)
-    assert found.filling_in.f1_after > found.filling_in.f1_before
-    assert (found.listed.probabilities[: found.filling_in.size] >= found.filling_in.f1_after / 2 - 1e-6).all()
-
-
-def test_the_list_is_a_review_file_of_these_data(data, tmp_path):
-    path, features, *_ = data
-    found = find(data)
-    listed = found.listed
-    rows = decisions.Lines(listed.rows, IDS[listed.columns], probability=listed.probabilities)
-    with (tmp_path / "missing.tsv").open("wb") as out:
-        decisions.write(out, rows, of=path, checksum=checksum(features))
-    lines = (tmp_path / "missing.tsv").read_text().splitlines()
-    rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    assert rows[0] == ["instance", "label", "probability", "verdict", "source"]
-    assert [int(row[0]) for row in rows[1:]] == (found.listed.rows + 1).tolist()
-    assert [int(row[1]) for row in rows[1:]] == IDS[found.listed.columns].tolist()
-    assert {tuple(row[3:]) for row in rows[1:]} == {("", "suggestion")}
-    read_back = decisions.read([tmp_path / "missing.tsv"])
-    assert read_back.undecided == 50
-    assert read_back.checksums == (checksum(features),)
 
 
 def label_sets(block: bytes):

@@ -46,13 +46,6 @@ def test_out_of_fold_predictions_of_a_second_file_are_left_out(run, tiny, tmp_pa
     assert len((tmp_path / "o").read_text().splitlines()) == len(tiny.read_text().splitlines())
 
 
-def test_the_model_is_the_same_with_and_without(run, tiny, tmp_path):
-    for name, options in (("a", ()), ("b", ("--oof", tmp_path / "o", "--history", tmp_path / "h"))):
-        run.ok("train", tiny, *QUICK, "-o", tmp_path / f"{name}.mpu", *options)
-    files = [{path.name for path in (tmp_path / f"{name}.mpu").iterdir() if path.suffix == ".npz"} for name in "ab"]
-    assert files[0] == files[1]
-
-
 def test_each_training_adds_a_line(run, tiny, history):
     report = run.json("train", tiny, *QUICK, "--history", history)
     run("train", tiny, *QUICK, "--c", 1, "--history", history, "-q")

@@ -40,16 +40,6 @@ def test_a_name_that_is_never_annotated_is_predicted(run, texts):
     assert predicted(run, texts, "on chemistry") == "chemistry"
 
 
-def test_it_is_marked_in_the_model(run, texts):
-    run.ok("train", texts / "notes.svm", *QUICK, "--prior", 15)
-    report = run.json("info", texts / "notes.mpu", "--label", "railways")
-    assert (report["never_annotated"], report["of_labels"][0]["annotated"], report["of_labels"][0]["true"]) == (
-        1,
-        0,
-        None,
-    )
-
-
 def test_the_prior_is_recorded_and_chosen(run, texts):
     run.ok("train", texts / "notes.svm", *QUICK)
     assert bundle.load(texts / "notes.mpu").options["prior"] in (0, 7.5, 15, 30, 60)

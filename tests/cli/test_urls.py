@@ -37,14 +37,6 @@ def test_the_model_is_named_after_it_in_this_directory(run, memory, tmp_path, mo
     assert [path.name for path in tmp_path.iterdir()] == ["news.mpu"]
 
 
-def test_files_and_urls_are_read_as_one(run, memory, model, tmp_path):
-    lines = TINY.encode().splitlines(keepends=True)
-    memory.pipe("/a.svm", b"".join(lines[:2]))
-    (tmp_path / "b.svm").write_bytes(b"".join(lines[2:]))
-    run.ok("train", "memory://a.svm", tmp_path / "b.svm", *QUICK, "-o", tmp_path / "m.mpu")
-    assert model_files(tmp_path / "m.mpu") == model_files(model)
-
-
 def test_other_commands_read_them_too(run, memory, tiny, model):
     memory.pipe("/tiny.svm", TINY.encode())
     tags = tiny.with_name("tags")

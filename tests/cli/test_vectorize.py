@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 
-from mpu_cli.cli import mpu
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.cli.training import QUICK, message
@@ -48,17 +47,6 @@ def test_data_of_another_vectoriser_are_refused(run, news, tmp_path):
     run.ok("predict", model, new, "-o", tmp_path / "out")  # a damaged vectoriser tells nothing
     new.write_text(new.read_text() + "\n")  # what the directory beside them tells is of other data
     run.ok("predict", model, new, "-o", tmp_path / "out")
-
-
-def test_the_report(run, news, tmp_path):
-    result = run("vectorize", news, "-o", tmp_path / "news.svm")
-    assert result.stdout == ""
-    last = result.stderr.splitlines()[-1]
-    assert last.startswith("80 instances with 80 labels, 2 different; ")
-    assert last.endswith("stems: english")
-    result = run("vectorize", news, "-o", tmp_path / "news.svm", "--json", "-q")
-    report = json.loads(result.stdout)
-    assert (report["instances"], report["labels"], report["stem"], report["bad"]) == (80, 2, "english", 0)
 
 
 def test_the_first_of_several_fields_is_the_title(run, tmp_path):
@@ -111,10 +99,6 @@ def test_a_pipe_of_commands(run, news, tmp_path):
     result = run(*arguments, stdin=new)
     assert (result.exit_code, result.stdout.count("\n")) == (0, 1)
     assert not (tmp_path / "-.text").exists()
-
-
-def test_every_option_of_the_vectoriser_is_one_of_the_command():
-    assert set(TextOptions.__dataclass_fields__) < {parameter.name for parameter in mpu.commands["vectorize"].params}
 
 
 @pytest.mark.parametrize("tag", ["<html>", "@prefix x", "<?xml", "7\tx", "<a> <b>"])

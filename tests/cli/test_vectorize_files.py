@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import os
 import tracemalloc
 
 import numpy as np
@@ -129,13 +128,6 @@ def test_fields_are_those_of_the_earlier_file(tmp_path):
     assert label_sets(tmp_path / "d.svm") == [set()]
 
 
-def test_texts_without_tags_and_ids(made, tmp_path):
-    write(tmp_path / "new.jsonl", [{"text": "radio"}, {"text": "theory"}])
-    vectorize(tmp_path / "new.jsonl", tmp_path / "new.svm", like=made)
-    assert label_sets(tmp_path / "new.svm") == [set(), set()]
-    assert not (tmp_path / "new.text" / "ids").exists()
-
-
 def test_labels_by_a_file_of_names(source, tmp_path):
     (tmp_path / "names").write_text("Never\n\nRadio\tWireless\nMedia\nMedia\n")
     write(source, [*RECORDS, {"id": "r5", "text": "x", "tags": ["Wireless", "radio"]}])
@@ -250,21 +242,6 @@ def test_a_directory_that_does_not_fit(made, source, tmp_path):
     with (made.with_name("news.text") / "labels").open("a") as file:
         file.write("another\n")
     with refused(InputError, "labels: "):
-        vectorize(source, tmp_path / "b.svm", like=made)
-
-
-@pytest.mark.parametrize("kind", ["pipe", "device", "directory"])
-def test_labels_that_are_no_file_are_not_waited_for(made, source, tmp_path, kind):
-    labels = made.with_name("news.text") / "labels"
-    labels.unlink()
-    match kind:
-        case "pipe":
-            os.mkfifo(labels)
-        case "device":
-            labels.symlink_to("/dev/zero")
-        case "directory":
-            labels.mkdir()
-    with refused(InputError, "news.text/labels: "):
         vectorize(source, tmp_path / "b.svm", like=made)
 
 
