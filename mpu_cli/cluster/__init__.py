@@ -61,12 +61,12 @@ class Address:
 
 
 def connected(address: Address) -> "AbstractContextManager[DaskExecutor]":
-    """Connect with a cluster, or start it: `cluster.connection.connected`. Only this imports Dask.
+    """Connect with a cluster, or start it: `cluster.dask_executor.connected`. Only this imports Dask.
 
     Raises MpuError (Dask is not installed), or as that.
     """
     try:
-        from mpu_cli.cluster import connection
+        from mpu_cli.cluster import dask_executor
     except ImportError as error:
         raise MpuError(f"a cluster needs Dask; install it with: pip install distributed ({error})") from None
-    return connection.connected(address)
+    return dask_executor.connected(address)

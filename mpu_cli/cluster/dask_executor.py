@@ -1,39 +1,55 @@
-"""Units of work on a Dask cluster.
+"""Connections to Dask clusters, a running one or one started on this machine, and units of work there.
 
 Dask assigns units to workers, keeps results where they were computed, and computes lost ones again. Each
 result depends on its arguments alone, so it is the same again.
 """
 
 import errno
+import logging
+import os
 import platform
 import secrets
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypeAlias
+from pathlib import Path
+from shutil import rmtree
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+from dask import config
 from dask.sizeof import sizeof
-from distributed import Client, Future, KilledWorker, as_completed, get_worker
+from distributed import Client, Future, KilledWorker, LocalCluster, as_completed, get_worker
 from distributed.comm.core import CommClosedError
+from distributed.system import MEMORY_LIMIT
 from scipy.sparse import csc_array, csr_array
 
+from mpu_cli.cluster import Address
 from mpu_cli.cluster.reading import PartRows
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.errors import ClusterError, MpuError
+from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.options import Real, checked
 from mpu_cli.runtime.parallel import blas_on_one_thread, in_background, within
+from mpu_cli.runtime.signals import finally_call
+from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.version import __version__
 
+# Of the file of a scheduler, at most.
+_MOST_BYTES = 1 << 20
+# Longest time to leave a cluster, in seconds.
+_LEAVE = 10.0
 # Seconds between checks of finished units, and of the cluster itself.
 _SOON, _NOW_AND_THEN = 0.01, 1.0
 # Error numbers of a full disk.
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-
-
 # What stands for the result of a unit, which stays where it was computed.
 Handle: TypeAlias = Future
 
@@ -51,20 +67,12 @@ class DaskExecutor:
         self._last_seen = time.monotonic()
         self._next_look = 0.0
 
-    def check_workers(self) -> None:
-        """Wait for a worker, and refuse workers with other versions of the numerical packages."""
+    def wait_for_worker(self) -> None:
+        """Wait for a worker; ClusterError where none comes."""
         try:
             self._awaited(self._client.wait_for_workers, 1, timeout=self._timeout)
         except TimeoutError:
             raise ClusterError(f"the cluster has had no worker for {self._timeout:g} seconds") from None
-        of_workers = self._awaited(self._client.run, versions, on_error="return")
-        for worker, theirs in of_workers.items():
-            if isinstance(theirs, OSError):
-                continue  # it has just died; every unit checks versions again
-            if isinstance(theirs, BaseException):
-                raise ClusterError(f"worker {worker} cannot run mpu, which must be installed there too: {theirs}")
-            if differs := difference(self._versions, theirs):
-                raise _other_versions(worker, differs)
 
     @property
     def workers(self) -> int:
@@ -116,10 +124,12 @@ class DaskExecutor:
         if now < self._next_look:
             return
         self._next_look = now + _NOW_AND_THEN
-        try:
-            states = within(self._timeout, self._states) if self._client.status == "running" else None
-        except Exception:  # it does not answer, or what it answers is none
-            states = None
+        states: set[str] | None = None
+        with suppress(Exception):  # it does not answer, or what it answers is none
+            if self._client.status == "running":
+                # Dask of 2025 lists five workers otherwise.
+                known = within(self._timeout, partial(self._client.scheduler_info, n_workers=-1))["workers"].values()
+                states = {worker["status"] for worker in known}  # one that has no memory left is not running
         if states and "running" in states:
             self._last_seen = time.monotonic()
         elif time.monotonic() - self._last_seen > self._timeout:
@@ -130,11 +140,6 @@ class DaskExecutor:
                 )
             what = "scheduler" if states is None else "worker"
             raise ClusterError(f"the cluster has had no {what} for {self._timeout:g} seconds")
-
-    def _states(self) -> set[str]:
-        """Return the states of the workers; one that has no memory left is not running."""
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()  # Dask of 2025 lists five otherwise
-        return {worker["status"] for worker in workers}
 
     def _raise(self, future: Future) -> None:
         if future.status in ("finished", "lost"):  # a result that is lost with its worker is computed again
@@ -154,17 +159,19 @@ class DaskExecutor:
             raise ClusterError(
                 f"a worker has too little memory ({what}); give the workers more, or cut the data into smaller parts"
             )
-        cause = _system_error(error) or error
+        cause: BaseException | None = error
+        while cause and not isinstance(cause, OSError):
+            cause = cause.__cause__ or cause.__context__
+        cause = cause or error
         full = isinstance(cause, OSError) and cause.errno in _FULL
         hint = "; is its local directory full, to which it spills?" if full else ""
         raise ClusterError(f"a worker has failed: {type(cause).__name__}: {cause}{hint}")
 
 
 def _unit(expected: dict[str, str], function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a unit on a worker. A worker may have joined after `check_workers`."""
+    """Run a unit on a worker, which must have the same versions: others may compute other numbers."""
     if differs := difference(expected, versions()):
-        raise _other_versions(get_worker().address, differs)
-    register_sizes()
+        raise ClusterError(f"worker {get_worker().address} has {differs}; install the same versions everywhere")
     try:
         with blas_on_one_thread():  # so that the order of its sums is the same in all processes
             return function(*arguments)
@@ -174,28 +181,11 @@ def _unit(expected: dict[str, str], function: Callable[..., Any], *arguments: An
         raise
 
 
-def _system_error(error: BaseException | None) -> OSError | None:
-    """Return the OSError that caused an error; None if there is none."""
-    while error is not None and not isinstance(error, OSError):
-        error = error.__cause__ or error.__context__
-    return error
-
-
-def _other_versions(worker: str, differs: str) -> ClusterError:
-    return ClusterError(f"worker {worker} has {differs}; install the same versions everywhere")
-
-
-_PACKAGES = ("numpy", "scipy", "numba")
-
-
 @cache  # every unit asks, and to read what is installed takes longer than many a unit
 def versions() -> dict[str, str]:
-    """Return the versions of the numerical packages in this process; "none" of a package that is not installed.
-
-    Processes with other versions may compute other numbers.
-    """
+    """Return the versions of the numerical packages in this process; "none" of a package that is not installed."""
     installed = {"mpu": __version__, "python": platform.python_version()}
-    for package in _PACKAGES:
+    for package in ("numpy", "scipy", "numba"):
         try:
             installed[package] = version(package)
         except PackageNotFoundError:
@@ -227,8 +217,111 @@ def size_of(value: Any) -> int:
     return 0
 
 
-@cache
-def register_sizes() -> None:
-    """Register `size_of` with Dask in this process."""
-    for kind in (csc_array, csr_array, Dataset, LinearModel, PartRows):
-        sizeof.register(kind, size_of)
+for kind in (csc_array, csr_array, Dataset, LinearModel, PartRows):
+    sizeof.register(kind, size_of)
+
+
+@contextmanager
+def connected(address: Address) -> Iterator[DaskExecutor]:
+    """Connect to a cluster, or start one on this machine.
+
+    Each step of connecting takes as long as the timeout at most, and leaving too.
+    Raises ClusterError (the cluster does not answer, or has no workers).
+    """
+    configured = config.get("mpu.timeout", 300.0)
+    timeout = address.timeout or checked(Real(0.1), "mpu.timeout in Dask's configuration", configured)
+    with _quiet(), ExitStack() as leaving:
+        cluster: str | LocalCluster
+        if address.is_local:
+            cluster = leaving.enter_context(_local(address))
+        else:
+            cluster = address.scheduler or _address_in(cast(Path, address.file), timeout)
+        try:
+            client = within(timeout, partial(_Client, cluster, timeout=timeout, set_as_default=False))
+            leaving.callback(_leave, client, min(timeout, _LEAVE))
+            executor = DaskExecutor(client, timeout)
+            executor.wait_for_worker()
+        except MpuError:
+            raise
+        except Exception as error:  # Dask takes what a stranger sends for messages of its own
+            late = f"it did not reply within {timeout:g} seconds" if isinstance(error, TimeoutError) else ""
+            said = late or str(error) or type(error).__name__
+            raise ClusterError(f"no Dask cluster answers {address}: {said}") from None
+        yield executor
+
+
+class _Client(Client):
+    def __del__(self) -> None:
+        """Do nothing, in place of closing it once more, and waiting for that: it is closed, or cannot be."""
+
+
+def _leave(what: Client | LocalCluster, seconds: float) -> None:
+    with suppress(Exception):  # whatever a stranger answers even now
+        within(seconds, partial(what.close, timeout=seconds))
+
+
+def _address_in(file: Path, timeout: float) -> str:
+    """Return the address in a scheduler file; wait for it until the timeout."""
+    end = time.monotonic() + timeout
+    while True:
+        problem = "is not a file that a Dask scheduler wrote"
+        try:
+            with open_regular(file.resolve()) as stream:
+                values = json_value(stream.read(_MOST_BYTES))
+            if isinstance(values, dict) and isinstance(values.get("address"), str):
+                return values["address"]
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror}"
+        except ValueError:
+            pass  # no regular file, not JSON, or only half of it yet
+        if time.monotonic() > end:
+            raise ClusterError(f"{file}: {problem}")
+        time.sleep(_SOON)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the log of Dask, and its warnings about large arguments and ports; errors are raised all the same."""
+    logs = [logging.getLogger("distributed")]
+    for name in logging.root.manager.loggerDict:
+        if name.startswith("distributed.") and logging.getLogger(name).level:  # which does not heed that of the first
+            logs.append(logging.getLogger(name))
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
+            yield
+    finally:
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
+
+
+@contextmanager
+def _local(address: Address) -> Iterator[LocalCluster]:
+    """Start workers in this process: kernels release the GIL, and nothing is imported twice, or moved."""
+    folder = tempfile.mkdtemp(prefix="mpu-", dir=config.get("temporary-directory"))
+    settings = {
+        # Dask looks a hundred times a second at what each thread does, which took a tenth of the time of a training.
+        "distributed.worker.profile.enabled": False,
+        # Dask cannot do without its servers of web pages: they listen on this machine alone, and have no pages.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+    }
+    with finally_call(partial(rmtree, folder, ignore_errors=True)):
+        with config.set(settings):
+            cluster = LocalCluster(
+                n_workers=address.workers or os.cpu_count() or 1,
+                threads_per_worker=address.threads,
+                processes=False,
+                memory_limit=MEMORY_LIMIT,  # of each, as they measure the memory of the process, which is that of all
+                local_directory=folder,
+                dashboard_address="127.0.0.1:0",  # None means a fixed port, which may be taken
+                worker_dashboard_address="127.0.0.1:0",  # None means all addresses
+                silence_logs="CRITICAL",
+            )
+        try:
+            yield cluster
+        finally:
+            _leave(cluster, _LEAVE)

@@ -1,7 +1,7 @@
 """Units of work that read parts of files, and the statistics of each part that a training needs."""
 
-import hashlib
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,6 @@ from mpu_cli.svmlight.reader import Part, read_part
 _STREAM = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|thread-self|\d+)/fd/\d+")
 # Up to this many, the mean of models that are learned in one pass each is as good as one model of all instances.
 SHARDS = 4
-_CHANGED = "has changed since the work began; start again"
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Facts:
     ids: np.ndarray  # int, shape (q_i,): the labels that occur, ascending
     annotations: np.ndarray  # int, shape (q_i,): number of annotations of each of them
     features: Columns  # the features that occur
-    checksum: str  # checksum of the instances
+    squares: float  # the sum of the squares of all feature values
 
     @property
     def extent(self) -> Extent:
@@ -67,7 +66,7 @@ def refuse_other(path: str, state: State | None) -> None:
     if state is not None and now is None:
         raise InputError(path, None, "cannot be found by a worker; all workers must be able to read it under this name")
     if now != state:
-        raise InputError(path, None, _CHANGED)
+        raise InputError(path, None, "has changed since the work began; start again")
 
 
 def absolute(source: str) -> str:
@@ -78,16 +77,11 @@ def absolute(source: str) -> str:
     if is_url(source):
         return source
     path = Path(source).absolute()
-    if _STREAM.fullmatch(str(path)) or _is_pipe(path):
-        raise InputError(source, None, "is a stream, which workers of a cluster cannot read; write it to a file first")
+    with suppress(OSError):  # reading it raises the error
+        if _STREAM.fullmatch(str(path)) or path.is_fifo():
+            why = "is a stream, which workers of a cluster cannot read; write it to a file first"
+            raise InputError(source, None, why)
     return str(path)
-
-
-def _is_pipe(path: Path) -> bool:
-    try:
-        return path.is_fifo()
-    except OSError:  # reading it raises the error
-        return False
 
 
 def read_unchanged(part: Part, state: State | None, reading: Reading, run: Run) -> Dataset:
@@ -104,28 +98,15 @@ def read_unchanged(part: Part, state: State | None, reading: Reading, run: Run) 
 def facts_of(data: Dataset) -> Facts:
     """Return the statistics of a part."""
     labels, ids = data.occurring_labels()
-    return Facts(len(data), ids, count_annotations(labels), Columns.occurring(data.features), _checksum(data))
+    squares = float(np.square(data.features.data, dtype=float).sum())
+    return Facts(len(data), ids, count_annotations(labels), Columns.occurring(data.features), squares)
 
 
-def place(data: Dataset, part: Part, facts: Facts, ids: np.ndarray, columns: Columns, seed: int) -> PartRows:
-    """Return a part with the label and feature numbers of all parts.
-
-    `facts` come from the first reading; the part may have been read again since, and InputError says if it has
-    changed. `ids` has all labels, ascending, and `columns` all features that occur, of which few alone get columns.
-    """
-    if _checksum(data) != facts.checksum:
-        raise InputError(part.path, None, _CHANGED)
+def place(data: Dataset, ids: np.ndarray, columns: Columns, seed: int) -> PartRows:
+    """Return a part with the label and feature numbers of all parts: these labels, ascending, and features."""
     return PartRows(Features.of(columns.narrowed(data.features)), labels_at(data, ids), seed)
 
 
 def labels_at(data: Dataset, ids: np.ndarray) -> csr_array:
     """Return the annotated labels of a part, in the columns of all labels."""
     return widened(*data.occurring_labels(), ids)
-
-
-def _checksum(data: Dataset) -> str:
-    digest = hashlib.sha256()
-    for matrix in (data.labels, data.features):
-        for array in (matrix.indptr, matrix.indices, matrix.data):
-            digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()

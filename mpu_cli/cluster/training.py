@@ -30,7 +30,7 @@ from mpu_cli.core.loss import DEFAULT
 from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.sample import Instances, draw, step_for_all
-from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_hyper_parameters
+from mpu_cli.core.selection import TrainingResult, choose_hyper_parameters
 from mpu_cli.core.sgd import (
     LearningTask,
     Settings,
@@ -117,10 +117,6 @@ def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, r
 def _picked(part: PartRows, rows: np.ndarray) -> tuple[csr_array, csr_array]:
     """Return features and annotated labels of some instances."""
     return part.features[rows].as_sparse(), part.labels[rows]
-
-
-def _squares(part: PartRows) -> float:
-    return float(part.features.squared_norms.sum())
 
 
 def _learn(
@@ -288,15 +284,16 @@ def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedMo
     if n <= options.sample:
         return train(_together(collection, run), options, run)
     submit, seeds = collection.executor.submit, (_seed(run.seed, number) for number in range(len(collection.parts)))
-    of_parts = zip(collection.data, collection.parts, collection.facts, seeds, strict=False)
-    parts = [submit(place, data, part, fact, ids, columns, seed) for data, part, fact, seed in of_parts]
+    parts = [submit(place, data, ids, columns, seed) for data, seed in zip(collection.data, seeds, strict=True)]
     sizes = [fact.size for fact in collection.facts]
     collection.data.clear()  # so that the workers can release them
     with run.step("fetching the sample"):
         sample = Instances.of(_fetched(collection.executor, parts, sizes, draw(n, options.sample, run.seed)))
-    chosen = _chosen(sample, n, options, run)
-    squares = sum(collection.executor.gather([submit(_squares, part) for part in parts]))
-    scale = scale_of_predictions(squares / n or 1.0)
+    epochs = options.epochs or default_epochs(n, sample.features.coherence)
+    chosen = choose_hyper_parameters(sample, replace(options, epochs=epochs, loss=DEFAULT), run)
+    if options.eta0 is None and options.cost is None:
+        chosen = replace(chosen, settings=step_for_all(chosen.settings, len(sample) / n))
+    scale = scale_of_predictions(sum(fact.squares for fact in collection.facts) / n or 1.0)
     counts = collection.counts()
     bias = initial_bias(counts, chosen.rates.astype(np.float32))
     start = LinearModel(np.empty((0, len(ids)), np.float32), bias)
@@ -331,12 +328,3 @@ def _fetched(executor: DaskExecutor, parts: list[Handle], sizes: list[int], rows
     fetched = executor.gather([executor.submit(_picked, part, rows[slice(*cut)] - at) for part, at, cut in wanted])
     features, labels = (csr_array(vstack(list(of_parts), format="csr")) for of_parts in zip(*fetched, strict=True))
     return Problem(features, labels)
-
-
-def _chosen(sample: Instances, n: int, options: Options, run: Run) -> HyperParameters:
-    """Choose c, C and eta0 on a sample of n instances."""
-    epochs = options.epochs or default_epochs(n, sample.features.coherence)
-    chosen = choose_hyper_parameters(sample, replace(options, epochs=epochs, loss=DEFAULT), run)
-    if options.eta0 is not None or options.cost is not None:
-        return chosen
-    return replace(chosen, settings=step_for_all(chosen.settings, len(sample) / n))

@@ -48,8 +48,8 @@ def test_a_cluster_on_this_machine(files, tmp_path):
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("tcp://127.0.0.1:9", "no scheduler answers at tcp://127.0.0.1:9: "),
-        ("tls://127.0.0.1:9", "tls://127.0.0.1:9 cannot be reached; the configuration of Dask must name certif"),
+        ("tcp://127.0.0.1:9", "no Dask cluster answers at tcp://127.0.0.1:9: "),
+        ("tls://127.0.0.1:9", "no Dask cluster answers at tls://127.0.0.1:9: TLS expects "),
         ("none.json", "none.json: cannot be read: No such file"),
     ],
 )

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from mpu_cli.cluster import Address
-from mpu_cli.cluster.dask_executor import difference, versions
 
 
 @pytest.mark.parametrize(
@@ -22,9 +21,3 @@ from mpu_cli.cluster.dask_executor import difference, versions
 def test_a_cluster_is_named_in_four_ways(text, meant):
     assert Address.parse(text) == meant
     assert meant.is_local == text.startswith("local")
-
-
-def test_versions_that_differ_are_named():
-    here = versions()
-    assert difference(here, versions()) is None
-    assert difference(here, {**here, "numpy": "1.0"}) == f"numpy 1.0 ({here['numpy']} here)"

@@ -1,25 +1,21 @@
 """Whatever answers at the address of a scheduler, it is one clear error, and soon."""
 
-import asyncio
 import os
 import signal
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
-from distributed.comm import listen
 
 from mpu_cli.cluster import Address
-from mpu_cli.cluster.connection import connected
+from mpu_cli.cluster.dask_executor import connected
 from mpu_cli.errors import ClusterError
-from tests.slow import slow
 
 TIMEOUT = 0.5
 # Far more than an error takes, and far less than what Dask waits for.
@@ -56,70 +52,20 @@ def listening(answer: bytes | None) -> Iterator[str]:
 
 GARBAGE = {
     "nothing": None,
-    "a header that is too short": b"\x01" + bytes(7) + b"\xff" * 7 + b"\x7f",
-    "zeros": bytes(16),
     "ones": b"\xff" * 64,
-    "a message without end": (1 << 20).to_bytes(8, "little"),
     "a message of a terabyte": (1 << 40).to_bytes(8, "little"),
-    "frames without number": (8).to_bytes(8, "little") + b"\xff" * 8,
     "text": b"HTTP/1.0 400 Bad request\r\n\r\n",
-    "no message": (24).to_bytes(8, "little") + (1).to_bytes(8, "little") + (8).to_bytes(8, "little") + b"\xc1" * 8,
     "another message": (17).to_bytes(8, "little") + (1).to_bytes(8, "little") + (1).to_bytes(8, "little") + b"\x05",
 }
 
 
-@pytest.mark.parametrize("name", [*list(GARBAGE)[::3], *slow(*list(GARBAGE)[1::3], *list(GARBAGE)[2::3])])
+@pytest.mark.parametrize("name", GARBAGE)
 def test_what_is_no_scheduler(name):
     with listening(GARBAGE[name]) as address:
-        refused(Address(scheduler=address), f"^no scheduler answers at {address}: .")
+        refused(Address(scheduler=address), f"^no Dask cluster answers at {address}: .")
 
 
-@contextmanager
-def answering(requests: int) -> Iterator[str]:
-    """Speak as a scheduler without workers does, for some requests; then be silent."""
-    left = requests
-    started: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
-
-    async def handle(connection) -> None:
-        nonlocal left
-        try:
-            while True:
-                asked = await connection.read()
-                if left == 0:
-                    await asyncio.Event().wait()
-                left -= 1
-                is_client = isinstance(asked, dict) and asked.get("op") == "register-client"
-                await connection.write([{"op": "stream-start"}] if is_client else {"workers": {}})
-        except OSError:
-            pass  # it has left
-        finally:
-            connection.abort()
-
-    async def serve() -> None:
-        stop = asyncio.Event()
-        listener = await listen("tcp://127.0.0.1:0", handle)
-        started.set_result((listener.listen_address, asyncio.get_running_loop(), stop))
-        await stop.wait()
-        listener.stop()
-
-    # What still waits is cancelled when `asyncio.run` ends: no socket is left for the garbage collector of other tests.
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
-    thread.start()
-    address, loop, stop = started.result()
-    try:
-        yield address
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join()
-
-
-@pytest.mark.parametrize("requests", [0, 1, 2, 3, 4, 50])
-def test_a_scheduler_that_falls_silent(requests):
-    with answering(requests) as address:
-        refused(Address(scheduler=address), "^no scheduler answers at|^no cluster answers|^the cluster has had no ")
-
-
-CONTENTS = b"[" * 100_000, b'{"address":' * 100_000, b"\xff", b"", b"{}" * (1 << 20), b'{"address": ["tcp://a:1"]}'
+CONTENTS = b"[" * 100_000, b"\xff", b"", b'{"address": ["tcp://a:1"]}'
 
 
 @pytest.mark.parametrize(
@@ -134,13 +80,10 @@ def test_a_file_that_is_no_schedulers(tmp_path, make):
     refused(Address(file=tmp_path / "a.json"), r"a\.json: is not a file that a Dask scheduler wrote$")
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["", "\\u0000", "http://a:1", "inproc://1/2/3", "tcp://", "tcp://[:1", "tcp://127.0.0.1:99999", "tcp:" * 999],
-)
+@pytest.mark.parametrize("address", ["", "http://a:1", "inproc://1/2/3", "tcp://[:1", "tcp://127.0.0.1:99999"])
 def test_an_address_that_is_none(tmp_path, address):
     (tmp_path / "a.json").write_text(f'{{"address": "{address}"}}')
-    refused(Address(file=tmp_path / "a.json"), "^no scheduler answers at ")
+    refused(Address(file=tmp_path / "a.json"), "^no Dask cluster answers at ")
 
 
 def test_a_link_to_the_file_of_a_scheduler_is_followed(processes, tmp_path):

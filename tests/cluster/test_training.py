@@ -126,7 +126,7 @@ def test_a_scheduler_that_is_gone_is_told(sources, on, processes, tmp_path):
         run = at("learning level 0", processes.kill_scheduler)
         train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=3), run=run)
     assert not (tmp_path / "a.mpu").exists()
-    with pytest.raises(ClusterError, match="no scheduler answers"):
+    with pytest.raises(ClusterError, match="no Dask cluster answers"):
         train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=1))
 
 
