@@ -1,7 +1,8 @@
 """Any classifier of scikit-learn on incomplete labels: its out-of-fold scores say c, probabilities and thresholds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_consistent_length, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
@@ -25,8 +25,7 @@ from mpu_cli.core.labels.problem import Problem, joined, kin_of
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.options import Options
 from mpu_cli.core.sample import usual_folds
-from mpu_cli.core.thresholds import ExpectedF1
-from mpu_cli.core.validation import default_folds, together
+from mpu_cli.core.validation import deal, default_folds, without
 from mpu_cli.errors import DataError
 from mpu_cli.people.posterior import unannotated_posterior
 from mpu_cli.people.suggestions import Cells
@@ -36,8 +35,6 @@ from mpu_cli.runtime.run import Run
 # What a cell teaches whose label is not annotated.
 NEGATIVE, WEIGHTED = "negative", "weighted"
 UNANNOTATED = (NEGATIVE, WEIGHTED, AUTO)
-# Seeds of scikit-learn are below this.
-SEEDS = 1 << 32
 # Makes targets of some instances, by their out-of-fold scores and their numbers.
 Soften = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -86,30 +83,6 @@ def weight_parameter(estimator: Any) -> str:
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else ""
 
 
-@dataclass(frozen=True)
-class Folds:
-    """How instances are dealt into folds."""
-
-    n: int
-    seed: int
-    kin: np.ndarray | None  # int, shape (n,): instances with equal numbers stay together; None: all differ
-
-    def of(self, rows: np.ndarray) -> "Folds":
-        """Return how some of the instances are dealt."""
-        return self if self.kin is None else replace(self, kin=self.kin[rows])
-
-    def splits(self, n: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return, of each fold of n instances, which are learned from, and which are held out."""
-        splits = list(KFold(self.n, shuffle=True, random_state=self.seed).split(np.empty(n)))
-        if self.kin is None:
-            return splits
-        folds = np.empty(n, int)
-        for fold, (_, test) in enumerate(splits):
-            folds[test] = fold
-        folds = together(folds, self.kin, self.n)
-        return [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
-
-
 def kin_of_any(X: Any) -> np.ndarray | None:
     """Return which instances repeat others, as `kin_of` does, of numbers or of texts; None of anything else."""
     if not issparse(X):
@@ -129,26 +102,28 @@ def held_out(
     estimator: Any,
     X: Any,
     targets: np.ndarray,
-    folds: Folds,
+    deal_rows: Callable[[int, np.ndarray | None], list[np.ndarray]],
+    kin: np.ndarray | None,
     soften: Soften | None = None,
     parallel: Parallel | None = None,
 ) -> np.ndarray:
     """Score each instance by classifiers that have not seen it: float32, shape (n, q).
 
-    With `soften`, these learn what it makes of scores by a cross-validation within the instances that they learn from.
+    `deal_rows`: deals so many instances into folds; those with equal numbers in `kin` stay together.
+    With `soften`, they learn what it makes of scores by a cross-validation within the instances that they learn from.
     """
 
-    def of_fold(train: np.ndarray, test: np.ndarray) -> np.ndarray:
+    def of_fold(test: np.ndarray) -> np.ndarray:
+        train = without(test, len(targets))
         part, aims = _safe_indexing(X, train), targets[train]
         if soften is not None:
-            aims = soften(held_out(estimator, part, aims, folds.of(train)), train)
+            among = None if kin is None else kin[train]
+            aims = soften(held_out(estimator, part, aims, deal_rows, among), train)
         return scores(learned(estimator, part, aims), _safe_indexing(X, test), targets.shape[1])
 
-    splits = folds.splits(len(targets))
-    of_folds = (parallel or Parallel())(delayed(of_fold)(*split) for split in splits)
+    folds = deal_rows(len(targets), kin)
     scored = np.empty(targets.shape, np.float32)
-    for (_, test), of_test in zip(splits, of_folds, strict=True):
-        scored[test] = of_test
+    scored[np.concatenate(folds)] = np.concatenate((parallel or Parallel())(map(delayed(of_fold), folds)))
     return scored
 
 
@@ -183,73 +158,6 @@ def suited(classifiers: list[Any], matrix: csr_array) -> csr_array | np.ndarray:
     n, D = matrix.shape
     refuse_beyond_free(4 * n * D, f"{n:,} instances x {D:,} features", "use a classifier that accepts sparse features")
     return matrix.toarray()
-
-
-@dataclass(frozen=True)
-class Learned:
-    """Classifiers of labels, and what their out-of-fold scores say."""
-
-    classifiers: list[Any]  # of all instances, from `classifiers.learned`
-    scores: np.ndarray  # float32, shape (n, q): out of fold, from 0 to 1
-    evidence: Evidence  # c, calibration and probabilities by these
-    decision: tuple[np.ndarray, ExpectedF1]  # thresholds by these, float32, shape (q,), and what to expect at them
-    is_weighted: bool  # whether cells that are not annotated have weights
-
-
-def learn(
-    estimator: Any,
-    X: Any,
-    problem: Problem,
-    options: Options,
-    run: Run,
-    *,
-    unannotated: str = NEGATIVE,
-    parallel: Any = None,
-) -> Learned:
-    """Learn labels from annotations.
-
-    `X`: in place of the features of the problem.
-    `options`: c, threshold, folds and sample count.
-    `unannotated`: as of `IncompleteLabelClassifier` (Elkan and Noto, KDD 2008, Section 3). Weights are by classifiers
-    of a cross-validation, and where scores are out of fold, of one within the instances that they are learned from: so
-    the F1 that is expected of both can be compared.
-    Raises DataError (the classifier takes no weights and is to have them; or there is nothing to learn from).
-    """
-    if unannotated == WEIGHTED and not weight_parameter(estimator):
-        raise DataError(f"unannotated is 'weighted', and {type(estimator).__name__} takes no sample_weight")
-    labels = problem.labels
-    certain = LabelFrequency.of(1.0, labels.shape, problem.verified)
-    targets = certain.positives(labels).astype(np.float32).toarray()
-    targets[certain.ignored()] = np.nan
-    n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
-    kin = kin_of_any(X)
-    folds = Folds(n_folds, run.seed % SEEDS, joined(kin, problem.same_fold))
-    with run.step("predicting out of fold"):
-        scored = held_out(estimator, X, targets, folds, parallel=parallel)
-    evidence = Evidence.of_scores(scored, replace(problem, kin=kin), options, run)
-    decision = evidence.decision(labels, options.threshold)
-    frequency, is_weighted = evidence.frequency, False
-
-    def soften(scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return targets by out-of-fold scores; c is 1 where a cell is verified, so that these stay."""
-        of_rows = frequency.rows(rows)
-        p = calibrated_by(scores, labels[rows], of_rows)(scores)
-        posterior = unannotated_posterior(p, np.broadcast_to(of_rows.of_cells(slice(None)), p.shape))
-        softened: np.ndarray = np.where(targets[rows] == 0, posterior.astype(np.float32), targets[rows])
-        return softened
-
-    if unannotated != NEGATIVE and weight_parameter(estimator) and (frequency.rates < 1).any():
-        soft = soften(scored, np.arange(len(scored)))
-        with run.step("predicting out of fold with weights"):
-            others = held_out(estimator, X, targets, folds, soften, parallel)
-        calibration = calibrated_by(others, labels, frequency)
-        by_weights = replace(evidence, probabilities=calibration(others), calibration=calibration)
-        expected = by_weights.decision(labels, options.threshold)
-        is_weighted = unannotated == WEIGHTED or expected[1].f1 > decision[1].f1
-        if is_weighted:
-            targets, scored, evidence, decision = soft, others, by_weights, expected
-    with run.step("learning"):
-        return Learned(learned(estimator, X, targets), scored, evidence, decision, is_weighted)
 
 
 class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimator):
@@ -361,6 +269,8 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         if not is_classifier(self.estimator):
             raise DataError(f"estimator is {self.estimator!r}, which is not a scikit-learn classifier")
         unannotated = checked(Kind(words=UNANNOTATED), "unannotated", self.unannotated)
+        if unannotated == WEIGHTED and not weight_parameter(self.estimator):
+            raise DataError(f"unannotated is 'weighted', and {type(self.estimator).__name__} takes no sample_weight")
         named = arrays.Named.of(y, pos_label=self.pos_label)
         check_consistent_length(X, named.matrix)
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
@@ -374,13 +284,10 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         chosen = learning.parameters_of(as_mpu, named.of_columns)
         (X,), run, options = indexable(X), learning.run_of(chosen), learning.options(chosen, annotations)
         problem = annotations.problem(learning.without_features(len(named.matrix.indptr) - 1))
-        parallel = Parallel(self.n_jobs, verbose=self.verbose)
-        how = {"unannotated": unannotated, "parallel": parallel}
-        learned = learn(self.estimator, X, problem, options, run, **how)
-        evidence, (thresholds, expected) = learned.evidence, learned.decision
+        evidence = self._learn(X, problem, options, run, unannotated)
         learning.warn_of(evidence.warnings, evidence.estimates, annotations)
-        self._learned, self._annotations, self._chosen = learned, annotations, chosen
-        self.estimators_, self.weighted_ = learned.classifiers, learned.is_weighted
+        thresholds, expected = evidence.decision(problem.labels, options.threshold)
+        self._evidence, self._annotations, self._chosen = evidence, annotations, chosen
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension
         rates, of_instances = evidence.frequency.rates, evidence.frequency.of_instances
         self.c_ = annotations.widened(rates, rates[0] if (rates == rates[0]).all() else np.nan)
@@ -391,8 +298,54 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         self.thresholds_ = annotations.widened(thresholds, np.inf)
         self.expected_f1_ = min(expected.f1, 1.0)
         self.expected_f1_interval_ = expected.interval(evidence.estimates.range_of_c)
-        self.out_of_fold_scores_ = annotations.widened(learned.scores)
+        self.out_of_fold_scores_ = annotations.widened(self._scores)
         return self
+
+    def _learn(self, X: Any, problem: Problem, options: Options, run: Run, unannotated: str | None) -> Evidence:
+        """Learn from all instances, and return what their out-of-fold scores say.
+
+        Weights are by classifiers of a cross-validation, and where scores are out of fold, of one within the instances
+        that they are learned from: so the F1 that is expected of both can be compared.
+        """
+        labels, estimator = problem.labels, self.estimator
+        certain = LabelFrequency.of(1.0, labels.shape, problem.verified)
+        targets = certain.positives(labels).astype(np.float32).toarray()
+        targets[certain.ignored()] = np.nan
+        n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
+        kin = kin_of_any(X)
+        together = joined(kin, problem.same_fold)
+
+        def deal_rows(n: int, kin: np.ndarray | None) -> list[np.ndarray]:
+            return deal(n, n_folds, run.seed, kin)
+
+        predict = partial(held_out, estimator, X, targets, deal_rows, together)
+        parallel = Parallel(self.n_jobs, verbose=self.verbose)
+        with run.step("predicting out of fold"):
+            self._scores = predict(parallel=parallel)
+        evidence = Evidence.of_scores(self._scores, replace(problem, kin=kin), options, run)
+        frequency, self.weighted_ = evidence.frequency, False
+
+        def soften(scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
+            """Return targets by out-of-fold scores; c is 1 where a cell is verified, so that these stay."""
+            of_rows = frequency.rows(rows)
+            p = calibrated_by(scores, labels[rows], of_rows)(scores)
+            posterior = unannotated_posterior(p, np.broadcast_to(of_rows.of_cells(slice(None)), p.shape))
+            softened: np.ndarray = np.where(targets[rows] == 0, posterior.astype(np.float32), targets[rows])
+            return softened
+
+        if unannotated != NEGATIVE and weight_parameter(estimator) and (frequency.rates < 1).any():
+            soft = soften(self._scores, np.arange(len(targets)))
+            with run.step("predicting out of fold with weights"):
+                others = predict(soften, parallel)
+            calibration = calibrated_by(others, labels, frequency)
+            by_weights = replace(evidence, probabilities=calibration(others), calibration=calibration)
+            f1, without_weights = (one.decision(labels, options.threshold)[1].f1 for one in (by_weights, evidence))
+            self.weighted_ = unannotated == WEIGHTED or f1 > without_weights
+            if self.weighted_:
+                targets, self._scores, evidence = soft, others, by_weights
+        with run.step("learning"):
+            self.estimators_ = learned(estimator, X, targets)
+        return evidence
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict label sets: 1 where the label is predicted, int, shape (n, q); or a class each, shape (n,)."""
@@ -402,18 +355,18 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     def missing_labels(self, top: int | None = None) -> Cells:
         """List the labels of the training instances that are probably missing, as `mpu_cli.missing_labels` does."""
         check_is_fitted(self)
-        return learning.missing_labels(self._learned.evidence, self._annotations, top)
+        return learning.missing_labels(self._evidence, self._annotations, top)
 
     def questions(self, n: int) -> Questions:
         """Draw cells of the training instances to ask people about, as `mpu_cli.questions` does."""
         check_is_fitted(self)
-        matrix = learning.without_features(len(self._learned.scores))
-        return learning.questions(self._chosen, matrix, self._annotations, n, self._learned.scores)
+        matrix = learning.without_features(len(self._scores))
+        return learning.questions(self._chosen, matrix, self._annotations, n, self._scores)
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return Pr(y=1 | x) of each column that is learned from: float32, shape (n, q)."""
         check_is_fitted(self)
-        calibration = self._learned.evidence.calibration
+        calibration = self._evidence.calibration
         assert calibration is not None  # of scores
         return self._annotations.widened(calibration(scores(self.estimators_, X, self._annotations.labels.shape[1])))
 

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, issparse, vstack
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_consistent_length
@@ -18,13 +19,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli import bundle
 from mpu_cli.api import arrays, learning
+from mpu_cli.bundle.predicting import reaching
 from mpu_cli.core.features import Columns
+from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.predictions import Top
+from mpu_cli.core.predictions import FEW_LABELS, Top
+from mpu_cli.core.stacking import StackedModel
+from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.inputs.training_data import TrainingData
-from mpu_cli.runtime.options import FREQUENCY, checked, with_parameters
+from mpu_cli.runtime import parallel
+from mpu_cli.runtime.options import FREQUENCY, RunOptions, checked, options_of, with_parameters
+from mpu_cli.runtime.run import Run
 
 
 class LabelSetsMixin(ClassifierMixin):
@@ -145,6 +152,8 @@ def _finite_log_odds(p: np.ndarray) -> np.ndarray:
     return log_odds
 
 
+# Probabilities that a thread computes at a time; of many labels, a few of each instance are kept.
+_PROBABILITIES = 1 << 20
 # Attributes, and what the record of a training calls them.
 _EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}
 
@@ -344,8 +353,12 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             raise DataError(f"k is {k!r}: give a whole number of labels, from 1")
         if self._has_one_dimension:
             return Top(int(k), 0).of_dense(self.predict_proba(X))
-        top = learning.most_probable(self._predictor(), self._features(X), learning.run_to_predict(self), int(k))
-        return self._in_columns(top)
+
+        def top(predictor: StackedModel, some: csr_array, run: Run) -> csr_array:
+            predicted = predictor.predictions(some, run, int(k))
+            return Top(int(k), 0).of_dense(predicted) if isinstance(predicted, np.ndarray) else predicted
+
+        return self._stacked(X, top)
 
     def predict(self, X: Any) -> np.ndarray | csr_array:
         """Predict label sets.
@@ -361,8 +374,12 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         """
         if self._has_one_dimension:
             return self._best_class(self._probabilities(X))
-        label_sets = learning.label_sets(self._predictor(), self._features(X), learning.run_to_predict(self))
-        predicted = self._in_columns(label_sets.astype(int))
+
+        def label_sets(predictor: StackedModel, some: csr_array, run: Run) -> csr_array:
+            least = predictor.thresholds
+            return reached(reaching(predictor, some, least, run), least).astype(int)
+
+        predicted = self._stacked(X, label_sets)
         return predicted if self.sparse_output_ else predicted.toarray()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -420,28 +437,49 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
                 setattr(self, attribute, self.record_[name])
         return self
 
-    def _predictor(self) -> Any:
+    def _predictor(self) -> StackedModel:
         check_is_fitted(self)
         return self._model.predictor
 
-    def _probabilities(self, X: Any) -> np.ndarray:
-        """Return Pr(y=1 | x) of each column that is learned from: float32."""
-        check_is_fitted(self)
-        matrix, run = self._features(X), learning.run_to_predict(self)
-        return learning.probabilities(self._predictor(), matrix, run, self._columns, len(self._of_columns))
-
     def _features(self, X: Any) -> csr_array:
+        check_is_fitted(self)
         arrays.refuse_broken(X, "X")
         return arrays.as_csr(validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False))
 
-    def _in_columns(self, of_model: csr_array) -> csr_array:
-        """Put columns of the model at their places among `classes_`."""
-        placed = csr_array(
-            (of_model.data, self._columns[of_model.indices], of_model.indptr),
-            shape=(of_model.shape[0], len(self._of_columns)),
-        )
+    def _by_parts(
+        self, matrix: csr_array, of_part: Callable[[StackedModel, csr_array, Run], Any]
+    ) -> Iterator[tuple[slice, Any]]:
+        """Call a function of the model and some instances after others, in threads; give where they are, and results.
+
+        Many instances together would take much memory for what is computed in between.
+        """
+        predictor = self._predictor()
+        names = [name for name in options_of(RunOptions) if name != "seed"]  # nothing is drawn
+        given = {name: getattr(self, learning.DECLARED[name].name) for name in names}
+        run = learning.run_of(learning.checked(given))
+        rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
+        parts = [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
+        results = parallel.run(lambda part: of_part(predictor, matrix[part], run), zip(parts), run.jobs)
+        return zip(parts, results, strict=True)
+
+    def _stacked(self, X: Any, of_part: Callable[[StackedModel, csr_array, Run], csr_array]) -> csr_array:
+        """Return what a function gives of all instances, with the labels at their places among `classes_`."""
+        of_model = csr_array(vstack([rows for _, rows in self._by_parts(self._features(X), of_part)], format="csr"))
+        columns = self._columns[of_model.indices]
+        shape = of_model.shape[0], len(self._of_columns)
+        placed = csr_array((of_model.data, columns, of_model.indptr), shape=shape)
         placed.sort_indices()
         return placed
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        """Return Pr(y=1 | x) of each column that is learned from: float32."""
+        matrix, q = self._features(X), len(self._columns)
+        shape = matrix.shape[0], len(self._of_columns)
+        refuse_large_predictions(*shape)
+        wide = np.zeros(shape, np.float32)
+        for part, predicted in self._by_parts(matrix, lambda model, some, run: model.predictions(some, run, q)):
+            wide[part, self._columns] = learning.dense(predicted)
+        return wide
 
     def _widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
         return arrays.widened(values, self._columns, len(self._of_columns), absent)

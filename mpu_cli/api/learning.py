@@ -14,32 +14,23 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from mpu_cli.api.arrays import Annotations
-from mpu_cli.bundle.predicting import reaching
-from mpu_cli.core import thresholds
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
-from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.options import FrequencyOptions, Options
-from mpu_cli.core.predictions import FEW_LABELS, Predictions, Top
+from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.sample import draw_questions
 from mpu_cli.core.selection import Estimates
-from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.people import missing
 from mpu_cli.people.suggestions import Cells, Choice
-from mpu_cli.runtime import parallel
-from mpu_cli.runtime.options import Integer, Kind, Option, RunOptions, Threads, options_of
+from mpu_cli.runtime.options import Integer, Option, RunOptions, Threads, options_of
 from mpu_cli.runtime.options import checked as checked_as
 from mpu_cli.runtime.run import Run, no_observer
-
-# What scikit-learn calls an option.
-_IN_SCIKIT_LEARN = {"cost": "C", "seed": "random_state", "jobs": "n_jobs"}
-_SEEDS = 1 << 31
 
 
 class _RandomState(Integer):
@@ -50,7 +41,7 @@ class _RandomState(Integer):
     def check(self, value: Any) -> int:
         """Return a seed, drawn where it is not a number."""
         if value is None or isinstance(value, np.random.RandomState):
-            return int(check_random_state(value).randint(_SEEDS))
+            return int(check_random_state(value).randint(1 << 31))
         return int(super().check(value))
 
 
@@ -66,17 +57,16 @@ class _Jobs(Threads):
         return int(super().check(value))
 
 
-_KINDS: dict[str, Kind] = {"seed": _RandomState(0), "jobs": _Jobs(-1)}
-
-
-def _in_python(option: Option) -> Option:
-    name = _IN_SCIKIT_LEARN.get(option.name, option.name)
-    return replace(option, name=name, kind=_KINDS.get(option.name, option.kind))
-
-
+# What scikit-learn calls an option, and its values there, if they are others.
+_IN_SCIKIT_LEARN: dict[str, dict[str, Any]] = {
+    "cost": {"name": "C"},
+    "seed": {"name": "random_state", "kind": _RandomState(0)},
+    "jobs": {"name": "n_jobs", "kind": _Jobs(-1)},
+}
 # By the names of the options; each has its name in Python.
 DECLARED: dict[str, Option] = {
-    name: _in_python(option) for name, option in (options_of(Options) | options_of(RunOptions)).items()
+    name: replace(option, **_IN_SCIKIT_LEARN.get(name, {}))
+    for name, option in (options_of(Options) | options_of(RunOptions)).items()
 }
 
 
@@ -103,57 +93,12 @@ def parameters_of(estimator: Any, classes: np.ndarray | None = None) -> dict[str
     return checked(given) | {"observe": observe}
 
 
-def run_to_predict(estimator: Any) -> Run:
-    """Return the run that an estimator's predictions are computed in, in which nothing is drawn."""
-    given = {name: getattr(estimator, DECLARED[name].name) for name in options_of(RunOptions) if name != "seed"}
-    return run_of(checked(given))
-
-
 @contextmanager
 def _saying(step: str, ticks: int | None) -> Iterator[Callable[[], None]]:
     """Print each step with its seconds."""
     start = time.perf_counter()
     yield lambda: None
     print(f"[mpu] {step}: {time.perf_counter() - start:.1f} s", flush=True)
-
-
-# Probabilities that a thread computes at a time; of many labels, a few of each instance are kept.
-_PROBABILITIES = 1 << 20
-
-
-def _by_parts(predictor: StackedModel, matrix: csr_array, run: Run, of_part: Callable[[csr_array], Any]) -> Any:
-    """Call a function of some instances after others, in threads; give where they are, and what it returns."""
-    rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
-    parts = [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
-    return zip(parts, parallel.run(lambda part: of_part(matrix[part]), zip(parts), run.jobs), strict=True)
-
-
-def probabilities(predictor: StackedModel, matrix: csr_array, run: Run, columns: np.ndarray, width: int) -> np.ndarray:
-    """Predict how probable labels are, in these columns of an array of some width: float32, shape (n, width)."""
-    refuse_large_predictions(matrix.shape[0], width)
-    wide, q = np.zeros((matrix.shape[0], width), np.float32), len(predictor.thresholds)
-    for part, predicted in _by_parts(predictor, matrix, run, lambda some: predictor.predictions(some, run, q)):
-        wide[part, columns] = dense(predicted)
-    return wide
-
-
-def label_sets(predictor: StackedModel, matrix: csr_array, run: Run) -> csr_array:
-    """Predict label sets: csr_array of bool, shape (n, q)."""
-
-    def of_part(some: csr_array) -> csr_array:
-        return thresholds.reached(reaching(predictor, some, predictor.thresholds, run), predictor.thresholds)
-
-    return csr_array(vstack([sets for _, sets in _by_parts(predictor, matrix, run, of_part)], format="csr"))
-
-
-def most_probable(predictor: StackedModel, matrix: csr_array, run: Run, k: int) -> csr_array:
-    """Predict the k most probable labels of each instance: csr_array of float32, shape (n, q)."""
-
-    def of_part(some: csr_array) -> csr_array:
-        predicted = predictor.predictions(some, run, k)
-        return Top(k, 0).of_dense(predicted) if isinstance(predicted, np.ndarray) else predicted
-
-    return csr_array(vstack([top for _, top in _by_parts(predictor, matrix, run, of_part)], format="csr"))
 
 
 def dense(predictions: Predictions) -> np.ndarray:
@@ -174,13 +119,18 @@ def questions(
 
 def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
     """Return the label frequency of all cells, of one number, or one for each label of the caller."""
-    width = annotations.width
-    if np.ndim(c) and np.shape(c) != (width,):
-        raise DataError(f"c has shape {np.shape(c)}, and y has {width} columns: give one number, or one for each")
-    rates = annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
+    rates = _of_labels(c, annotations)
     frequency = LabelFrequency.of(rates, annotations.labels.shape, annotations.verified)
     _refuse_refuted(rates, annotations)
     return frequency
+
+
+def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
+    """Return the number of each label that is learned, of one for all, or of one for each label of the caller."""
+    width = annotations.width
+    if np.ndim(c) and np.shape(c) != (width,):
+        raise DataError(f"c has shape {np.shape(c)}, and there are {width} labels: give one number, or one for each")
+    return annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
 
 
 def missing_labels(evidence: Evidence, annotations: Annotations, top: int | None) -> Cells:
@@ -197,13 +147,10 @@ def without_features(n: int) -> csr_array:
 
 def options(chosen: Mapping[str, Any], annotations: Annotations) -> Options:
     """Return the chosen options, with c for the labels that are learned; DataError if the annotations refute it."""
-    values, width = {name: chosen[name] for name in options_of(Options)}, annotations.width
-    c = values["c"]
-    if c is not None and np.ndim(c):
-        if np.shape(c) != (width,):
-            raise DataError(f"c has shape {np.shape(c)}, and there are {width} labels: give one for each")
-        values["c"] = c = c[annotations.columns]
-    if c is not None:
+    values = {name: chosen[name] for name in options_of(Options)}
+    if (c := values["c"]) is not None:
+        if np.ndim(c):
+            values["c"] = c = _of_labels(c, annotations)
         _refuse_refuted(c, annotations)
     return Options(**values)
 

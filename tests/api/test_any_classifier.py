@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import f1_score
-from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.model_selection import cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mpu_cli import IncompleteLabelClassifier, c_from_review, calibrate, unannotated_posterior
+from mpu_cli.core.validation import deal, without
 from tests.api.test_estimator_conventions import keep
 from tests.golden import refused
 from tests.slow import slow
@@ -86,7 +87,7 @@ def test_any_classifier_learns_what_is_true(halved, estimator):
 def test_scores_are_those_of_scikit_learn_out_of_fold(halved):
     X, _, S = halved
     X, S = csr_array(X), S[:, :3]
-    folds = KFold(5, shuffle=True, random_state=3)
+    folds = [(without(rows, len(S)), rows) for rows in deal(len(S), 5, seed=3)]
     expected = cross_val_predict(OneVsRestClassifier(LogisticRegression()), X, S, cv=folds, method="predict_proba")
     model = IncompleteLabelClassifier(LogisticRegression(), random_state=3).fit(X, S)
     np.testing.assert_allclose(model.out_of_fold_scores_, expected, rtol=1e-5)

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli import MPUClassifier, MpuError, out_of_fold, ranking_metrics
-from mpu_cli.api import learning
+from mpu_cli.api import estimator
 from mpu_cli.core import limits
 from tests.golden import refused
 
@@ -61,7 +61,7 @@ def test_neither_slices_nor_threads_show(labels, many, monkeypatch):
         X, S = few()
         model = MPUClassifier(**QUICK).fit(X, S)
     expected = [model.predict_proba(X), csr_array(model.predict(X)).toarray(), model.predict_top(X, 3).toarray()]
-    monkeypatch.setattr(learning, "_PROBABILITIES", 3500)
+    monkeypatch.setattr(estimator, "_PROBABILITIES", 3500)
     model.set_params(n_jobs=2)
     found = [model.predict_proba(X), csr_array(model.predict(X)).toarray(), model.predict_top(X, 3).toarray()]
     for one, other in zip(expected, found, strict=True):

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 
-from mpu_cli.api.any_classifier import SEEDS, learned, scores, suited
+from mpu_cli.api.any_classifier import learned, scores, suited
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import kin_of
@@ -186,7 +186,7 @@ class Classifiers:
             raise MpuError(f"{label} is not a scikit-learn classifier and has no fit and predict")
         self.classifier = classifier
         if classifier.get_params().get("random_state", run) is None:
-            classifier.set_params(random_state=run.seed % SEEDS)
+            classifier.set_params(random_state=run.seed % (1 << 32))  # those of scikit-learn are below
 
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn; TooLargeError where it needs dense features, and memory is too small."""
