@@ -3,7 +3,6 @@
 import os
 import re
 import tomllib
-from importlib.util import find_spec
 
 import pytest
 
@@ -28,11 +27,6 @@ def test_the_lock_file_has_all_that_is_declared_and_no_place_to_fetch_it_from():
 @pytest.mark.parametrize("script", [*ROOT.glob(".ci/*"), ROOT / "data" / "demo.sh"], ids=lambda script: script.name)
 def test_scripts_can_be_run(script):
     assert os.access(script, os.X_OK)
-
-
-def test_modules_that_scripts_name_are_there():
-    names = {name for script in ROOT.glob(".ci/*") for name in re.findall(r"mpu_cli(?:\.\w+)+", script.read_text())}
-    assert names and all(find_spec(name) for name in names)
 
 
 def test_sections_of_the_documentation_that_the_code_names_are_there():

@@ -66,17 +66,6 @@ def test_of_one_class_each_the_column_is_saved_and_ranked(halved, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), column.predict_proba(X))
 
 
-@pytest.mark.parametrize("threshold", ["pu-f1", "per-label", 0.0, 0.3, 1.0])
-def test_a_label_is_predicted_where_its_decision_is_not_negative(halved, threshold):
-    X, _, S = halved
-    model = MPUClassifier(**QUICK, threshold=threshold).fit(X, S)
-    decisions = model.decision_function(X)
-    assert np.isfinite(decisions).all()
-    np.testing.assert_array_equal(decisions[:, :2] >= 0, model.predict(X)[:, :2] == 1)
-    p = model.predict_proba(X)
-    assert (np.argsort(p[:, 0], kind="stable") == np.argsort(decisions[:, 0], kind="stable")).all()
-
-
 @pytest.mark.parametrize("to", [np.asarray, csr_array])
 def test_coefficients_are_those_of_the_first_level(halved, to):
     X, _, S = halved
@@ -90,15 +79,15 @@ def test_coefficients_are_those_of_the_first_level(halved, to):
     assert model.intercept_[2] == -np.inf
 
 
-def test_a_kernel_model_has_no_coefficients(halved):
-    X, _, S = halved
-    model = MPUClassifier(C=1.0, c=1.0, features="rbf").fit(X[:100], S[:100])
-    assert not hasattr(model, "coef_")
-
-
 def test_verbose_says_each_step(halved, capsys):
     X, _, S = halved
     MPUClassifier(**QUICK).fit(X, S)
     assert capsys.readouterr().out == ""
     MPUClassifier(**QUICK, verbose=1).fit(X, S)
     assert re.search(r"^\[mpu\] learning level 0: \d+\.\d s$|^\[mpu\] .*: \d+\.\d s$", capsys.readouterr().out, re.M)
+
+
+def test_a_kernel_model_has_no_coefficients(halved):
+    X, _, S = halved
+    model = MPUClassifier(C=1.0, c=1.0, features="rbf").fit(X[:100], S[:100])
+    assert not hasattr(model, "coef_")

@@ -40,14 +40,6 @@ def test_a_label_that_was_only_found_by_review_is_learned(dense):
     assert roc_auc_score(truth[:, 0], probabilities) > 0.95
 
 
-def test_cross_validation_takes_its_part_of_what_is_known(dense):
-    X, truth, S = dense
-    reviewed = csr_array(np.where(truth, 1, -1))
-    search = GridSearchCV(MPUClassifier(**QUICK), {"C": [1, 30]}, cv=2, error_score="raise")
-    search.fit(X, S, reviewed=reviewed, fully_labelled=np.zeros(len(X), bool))
-    assert search.best_score_ > 0
-
-
 @pytest.mark.parametrize(
     "known",
     [
@@ -62,3 +54,11 @@ def test_cross_validation_takes_its_part_of_what_is_known(dense):
 def test_knowledge_of_other_shape_or_values_is_refused(dense, known):
     with refused(ValueError):
         MPUClassifier(**QUICK).fit(dense[0], dense[2], **known)
+
+
+def test_cross_validation_takes_its_part_of_what_is_known(dense):
+    X, truth, S = dense
+    reviewed = csr_array(np.where(truth, 1, -1))
+    search = GridSearchCV(MPUClassifier(**QUICK), {"C": [1, 30]}, cv=2, error_score="raise")
+    search.fit(X, S, reviewed=reviewed, fully_labelled=np.zeros(len(X), bool))
+    assert search.best_score_ > 0

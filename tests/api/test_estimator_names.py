@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
-from sklearn.base import clone
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from mpu_cli import MPUClassifier, load
@@ -38,21 +37,6 @@ def test_label_sets_are_as_the_matrix_that_a_binarizer_makes(named, kind, outer)
     np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
     np.testing.assert_array_equal(model.predict(X).toarray(), other.predict(X))
     assert model.predict_labels(X) == other.predict_labels(X) == binarizer.inverse_transform(other.predict(X))
-
-
-def test_labels_that_are_there_twice_count_once(named):
-    X, _, tags = named
-    once, twice = (MPUClassifier(**QUICK).fit(X, rows) for rows in (tags, [row * 2 for row in tags]))
-    np.testing.assert_array_equal(once.predict_proba(X), twice.predict_proba(X))
-
-
-def test_classes_give_the_order_and_labels_that_do_not_occur(named):
-    X, _, tags = named
-    classes = ["never", *TOPICS]
-    model = clone(MPUClassifier(**QUICK, classes=classes)).fit(X, tags)
-    assert model.classes_.tolist() == classes
-    assert not model.predict_proba(X)[:, 0].any()
-    assert all("never" not in row for row in model.predict_labels(X))
 
 
 def test_scores_of_label_sets(named):
@@ -97,13 +81,6 @@ def test_names_are_kept_on_disk(named, tmp_path, run):
     assert "digital television" in result.stdout and "2005 (" not in result.stdout
 
 
-def test_labels_of_one_name_are_told_apart(run, tmp_path):
-    (tmp_path / "x.svm").write_text("1 1:1\n2 2:1\n3 3:1\n" * 20)
-    (tmp_path / "x.labels").write_text("news\nnews\n\n")
-    run.ok("train", tmp_path / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 2, "--levels", 1)
-    assert load(tmp_path / "x.mpu").classes_.tolist() == ["news (1)", "news (2)", "3"]
-
-
 @pytest.mark.parametrize("name", ["", " a", "a\tb", "a\nb", 1.5])
 def test_names_that_a_model_on_disk_cannot_keep(tmp_path, name):
     classes = np.empty(2, object)
@@ -112,3 +89,10 @@ def test_names_that_a_model_on_disk_cannot_keep(tmp_path, name):
     with refused(ValueError):
         model.save(tmp_path / "x.mpu")
     assert not (tmp_path / "x.mpu").exists()
+
+
+def test_labels_of_one_name_are_told_apart(run, tmp_path):
+    (tmp_path / "x.svm").write_text("1 1:1\n2 2:1\n3 3:1\n" * 20)
+    (tmp_path / "x.labels").write_text("news\nnews\n\n")
+    run.ok("train", tmp_path / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 2, "--levels", 1)
+    assert load(tmp_path / "x.mpu").classes_.tolist() == ["news (1)", "news (2)", "3"]

@@ -61,12 +61,6 @@ def test_label_sets_are_of_texts_or_numbers_and_may_be_absent(data, model, names
     assert learned.score(X, given) == model.score(X, S)
 
 
-@pytest.mark.parametrize("given", [[["arts"], [3]], [["arts"], [1.5]], [{"arts"}, {True}]])
-def test_other_labels_are_refused(given):
-    with refused(ValueError):
-        MPUClassifier(**QUICK).fit(np.eye(2), given)
-
-
 # Other values than 0 and 1
 
 
@@ -91,9 +85,6 @@ def test_which_class_is_positive_is_asked_for(data):
             MPUClassifier(**QUICK, **wrong).fit(X, y)
     with refused(ValueError):
         MPUClassifier(**QUICK, pos_label="b").fit(X, np.array(["a", "b", "c"])[np.arange(len(X)) % 3])
-    for positive, other in (("p", "u"), ("label", "unl"), ("A", "neg")):
-        with refused(ValueError):
-            MPUClassifier(**QUICK).fit(X, np.where(S[:, 0], positive, other))
     named = np.where(S[:, 0], "university", "other")
     assert MPUClassifier(**QUICK, c=0.5).fit(X, named).classes_.tolist() == ["other", "university"]
     assert IncompleteLabelClassifier(LogisticRegression(), pos_label="positive").fit(X, y).classes_[1] == "positive"
@@ -147,13 +138,6 @@ def test_propensities_may_be_those_of_instances_or_cells(data, model):
 
 
 # Label frequencies of some labels
-
-
-def test_c_and_its_interval_are_those_of_the_indicator_matrix_where_labels_are_sets(data):
-    X, _, S = data
-    of_matrix, of_sets = (MPUClassifier(**QUICK).fit(X, y) for y in (S, sets_of(S, NAMES)))
-    assert of_matrix.record_["c_interval"]
-    assert of_sets.record_["c_interval"] == of_matrix.record_["c_interval"]
 
 
 def test_c_of_some_labels_is_estimated_and_of_others_given(data):

@@ -80,15 +80,6 @@ def test_data_frames(model, data):
         model.predict(frame[["c", "b", "a"]])
 
 
-def test_set_output_is_for_transformers(model, data):
-    pytest.importorskip("pandas")
-    X, _, S = data
-    assert not hasattr(model, "set_output")
-    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), model).fit(X, S)
-    assert pipeline[-1].feature_names_in_.tolist() == ["x0", "x1", "x2"]
-    assert isinstance(pipeline.predict(X), np.ndarray)
-
-
 def test_one_class_each_of_two_is_true_or_unknown(model, data):
     X, _, S = data
     column = clone(model).fit(X, S[:, :1])

@@ -159,13 +159,6 @@ def test_out_of_fold_predictions_are_not_of_models_that_saw_the_instance():
     assert np.ptp(found) < 0.2
 
 
-def test_out_of_fold_predictions_are_of_all_instances(simulated):
-    X, _, S = simulated
-    found = out_of_fold(X, S, MPUClassifier(c=0.5, C=10, sample=50))
-    assert ((found.probabilities > 0) & (found.probabilities < 1)).all()
-    assert found.c.tolist() == [0.5, 0.5, 0.5]
-
-
 @slow_uncompiled
 def test_thresholds_are_those_of_a_training(simulated):
     X, _, S = simulated
@@ -178,17 +171,6 @@ def test_thresholds_are_those_of_a_training(simulated):
         P = found.probabilities
         np.testing.assert_array_equal(chosen.thresholds <= P, model.thresholds_ <= P)
         assert chosen.expected_f1 == pytest.approx(model.expected_f1_)
-
-
-def test_thresholds_for_macro_f1_do_not_depend_on_the_scale_of_predictions(simulated):
-    X, _, S = simulated
-    found = out_of_fold(X, S, MPUClassifier(random_state=1, features="linear"))
-    P = np.clip(found.probabilities, 1e-4, 1 - 1e-4)
-    chosen = choose_thresholds(P, S, found.c, "macro-f1")
-    assert len(np.unique(chosen.thresholds)) == 3
-    squared = choose_thresholds(P**2, S, found.c, "macro-f1")
-    assert ((chosen.thresholds <= P) == (squared.thresholds <= P**2)).mean() > 0.95
-    assert squared.expected_f1 == pytest.approx(chosen.expected_f1, abs=0.01)
 
 
 def test_a_label_without_annotations_has_no_threshold():

@@ -75,16 +75,6 @@ def test_instances_all_of_whose_cells_were_drawn_are_a_sample(problem):
     np.testing.assert_array_equal(one, other)
 
 
-def test_a_column_that_is_never_annotated_has_its_place(problem):
-    X, Y, S, _ = problem
-    S, Y = (np.insert(matrix, 1, 0, axis=1) for matrix in (S, Y))
-    asked = questions(X, S, 40)
-    assert not (asked.columns == 1).any()
-    model = MPUClassifier(**FAST).fit(X, S, **arrays(asked, Y))
-    assert np.isnan(model.c_[1])
-    assert model.record_["c_by_people"]["answers"] == 40
-
-
 def test_wrong_values(problem):
     X, _, S, _ = problem
     for sampled in (np.zeros((600, 2)), np.full(S.shape, 1.5)):

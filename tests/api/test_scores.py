@@ -12,7 +12,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from mpu_cli import (
     MPUClassifier,
     MpuWarning,
-    calibrate,
     choose_thresholds,
     estimate_c,
     incomplete_f1_scorer,
@@ -92,27 +91,6 @@ def test_missing_labels_are_as_many_as_c_says(scored):
     seen[best.rows[0], best.columns[0]] = -1
     left = missing_labels(S, scores=P, c=c, top=5, reviewed=seen)
     assert (best.rows[0], best.columns[0]) not in zip(left.rows.tolist(), left.columns.tolist(), strict=True)
-
-
-def test_calibrated_scores_are_probabilities_of_being_true(scored):
-    _, Y, S, P = scored
-    p = calibrate(S, scores=P, c=S.sum() / Y.sum())(P)
-    for low, high in ((0, 0.3), (0.3, 0.8), (0.8, 1)):
-        inside = (p >= low) & (p < high)
-        assert p[inside].mean() == pytest.approx(Y[inside].mean(), abs=0.1)
-    np.testing.assert_array_equal(
-        np.argsort(p, axis=None, kind="stable"), np.argsort(P.astype("f4"), axis=None, kind="stable")
-    )
-
-
-def test_questions_by_scores(scored):
-    _, Y, S, P = scored
-    asked = questions(y=S, n=40, scores=P)
-    cells = asked.rows, asked.columns
-    assert len(asked) == 40
-    assert not S[cells].any()
-    assert ((asked.chance > 0) & (asked.chance <= 1)).all()
-    assert asked.probabilities.mean() == pytest.approx(Y[cells].mean(), abs=0.15)
 
 
 def test_out_of_fold_says_what_to_use_for_another_model(scored):

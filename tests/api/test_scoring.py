@@ -39,13 +39,6 @@ def test_a_stored_zero_is_listed():
     assert ranking_metrics([[0, 1]], csr_array([[0.5, 0.0]]), k=[2])["recall_at_2"] == 0
 
 
-def test_propensities_weigh_labels():
-    c = [1, 0.25, 1, 0.5]
-    found = ranking_metrics(TRUTH, SCORES, k=[1], propensities=c)
-    assert found["psp_at_1"] == pytest.approx(1 / (1 + 4))
-    assert "psp_at_1" not in ranking_metrics(TRUTH, SCORES, k=[1])
-
-
 def test_propensities_of_an_indicator_matrix():
     np.testing.assert_allclose(jain_propensities(TRUTH), propensities.jain_propensities([1, 1, 1, 0], 3))
     np.testing.assert_allclose(
@@ -101,20 +94,14 @@ def on_complete_labels() -> dict[str, float]:
 def test_c_of_labels_instances_or_cells(kind):
     """The mean over draws of what is annotated is that of complete labels; with the mean c it is not."""
     rng, c = np.random.default_rng(1), RATES[kind]
-    draws = [Y & (rng.random(Y.shape) < c) for _ in range(150)]
+    draws = [Y & (rng.random(Y.shape) < c) for _ in range(60)]
     actual = on_complete_labels()
     found = [corrected_metrics(S, PREDICTED, c) for S in draws]
     for name in ("micro_precision", "micro_recall", "micro_f1", "macro_precision", "macro_recall", "macro_f1"):
-        assert np.mean([one[name] for one in found]) == pytest.approx(actual[name], abs=0.006)
+        assert np.mean([one[name] for one in found]) == pytest.approx(actual[name], abs=0.01)
     ranked = [ranking_metrics(S, PREDICTED + 0.1, k=[1], c=c)["corrected_precision_at_1"] for S in draws]
     expected = ranking_metrics(Y, PREDICTED + 0.1, k=[1])["precision_at_1"]
-    assert abs(np.mean(ranked) - expected) < 4 * np.std(ranked) / np.sqrt(150)
-
-
-def test_an_array_of_the_same_c_is_that_c():
-    expected = corrected_metrics(Y, PREDICTED, 0.7)
-    for shape in ((5,), (400, 1), (400, 5)):
-        assert corrected_metrics(Y, PREDICTED, np.full(shape, 0.7)) == pytest.approx(expected)
+    assert abs(np.mean(ranked) - expected) < 4 * np.std(ranked) / np.sqrt(60)
 
 
 def test_intervals_cover_the_metrics_of_the_population():
@@ -131,13 +118,6 @@ def test_intervals_cover_the_metrics_of_the_population():
     assert all(47 <= times <= 60 for times in covered.values()), covered  # 54 are expected
 
 
-def test_intervals_of_corrected_metrics_are_shares():
-    true = np.random.default_rng(0).random((40, 3)) < 0.5
-    annotated = true & (np.random.default_rng(1).random(true.shape) < 0.5)
-    intervals = corrected_metrics(annotated, true, 0.5, intervals=True)["intervals"]
-    assert all(0 <= low <= high <= 1 for low, high in intervals.values())
-
-
 def test_intervals_are_those_of_two_sides_of_the_estimate():
     found = corrected_metrics(Y, PREDICTED, 0.9, intervals=True)
     assert set(found["intervals"]) == {name for name in found if name.startswith(("micro", "macro"))}
@@ -146,14 +126,14 @@ def test_intervals_are_those_of_two_sides_of_the_estimate():
         assert (low + high) / 2 == pytest.approx(found[name])
 
 
-def test_the_scorer_takes_c_of_each_label():
-    tree = DecisionTreeClassifier(max_depth=2).fit(PREDICTED, Y)
-    score = incomplete_f1_scorer(RATES["labels"])(tree, PREDICTED, Y)
-    assert score == corrected_metrics(Y, tree.predict(PREDICTED), RATES["labels"])["micro_f1"]
-
-
 @pytest.mark.parametrize("c", [[0.5, 0.5], [[0.5, 0.0, 1, 1, 1]], np.ones((5, 400)), np.ones((2, 400, 5))])
 def test_c_of_other_shapes_or_values(c):
     for metrics in (corrected_metrics, ranking_metrics):
         with refused(ValueError):
             metrics(Y, PREDICTED, c=c)
+
+
+def test_the_scorer_takes_c_of_each_label():
+    tree = DecisionTreeClassifier(max_depth=2).fit(PREDICTED, Y)
+    score = incomplete_f1_scorer(RATES["labels"])(tree, PREDICTED, Y)
+    assert score == corrected_metrics(Y, tree.predict(PREDICTED), RATES["labels"])["micro_f1"]

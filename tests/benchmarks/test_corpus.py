@@ -38,11 +38,3 @@ def test_documents_are_as_long_as_those_of_rcv1_and_have_unit_length(documents):
     assert documents.features.has_sorted_indices
     assert documents.features.data.min() > 0
     np.testing.assert_allclose(documents.features.multiply(documents.features).sum(axis=1), 1)
-
-
-def test_a_document_does_not_depend_on_how_many_there_are(documents):
-    first, second = Corpus(features=20_000, labels=101, seed=5).chunks(CHUNK + 10, part=0)
-    (few,) = Corpus(features=20_000, labels=101, seed=5).chunks(10, part=0)
-    np.testing.assert_array_equal(first.features.data, documents.features.data)
-    np.testing.assert_array_equal(few.features.indices, documents.features[:10].indices)
-    assert len(second.drawn) == second.features.shape[0] == 10

@@ -40,14 +40,6 @@ def test_one_label_of_each_is_kept_and_each_as_often():
     assert kept.mean() == 0.5
 
 
-def test_instances_are_annotated_well_or_badly():
-    left = annotated("instance", X, Y, 0.5, 0).sum(axis=1)
-    many = Y.toarray().sum(axis=1) == 2
-    observed = np.bincount(left[many], minlength=3) / many.sum()
-    expected = np.add([0.04, 0.32, 0.64], [0.64, 0.32, 0.04]) / 2  # of two labels, none, one or both are kept
-    np.testing.assert_allclose(observed, expected, atol=4 * 0.5 / np.sqrt(many.sum()))
-
-
 def test_what_the_features_show_less_is_missed_more():
     of_label = csr_array(Y.toarray()[:, :1])
     rows = np.flatnonzero(of_label.toarray())
@@ -58,8 +50,3 @@ def test_what_the_features_show_less_is_missed_more():
     drawn = (annotated("hard", X, of_label, 0.5, seed).toarray()[rows, 0] for seed in range(200))
     shares = np.mean(list(drawn), axis=0)
     assert np.abs(shares - expected).max() < 5 * np.sqrt(0.25 / 200)
-
-
-def test_a_label_of_few_or_of_all_has_the_mean_chance():
-    few = csr_array(np.arange(30)[:, None] < [2, 30])
-    assert (SCHEMES["hard"](X[:30], few, 0.4, RNG) == 0.4).all()

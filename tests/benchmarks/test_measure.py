@@ -29,21 +29,8 @@ def test_processor_time_is_that_of_work_and_not_of_waiting():
     assert worked.cpu_seconds > waited.cpu_seconds + 0.1
 
 
-@pytest.mark.skipif(not HAS_PROC, reason="needs /proc")
-def test_memory_of_descendants_is_summed():
-    child = "x = bytearray(b'1') * 40_000_000; import time; time.sleep(1)"
-    code = f"import subprocess, sys; both = [subprocess.Popen([sys.executable, '-c', {child!r}]) for _ in range(2)]"
-    usage = python(f"{code}; [process.wait() for process in both]")
-    assert usage.anonymous > 80_000_000
-
-
 @pytest.mark.parametrize(
-    "code",
-    [
-        "import sys; print('one', file=sys.stderr); sys.exit('two')",
-        "import os; os._exit(7)",
-        "import os; os.kill(os.getpid(), 9)",
-    ],
+    "code", ["import sys; print('one', file=sys.stderr); sys.exit('two')", "import os; os.kill(os.getpid(), 9)"]
 )
 def test_a_failure_is_told_in_a_line(code):
     with refused(FailedError):
@@ -62,10 +49,3 @@ def test_micro_f1_counts_labels_over_all_instances(tmp_path):
     truth.write_text("1,2 1:0.5\n 3:1\n2:0.5 7:1\n12 1:1\n")
     predictions.write_text("2,1\n5\n\n2\n")
     assert measure.micro_f1(truth, predictions) == pytest.approx(2 * 2 / (3 + 4))
-
-
-def test_predictions_that_are_cut_short(tmp_path):
-    (tmp_path / "truth").write_text("1\n2\n")
-    (tmp_path / "predictions").write_text("1\n")
-    with refused(FailedError):
-        measure.micro_f1(tmp_path / "truth", tmp_path / "predictions")

@@ -11,9 +11,7 @@ from mpu_cli.evaluation.compare import labels_from_scores, lockstep
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.streams import BLOCK_BYTES
 from tests.evaluation.comparing import compare
-from tests.golden import refused
 
 
 def chunks(numbers, cuts):
@@ -37,19 +35,6 @@ def write(tmp_path):
     return write_file
 
 
-cut_lists = st.lists(st.integers(0, 20), max_size=5).map(sorted)
-
-
-@given(cut_lists, cut_lists)
-def test_lockstep_pairs_the_same_instances(left_cuts, right_cuts):
-    numbers = list(range(20))
-    seen = []
-    for left, right in lockstep(chunks(numbers, left_cuts), chunks(numbers, right_cuts)):
-        assert left.labels.indices.tolist() == right.labels.indices.tolist()
-        seen += left.labels.indices.tolist()
-    assert seen == numbers
-
-
 @given(st.integers(1, 20), st.integers(1, 20), st.data())
 def test_lockstep_counts_both_to_the_end(n_left, n_right, data):
     cuts = [data.draw(st.lists(st.integers(0, n), max_size=4).map(sorted)) for n in (n_left, n_right)]
@@ -70,15 +55,6 @@ def test_scores_at_the_threshold_are_predicted():
     assert labels_from_scores(scores, 0.0).nnz == 3
 
 
-def test_scores_that_begin_with_empty_lists_and_span_many_chunks(write):
-    n = 200_000
-    truth = write("truth", "7 1:1\n" * n)
-    predictions = write("predictions", "\n" * (n // 2) + "7:0.75\n" * (n // 2))
-    results = compare(truth, predictions).results()
-    assert results["micro_recall"] == results["precision_at_1"] == 0.5
-    assert results["coverage_error"] == 1
-
-
 def test_predictions_all_empty(write):
     """They may be label lists or scores: nothing is predicted, and nothing is ranked."""
     results = compare(write("truth", "1 1:1\n2 1:2\n"), write("predictions", "\n\n")).results()
@@ -86,12 +62,6 @@ def test_predictions_all_empty(write):
     assert results["one_error"] == 1
     assert results["coverage_error"] == 2
     assert results["label_ranking_average_precision"] == 0.5
-
-
-def test_labels_and_scores_in_different_chunks(write):
-    n = BLOCK_BYTES // 2  # label lines of two bytes fill a block
-    with refused(InputError):
-        compare(write("truth", "1\n" * (n + 1)), write("predictions", "1\n" * n + "1:0.5\n"))
 
 
 def test_implicit_values_are_for_the_truth(write):

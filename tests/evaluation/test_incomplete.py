@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.evaluation.incomplete import CorrectedRanking, _true_sizes, corrected, corrected_metrics
-from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, precision_recall_f1
+from mpu_cli.evaluation.incomplete import CorrectedRanking, corrected, corrected_metrics
+from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
 
 C = 0.5
 
@@ -29,19 +29,6 @@ def test_precision_above_one_is_cut():
     assert estimate.precision.tolist() == [1, 1]
     assert estimate.recall.tolist() == [0.5, 0.5]
     assert estimate.f1 == pytest.approx([2 / 3, 2 / 3])
-
-
-def test_a_label_frequency_for_each_label():
-    hits, predicted, annotated = np.array([3, 3]), np.array([8, 8]), np.array([5, 5])
-    estimate = corrected(hits, predicted, annotated, c=np.array([1, 0.5]))
-    for i, c in enumerate((1, 0.5)):
-        expected = [float(x) for x in precision_recall_f1(3 / c, 8, 5 / c)]
-        assert (estimate.precision[i], estimate.recall[i], estimate.f1[i]) == pytest.approx(expected)
-
-
-def test_nothing_annotated_or_nothing_predicted_is_zero():
-    estimate = corrected([0, 0, 0], [0, 5, 0], [5, 0, 0], c=0.5)
-    assert not np.any([estimate.precision, estimate.recall, estimate.f1])
 
 
 def test_macro_precision_is_without_bias_where_labels_are_rare():
@@ -101,20 +88,3 @@ def test_precision_at_k_is_without_bias_and_ndcg_nearly(ranked):
         assert np.mean(values) == pytest.approx(actual[name], abs=error if "precision" in name else 0.03)
     naive = plain_ranking(truth & (rng.random(truth.shape) < c), scores)
     assert all(naive[name] < actual[name] - 0.1 for name in ("precision_at_1", "ndcg_at_3"))
-
-
-def test_the_number_of_true_labels_by_that_of_annotated_ones():
-    """Of 2 or 6 true labels, it tells which as Bayes' theorem does that knows the distribution."""
-    rng = np.random.default_rng(4)
-    true = rng.choice([2, 6], 200_000, p=[0.7, 0.3])
-    annotated = rng.binomial(true, 0.5)
-    posterior = _true_sizes(np.bincount(annotated, minlength=20).astype(float), 0.5)
-    for a in range(1, 7):  # where nothing is annotated, nothing is gained
-        divisor = 1 / np.minimum(np.arange(1, posterior.shape[1]), 4)
-        assert posterior[a, 1:] @ divisor == pytest.approx((1 / np.minimum(true[annotated == a], 4)).mean(), abs=0.04)
-
-
-def test_no_annotations_and_no_scores():
-    nothing = CorrectedRanking()
-    nothing.add(csr_array((3, 4)), csr_array((3, 4), dtype=np.float32))
-    assert not any(nothing.results().values())

@@ -53,12 +53,6 @@ def test_one_label():
     assert results["subset_accuracy"] == pytest.approx(0.75)
 
 
-def test_nothing_true_and_nothing_predicted():
-    results = count(np.zeros((3, 2), bool), np.zeros((3, 2), bool)).results()
-    assert results.pop("subset_accuracy") == 1
-    assert set(results.values()) == {0}
-
-
 def test_largest_labels_take_no_memory():
     largest = 2**31 - 2
     ones, rows = np.ones(3, bool), [0, 1, 2]

@@ -42,17 +42,6 @@ def test_metrics_agree_with_scikit_learn_on_the_labels_of_the_truth(seed, n):
     assert found["samples_f1"] == pytest.approx(f1_score(truth, predicted, average="samples", zero_division=0))
 
 
-def test_macro_averages_do_not_depend_on_labels_that_are_true_nowhere():
-    rng = np.random.default_rng(0)
-    truth, predicted = draw(rng, 50)
-    truth[:, 0] = predicted[:, 0] = False
-    more = predicted.copy()
-    more[:5, 0] = True
-    (one, other), _ = compare([counts(truth, predicted), counts(truth, more)])
-    assert one["macro_f1"] == other["macro_f1"]
-    assert one["micro_f1"] > other["micro_f1"]
-
-
 def test_ranking_metrics_are_those_of_a_single_file():
     rng = np.random.default_rng(1)
     truth, predicted = draw(rng, 40)
@@ -107,21 +96,3 @@ def test_the_same_seed_gives_the_same_intervals_and_no_difference_is_none():
     assert compare(pair, seed=1) == compare(pair, seed=1) != compare(pair, seed=2)
     (same,) = compare([pair[0], pair[0]])[1]
     assert all((one.value, one.low, one.high) == (0, 0, 0) and not one.is_sure for one in same.values())
-
-
-def test_samples_that_do_not_fit_in_memory_at_once_give_the_same(monkeypatch):
-    truth, predicted = draw(np.random.default_rng(7), 30)
-    pair = [counts(truth, predicted), counts(truth, truth)]
-    expected = compare(pair)
-    monkeypatch.setattr("mpu_cli.evaluation.bootstrap._DRAWN", 7 * 30)
-    metrics, differences = compare(pair)
-    assert metrics == expected[0]
-    for one, other in zip(differences[0].values(), expected[1][0].values(), strict=True):
-        assert vars(one) == pytest.approx(vars(other))
-
-
-def test_a_truth_without_labels():
-    nothing = np.zeros((4, Q), bool)
-    (found, _), (difference,) = compare([counts(nothing, nothing), counts(nothing, ~nothing)])
-    assert found["micro_f1"] == found["macro_f1"] == 0
-    assert difference["micro_f1"].value == 0

@@ -1,28 +1,10 @@
-import math
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.propensities import Propensities, jain_propensities
 from tests.golden import refused
-
-
-@given(
-    st.lists(st.integers(0, 10**6), min_size=1, max_size=5),
-    st.integers(3, 10**7),
-    st.floats(0, 10),
-    st.floats(0.001, 1e6),
-)
-def test_the_model_by_its_formula(counts, instances, a, b):
-    found = jain_propensities(counts, instances, a, b)
-    scale = (math.log(instances) - 1) * (b + 1) ** a
-    for count, propensity in zip(counts, found.tolist(), strict=True):
-        assert propensity == pytest.approx(1 / (1 + scale * math.exp(-a * math.log(count + b))), rel=1e-9)
-        assert 0 < propensity <= 1
 
 
 @pytest.mark.parametrize("instances", [0, 1, 2])

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 
-from mpu_cli.evaluation.metrics import RankingMetrics
 from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from tests.evaluation.orders import mean_over_rankings
 from tests.evaluation.test_ranking import KS, score_lists
@@ -70,35 +69,8 @@ def test_by_their_definition_ties_and_unlisted_labels_included(example, data):
     assert found == pytest.approx(naive(*example), rel=0, abs=1e-12)
 
 
-@given(sizes.flatmap(examples))
-def test_the_best_ranking_reaches_1(example):
-    truth, _, _, propensities = example
-    results = measured(truth, csr_array(truth / propensities), propensities)
-    assert results == pytest.approx(dict.fromkeys(results, float(truth.any())))
-
-
-def test_with_equal_propensities_they_are_precision_over_the_best_and_ndcg():
-    rng = np.random.default_rng(0)
-    truth = rng.random((40, LABELS)) < 0.4
-    truth[:, 0] = True  # nDCG counts instances without true labels, PSnDCG does not
-    lists = csr_array(rng.random(truth.shape).astype(np.float32))
-    ranking = RankingMetrics(KS)
-    ranking.add(csr_array(truth), lists)
-    plain, found = ranking.results(), measured(truth, lists, np.full(LABELS, 0.3))
-    for k in KS:
-        best = np.minimum(truth.sum(axis=1), k).mean() / k
-        assert found[f"psp_at_{k}"] == pytest.approx(plain[f"precision_at_{k}"] / best)
-        assert found[f"psndcg_at_{k}"] == pytest.approx(plain[f"ndcg_at_{k}"])
-
-
 def test_a_rare_label_counts_more():
     truth, propensities = np.eye(2, LABELS, dtype=bool), np.array([1, 0.25, 1, 1, 1])
     first, second = csr_array([[0.9, 0, 0, 0, 0.1]] * 2), csr_array([[0.1, 0.9, 0, 0, 0]] * 2)
     assert measured(truth, first, propensities)["psp_at_1"] == pytest.approx(1 / 5)
     assert measured(truth, second, propensities)["psp_at_1"] == pytest.approx(4 / 5)
-
-
-def test_a_cutoff_beyond_all_labels_takes_no_memory():
-    metrics = PropensityScoredMetrics(Propensities(np.arange(2), np.array([0.5, 0.5])), (10**12,))
-    metrics.add(csr_array(np.array([[1, 0]], bool)), csr_array(np.array([[0.2, 0.7]], np.float32)))
-    assert metrics.results()["psp_at_1000000000000"] == pytest.approx(1)

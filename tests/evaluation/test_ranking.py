@@ -48,16 +48,6 @@ def test_agrees_with_scikit_learn_ties_included(matrices, data):
     assert {name: results[name] for name in expected} == pytest.approx(expected, rel=0, abs=1e-12)
 
 
-@given(shapes.flatmap(lambda shape: hnp.arrays(bool, shape)), st.integers(0, 2**32 - 1))
-def test_precision_and_one_error_by_their_definition(truth, seed):
-    scores = np.random.default_rng(seed).permuted(np.tile(np.arange(truth.shape[1]), (len(truth), 1)), axis=1)
-    results = rank(truth, score_lists(scores.astype(np.float32)))
-    ranked = np.take_along_axis(truth, np.argsort(-scores, axis=1), axis=1)
-    for k in KS:
-        assert results[f"precision_at_{k}"] == pytest.approx(ranked[:, :k].sum() / (k * len(truth)), rel=0, abs=1e-12)
-    assert results["one_error"] == pytest.approx(1 - ranked[:, 0].mean(), rel=0, abs=1e-12)
-
-
 @given(truth_and_scores, st.data())
 def test_unlisted_labels_rank_last(matrices, data):
     truth, scores = matrices
@@ -111,11 +101,6 @@ def test_unlisted_labels_are_never_retrieved():
     assert results["ndcg_at_3"] == pytest.approx(1 / (1 + 1 / np.log2(3) + 1 / 2))
     assert results["coverage_error"] == 4
     assert results["recall_at_3"] == results["coverage_at_3"] == pytest.approx(1 / 3)
-
-
-def test_tied_top_labels_share_one_error():
-    results = rank(np.array([[1, 0]], bool), score_lists(np.array([[0.5, 0.5]], np.float32)))
-    assert results["one_error"] == results["precision_at_1"] == 0.5
 
 
 def test_no_scores_and_no_labels():

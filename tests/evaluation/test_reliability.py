@@ -35,13 +35,6 @@ def test_probabilities_that_are_true_are_found_to_be_so(c):
     assert summary["true"] == pytest.approx(truth.nnz / c)
 
 
-def test_scores_that_are_too_small_are_off():
-    truth, scores = simulated()
-    reliability = Reliability()
-    reliability.add(truth, scores * np.float32(0.5))
-    assert reliability.summary()["error"] == pytest.approx(0.5, abs=0.02)
-
-
 def test_losses_are_those_of_scikit_learn_and_are_estimated_where_labels_are_missing():
     truth, scores = simulated(c=1.0)
     expected = [loss(truth.toarray().ravel(), scores.toarray().ravel()) for loss in (brier_score_loss, log_loss)]

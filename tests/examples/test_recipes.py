@@ -154,13 +154,6 @@ def test_systemd_takes_the_units(tmp_path):
     assert subprocess.run(["systemd-analyze", "calendar", calendar], capture_output=True).returncode == 0
 
 
-def test_the_units_name_each_other():
-    text = {unit.name: unit.read_text() for unit in units()}
-    services = {"mpu-nightly.service", "mpu-serve.service"}
-    assert set(text) == {"mpu-nightly.timer", "mpu-alert@.service", *services}
-    assert all("OnFailure=mpu-alert@%n.service" in text[service] for service in services)
-
-
 def test_the_command_of_the_unit_that_serves_is_one(run):
     (line,) = [line for line in moved("systemd/mpu-serve.service", "").splitlines() if line.startswith("ExecStart=")]
     assert "there is no such model" in run(*trained(shlex.split(line))).stderr

@@ -79,26 +79,6 @@ def test_gap_and_primal_objective_are_those_of_the_definition():
     assert alpha.max() <= 2
 
 
-def test_only_the_given_instances_are_learned_from():
-    X, Y = linear_problem(80, 5, 3)
-    rows = np.arange(0, 80, 2)
-    prior = np.eye(3)
-    part = solve(Dual(LinearSpace(as_features(X)), Y, rows, prior, 1.0), 1e-5, seed=0)
-    alone = solve(Dual(LinearSpace(as_features(X[rows])), Y[rows], np.arange(40), prior, 1.0), 1e-5, seed=0)
-    assert_allclose(part[0], alone[0], atol=1e-6)
-    assert not part[1][1::2].any()
-
-
-def test_an_instance_without_features_has_its_dual_variables_at_the_bound():
-    X, Y = linear_problem(30, 20, 2)
-    X[7] = 0
-    space = LinearSpace(as_features(X))
-    weights, alpha, prior = fit(space, Y, cost=0.5)
-    assert (alpha[7] == 0.5).all()
-    gap, primal = duality_gap(Dual(space, Y, np.arange(30), prior, 0.5), alpha, weights)
-    assert gap <= 1e-5 * primal
-
-
 @pytest.mark.parametrize(("scale", "cost"), [(1e25, 1.0), (1.0, 1e38)])
 def test_what_is_beyond_32_bit_numbers_is_an_error(scale, cost):
     X, Y = linear_problem(20, 3, 2)

@@ -1,22 +1,17 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score, log_loss
 
 from mpu_cli import jain_propensities, ranking_metrics
-from mpu_cli.core.calibration import HeldOut
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal
 from mpu_cli.evaluation.compare import metric_names
 from mpu_cli.experiment.cells import METRICS, Cell, Design, cell_of
-from mpu_cli.experiment.methods import fit_and_predict, make
+from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from tests.core.simulated import as_features, as_labels
-from tests.experiment.small import BR, DESIGN, MPU, dense, problem, run_cell
+from tests.experiment.small import BR, DESIGN, dense, problem, run_cell
 
 
 def test_metrics_are_scikit_learns_on_the_test_fold():
@@ -88,26 +83,6 @@ def test_a_tuned_threshold_is_better_than_one_half_where_labels_are_missing():
     assert 0 < tuned["c"] < 1 == own["c"]
 
 
-@pytest.mark.parametrize("method", [BR, MPU])
-def test_the_tuned_threshold_maximises_the_estimate_on_a_held_out_fifth(method):
-    training = problem(100)
-    tuned = make(f"{method}:tuned=True", Run())
-    tuned.fit(training.features, training.labels)
-    held_out = deal(100, 5, 0)[0]
-    rest = np.setdiff1d(np.arange(100), held_out)
-    predictions = fit_and_predict(method, training[rest], training[held_out], Run())
-    expected = pooled_threshold(
-        HeldOut(predictions.scores, training.labels[held_out], LabelFrequency(np.full(4, tuned.c)))
-    )
-    assert tuned.threshold == expected[0]
-
-
-def test_cells_are_all_combinations_and_every_method_has_run_before_the_next_fold():
-    cells = DESIGN.cells()
-    assert len(cells) == len(set(cells)) == 2 * 2 * 3
-    assert [cell.fold for cell in cells] == [0] * 4 + [1] * 4 + [2] * 4
-
-
 def test_test_folds_are_a_partition_with_complete_labels():
     data = problem()
     tests = [DESIGN.split(data, Cell("br", 0.5, fold, 60))[1] for fold in range(3)]
@@ -131,14 +106,6 @@ def test_the_removed_labels_of_a_fold_are_nested_over_rates():
     kept = [dense(DESIGN.split(problem(), Cell("br", rate, 2, 60))[0].labels) for rate in (0, 0.2, 0.5)]
     assert kept[0].sum() > kept[1].sum() > kept[2].sum()
     assert (kept[2] <= kept[1]).all()
-
-
-@pytest.mark.parametrize("change", [{"seed": 1}, {"folds": 4}])
-def test_the_seed_and_the_folds_change_the_split(change):
-    data = problem()
-    cell = Cell("br", 0.0, 0, 60)
-    one, other = (design.split(data, cell)[1] for design in (DESIGN, replace(DESIGN, **change)))
-    assert dense(one.features).tolist() != dense(other.features).tolist()
 
 
 def test_a_larger_draw_contains_a_smaller_one():

@@ -1,14 +1,12 @@
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 
 from tests.experiment.small import row
 
 pytest.importorskip("matplotlib")
 
-from mpu_cli.experiment.plots import _metric_figure, draw, literal
-from mpu_cli.experiment.summary import panels
+from mpu_cli.experiment.plots import draw, literal
 
 RATES = [row(method, rate, fold) for method in ("mpu", "br:cost=1") for rate in (0.0, 0.3) for fold in (0, 1)]
 
@@ -26,11 +24,6 @@ def test_metrics_against_missing_rates(tmp_path):
     assert names(tmp_path) == both("micro_f1", "macro_f1")
     assert (tmp_path / "micro_f1.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (tmp_path / "macro_f1.svg").read_bytes()
-
-
-def test_one_rate_and_one_size_is_no_figure(tmp_path):
-    draw([row(), row(error="no", rate=0.5)], tmp_path)
-    assert names(tmp_path) == set()
 
 
 def test_time_against_sizes_which_have_figures_of_their_own(tmp_path):
@@ -59,20 +52,6 @@ def test_a_figure_is_one_column_wide_and_says_what_it_shows(tmp_path):
     ):
         assert words in text
     assert "cost" not in text
-
-
-def test_points_are_beside_each_other_but_near_their_missing_rate():
-    methods = ["mpu", "br", "elkan08", "m3l-linear", "m3l-rbf", "well", "sklearn"]
-    (panel,) = panels([row(method, rate, fold) for method in methods for rate in (0.0, 0.3) for fold in (0, 1)])
-    (axes,) = _metric_figure(panel, "micro_f1").axes
-    at = np.array([container.lines[0].get_xdata() for container in axes.containers])
-    assert (np.diff(at, axis=0) > 0.1).all()
-    assert np.abs(at - [0, 30]).max() < 1
-
-
-def test_one_fold_has_no_bars(tmp_path):
-    draw([row(rate=rate) for rate in (0.0, 0.3)], tmp_path)
-    assert "one fold" in (tmp_path / "micro_f1.svg").read_text()
 
 
 def test_corrected_metrics_have_figures_where_there_are_any(tmp_path):

@@ -57,27 +57,11 @@ def test_only_folds_that_both_have_are_paired():
     assert line(markdown(rows), "mpu", "-0.1000") == "| mpu | -0.1000 |"
 
 
-def test_one_fold_has_no_deviation():
-    text = markdown([row("br", f1=0.25), row("mpu", f1=0.5)])
-    assert line(text, "br") == "| br | 0.250 |"
-    assert line(text, "mpu", "-0.2500") == "| mpu | -0.2500 |"
-
-
-def test_one_method_is_ahead_of_no_other():
-    assert "minus the method" not in markdown([row()])
-
-
 def test_failures_are_listed_once_a_cell_with_their_reason():
     rows = [row(), *(row("well", fold=f, error="too|large") for f in (0, 1))]
     text = markdown(rows)
     assert "| well | 60 | 2 | too\\|large |" in text
     assert "Failed" not in markdown([row()])
-
-
-def test_nothing_but_failures():
-    text = markdown([row(error="no")])
-    assert "| br | 60 | 1 | no |" in text
-    assert "F1," not in text
 
 
 def test_methods_are_rows_and_sizes_are_tables_of_their_own():
@@ -88,11 +72,6 @@ def test_methods_are_rows_and_sizes_are_tables_of_their_own():
     ]
     assert "## Micro-F1, 6,000 instances" in text
     assert line(text, "br:tuned=True") == "| br:tuned=True | **0.500** |"
-
-
-def test_costs_are_means():
-    text = markdown([row(seconds=1.0), row(fold=1, seconds=2.0)])
-    assert line(text, "br", "60") == "| br | 60 | 1.50 | 0.12 |"
 
 
 def test_exponents_where_there_are_several_sizes():

@@ -1,17 +1,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.sgd import Settings
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.methods import elkan08
-from tests.core.simulated import as_features, as_labels, hide, linear_problem, trained
+from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
 
 def fit(X, S, **options) -> elkan08.Method:
@@ -46,35 +42,6 @@ def test_missing_labels_are_predicted(variant):
     assert f1_score(Y, predicted, average="micro") > 0.8
 
 
-def test_the_ratio_is_g_by_c():
-    X, Y = linear_problem(500, 5, 3)
-    made = fit(X, hide(Y, 0.3))
-    g = expit(X @ made.model.weights + made.model.bias)
-    assert_allclose(made.predict(as_features(X)), np.minimum(g / made.c, 1), rtol=1e-4)
-
-
-def test_weights_by_hand():
-    P = np.array([[0.2, 0.4], [0.6, 0.5], [0.1, 1.0]], np.float32)
-    S = as_labels([[True, False], [False, True], [False, False]])
-    weights = elkan08.weights(P, S, np.array([0.5, 1.0])).toarray()
-    assert_allclose(weights, [[1, 0], [1, 1], [1 / 9, 0]], rtol=1e-6)
-    assert weights.dtype == np.float32
-
-
-def test_learning_from_weights_is_that_of_scikit_learn():
-    """Every unlabelled instance twice there, with a weight; once here, with a target between."""
-    X, Y = linear_problem(2000, 5, 1)
-    S = hide(Y, 0.5).toarray()[:, 0]
-    w = np.where(S, 1, np.random.default_rng(0).random(2000) * 0.6).astype(np.float32)
-    features, settings = Features.of(as_features(X)), Settings(cost=1.0, step=0.3, epochs=60)
-    given = features, elkan08.csr_array(w[:, None]), np.arange(2000), LabelFrequency(np.ones(1)), settings
-    ours = trained(*given).probabilities(features)
-    oracle = LogisticRegression(C=1.0).fit(
-        np.vstack([X, X]), np.repeat([1, 0], 2000), sample_weight=np.concatenate([w, 1 - w])
-    )
-    assert_allclose(ours[:, 0], oracle.predict_proba(X)[:, 1], atol=0.03)
-
-
 def test_labels_with_few_annotations_take_the_c_of_all():
     X, Y = linear_problem(1000, 5, 3)
     rare = np.zeros((1000, 2), bool)
@@ -93,11 +60,6 @@ def test_a_sample_without_some_labels(variant, monkeypatch):
     made = fit(X, as_labels(Y), cost=10.0, epochs=2, elkan_variant=variant)
     assert ((made.c > 0) & (made.c <= 1)).all()
     assert np.isfinite(made.predict(as_features(X))).all()
-
-
-def test_cost_is_chosen():
-    X, Y = linear_problem(300, 5, 2)
-    assert ((fit(X, as_labels(Y), cost=None).predict(as_features(X)) >= 0.5) == Y).mean() > 0.75
 
 
 @pytest.mark.parametrize("options", [{"c_method": "e4"}, {"elkan_variant": "both"}])

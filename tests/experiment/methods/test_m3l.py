@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.sparse import csr_array
 from scipy.special import logit
 from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
@@ -11,7 +10,6 @@ from sklearn.svm import LinearSVC
 from mpu_cli.core import limits
 from mpu_cli.errors import OverflowingError, TooLargeError
 from mpu_cli.experiment.methods import m3l_linear, m3l_rbf
-from mpu_cli.experiment.methods.m3l_rbf import kernel_values, mean_squared_distance
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
 
 METHODS = [m3l_linear.Method, m3l_rbf.Method]
@@ -43,13 +41,6 @@ def test_labels_of_which_one_implies_another_help_each_other(method):
         fit(method, X, Y, cost=0.01, label_correlation=rho).predict(as_features(X)) for rho in (0.9, 0.0)
     )
     assert np.corrcoef(together[:, 1], X[:, 0])[0, 1] > np.corrcoef(apart[:, 1], X[:, 0])[0, 1]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_an_instance_without_features_has_a_label_that_most_have(method):
-    X, Y = linear_problem(50, 5, 2)
-    made = fit(method, X, Y | [True, False], cost=1.0)
-    assert (made.predict(as_features(np.zeros((1, 5)))) >= made.threshold)[0, 0]
 
 
 @pytest.mark.parametrize("cost", [0.05, 0.5])
@@ -94,49 +85,7 @@ def test_what_does_not_fit_in_memory_is_refused(method, size, monkeypatch):
         fit(method, *linear_problem(20, 29, 4))
 
 
-@pytest.mark.parametrize("numbers", [1, 12, 1 << 24])
-def test_a_kernel_predicts_slice_by_slice(numbers, monkeypatch):
-    X, Y = linear_problem(30, 4, 3)
-    made = fit(m3l_rbf.Method, X, Y, cost=1.0)
-    expected = made.predict(as_features(X))
-    monkeypatch.setattr(m3l_rbf, "_SLICE", numbers)
-    assert_allclose(made.predict(as_features(X)), expected, rtol=1e-5)
-
-
-def test_scores_beyond_32_bits_are_refused():
-    made = m3l_rbf.Method(gamma=1.0)
-    made.support, made.coefficients = csr_array(np.eye(2, dtype=np.float32)), np.full((2, 1), 3e38, np.float32)
-    with pytest.raises(OverflowingError):
-        made.predict(made.support)
-
-
 @pytest.mark.parametrize("gamma", [1e-300, 1e300])
 def test_a_kernel_width_beyond_32_bits_is_refused(gamma):
     with pytest.raises(OverflowingError):
         fit(m3l_rbf.Method, np.eye(2), np.eye(2), cost=1.0, gamma=gamma)
-
-
-def by_definition(X, Z, gamma):
-    return np.exp(-gamma * np.square(X[:, None, :] - Z[None, :, :]).sum(axis=2))
-
-
-def test_kernel_values_are_those_of_the_definition():
-    rng = np.random.default_rng(0)
-    X, Z = rng.normal(size=(7, 5)), rng.normal(size=(4, 5))
-    X[2] = 0
-    values = kernel_values(as_features(X), as_features(Z), 0.3)
-    assert values.dtype == np.float32
-    assert_allclose(values, by_definition(X, Z, 0.3), atol=1e-6)
-
-
-def test_instances_without_any_feature_are_all_the_same():
-    nothing = csr_array((3, 4), dtype=np.float32)
-    assert_allclose(kernel_values(nothing, nothing, 1.0), 1)
-    assert mean_squared_distance(nothing) == 1.0
-
-
-def test_mean_squared_distance_of_all_pairs():
-    X = np.random.default_rng(1).normal(1, 2, (20, 6)).astype(np.float32)
-    expected = np.square(X[:, None, :] - X[None, :, :]).sum(axis=2).mean()
-    assert_allclose(mean_squared_distance(as_features(X)), expected, rtol=1e-5)
-    assert mean_squared_distance(as_features(np.full((50, 3), 0.1))) == 1.0

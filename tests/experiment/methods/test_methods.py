@@ -8,9 +8,6 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.stacking import Options, train
-from mpu_cli.errors import MpuError
 from mpu_cli.experiment import methods
 from mpu_cli.runtime.run import Run
 from tests.conftest import ROOT
@@ -76,14 +73,6 @@ def test_every_method_predicts_the_same_again(problem, label):
     assert ((c > 0) & (c <= 1)).all()
 
 
-def test_br_is_mpu_without_missing_labels_and_levels(problem):
-    options = Options(levels=1, c=1.0, threshold=0.5, cost=10.0, epochs=3)
-    model, _ = train(Problem(*problem[:2]), options, calibrated=False)
-    br = fit(problem, "br:cost=10:epochs=3")
-    assert_array_equal(br.predict(problem[2]), model.probabilities(problem[2]))
-    assert_array_equal(br.threshold, 0.5)
-
-
 @pytest.mark.parametrize(
     ("label", "option"),
     [
@@ -144,9 +133,3 @@ def test_a_cell_in_which_a_method_fails_says_why(run, digits, tmp_path):
     result = run("experiment", digits[0], "--methods", compared, "--out", tmp_path / "out", *FEW)
     assert "warning: 1 of 2 cells failed" in result.stderr
     assert "ZeroDivisionError: division by zero" in result.stdout
-
-
-def test_a_file_that_cannot_be_run_is_told(tmp_path):
-    (tmp_path / "toy.py").write_text("import nothing_of_this_name")
-    with pytest.raises(MpuError, match=r"toy.py' is not a method \(No module named"):
-        methods.make(f"{tmp_path}/toy.py", Run())

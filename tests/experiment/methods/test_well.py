@@ -69,11 +69,6 @@ def test_the_best_cut_is_that_of_trying_all(alpha, beta):
         assert well.best_cut(graph, f, k, alpha, beta) == cuts[int(np.argmin(costs))]
 
 
-def test_no_positive_value_is_no_cut():
-    graph, *_ = problem()
-    assert well.best_cut(graph, np.zeros(40, np.float32), 0, 100.0, 10.0) == 1
-
-
 def clusters(n=600, seed=0):
     """Six clusters, each with a label of its own, and a label of the first three."""
     rng = np.random.default_rng(seed)
@@ -107,26 +102,6 @@ def test_neighbours_are_those_of_scikit_learn(rows, monkeypatch):
     expected *= 0.3 / np.median(expected.sum(axis=1))
     found = nearest_neighbours(as_features(X), 4, 0.3)
     assert_allclose(found.toarray(), expected, atol=1e-5)
-
-
-def test_correlated_labels_lend_their_values():
-    """Instances apart from each other: half of those with label 0 are annotated with label 1, none of the others."""
-    S = np.zeros((40, 2), bool)
-    S[:20, 0] = S[:10, 1] = True
-    W = np.full((40, 40), 1e-3, np.float32)
-    np.fill_diagonal(W, 0)
-    f = well.solve(Graph.of(csr_array(W), as_labels(S), 0.05), slice(0, 2), 100.0, 10.0)
-    assert f[10:20, 1].min() > f[20:, 1].max() + 0.05
-
-
-def test_blocks_of_labels_change_nothing(monkeypatch):
-    monkeypatch.setattr(well, "TOLERANCE", 1e-6)
-    X, Y = clusters()
-    found = []
-    for size in (64, 2):
-        monkeypatch.setattr(well, "_BLOCK_SIZE", size)
-        found.append(fit(X[:500], as_labels(Y[:500]), X[500:]).values)
-    assert_allclose(*found, atol=1e-3)
 
 
 def test_too_many_instances_are_refused(monkeypatch):
