@@ -57,9 +57,9 @@ def quality(train: Path, test: Path, ranking: Path, label_sets: Path | None, thr
     truth, listed = read(str(test)), read(str(ranking), PREDICTIONS)
     known = Propensities.of_annotations([read(str(train)).labels])
 
-    ranks, scored = RankingMetrics(), PropensityScoredMetrics(known)
+    ranks, scored = RankingMetrics(), PropensityScoredMetrics()
     ranks.add(truth.labels, listed.features)
-    scored.add(truth.labels, listed.features)
+    scored.add(known.weighted(truth.labels), listed.features)
     result = ranks.results() | scored.results()
 
     best = best_threshold(truth, listed)

@@ -41,13 +41,14 @@ class Comparison:
         calibration: bool = False,
         c: Propensities | None = None,
     ) -> None:
-        self.form, self.threshold, self._c = form, threshold, c
+        self.form, self.threshold = form, threshold
+        self._propensities, self._c = propensities, c
         # Counts of the label lists, and of the labels whose scores reach the threshold.
         self._listed, self._cut = LabelSetMetrics(), LabelSetMetrics()
         # Sums for the metrics of rankings, for those that weigh labels, for those on complete labels, and of how well
         # scores agree with probabilities.
         self.ranking: RankingMetrics | None = RankingMetrics(ks)
-        self.propensity_scored = None if propensities is None else PropensityScoredMetrics(propensities, ks)
+        self.propensity_scored = None if propensities is None else PropensityScoredMetrics(ks)
         self.corrected = None if c is None else CorrectedRanking(ks)
         self.reliability = Reliability() if calibration else None
 
@@ -60,12 +61,15 @@ class Comparison:
             return
         if not form.labels or self.threshold is not None:
             self._cut.add(true.labels, labels_from_scores(predicted.features, self.threshold))
-        weighted = true.labels if self._c is None else self._c.weighted(true.labels)
+        by_c, by_propensity = (
+            true.labels if of_labels is None else of_labels.weighted(true.labels)
+            for of_labels in (self._c, self._propensities)
+        )
         for metrics, labels in (
             (self.ranking, true.labels),
-            (self.propensity_scored, true.labels),
-            (self.reliability, weighted),
-            (self.corrected, weighted),
+            (self.propensity_scored, by_propensity),
+            (self.reliability, by_c),
+            (self.corrected, by_c),
         ):
             if metrics is not None:
                 metrics.add(labels, predicted.features)
@@ -146,16 +150,14 @@ def lockstep(
         if j == len(right):
             right, j = next(predictions, None), 0
     if left is not None or right is not None:
-        totals = [paired + remaining(left, i, truth), paired + remaining(right, j, predictions)]
+        totals = [
+            paired + (0 if chunk is None else len(chunk) - start + sum(map(len, later)))
+            for chunk, start, later in ((left, i, truth), (right, j, predictions))
+        ]
         raise MpuError(
             f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; they must match line by line "
             "(an instance without predicted labels is an empty line)"
         )
-
-
-def remaining(chunk: Dataset | None, start: int, later: Iterator[Dataset]) -> int:
-    """Count the instances from `start` of a chunk to the end of its stream. A chunk of None means the end."""
-    return 0 if chunk is None else len(chunk) - start + sum(map(len, later))
 
 
 def labels_from_scores(scores: csr_array, threshold: float | None = None) -> csr_array:
@@ -168,5 +170,5 @@ def labels_from_scores(scores: csr_array, threshold: float | None = None) -> csr
 
 def metric_names(ks: Sequence[int]) -> list[str]:
     """Names of all metrics, in the order of the report."""
-    every = LabelSetMetrics(), RankingMetrics(tuple(ks)), PropensityScoredMetrics(ks=tuple(ks))
+    every = LabelSetMetrics(), RankingMetrics(tuple(ks)), PropensityScoredMetrics(tuple(ks))
     return [name for metrics in every for name in metrics.results()]

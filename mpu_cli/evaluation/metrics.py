@@ -277,12 +277,9 @@ class RankingMetrics:
         """
         q = len(self.labels)
         average_precision, coverage, top_is_true = self._sums
+        names = [f"{name}_at_{k}" for name in ("precision", "ndcg", "recall") for k in self.ks]
         sums: dict[str, ArrayLike] = {
-            **{
-                f"{name}_at_{k}": total
-                for name, totals in zip(("precision", "ndcg", "recall"), self._at_k, strict=True)
-                for k, total in zip(self.ks, totals, strict=True)
-            },
+            **dict(zip(names, self._at_k.ravel(), strict=True)),
             "label_ranking_average_precision": average_precision + divide(self._unlisted, q),
             "coverage_error": coverage + self._coverage_is_q * q,
             "one_error": self.instances - top_is_true,

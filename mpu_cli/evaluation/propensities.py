@@ -99,12 +99,11 @@ class Propensities:
         return values
 
     def weighted(self, truth: csr_array) -> csr_array:
-        """Return what each annotation of label sets stands for, 1 / propensity: csr_array of float64, their shape."""
-        return csr_array((self.inverse(truth.indices), truth.indices, truth.indptr), shape=truth.shape)
+        """Return what each annotation of label sets stands for, 1 / propensity: csr_array of float64, their shape.
 
-    def inverse(self, labels: np.ndarray) -> np.ndarray:
-        """Return 1 / propensity of each label; arguments and errors as of `of`."""
-        return 1 / self.of(labels)
+        InputError where the propensity of one is unknown.
+        """
+        return csr_array((1 / self.of(truth.indices), truth.indices, truth.indptr), shape=truth.shape)
 
     def of(self, labels: np.ndarray) -> np.ndarray:
         """Return the propensity of each label; InputError where that of one is unknown."""
@@ -123,20 +122,15 @@ class Propensities:
 class PropensityScoredMetrics:
     """Sums over instances, for PSP@k and PSnDCG@k."""
 
-    propensities: Propensities | None = None  # of all labels that are ever true; None where label sets have weights
     ks: tuple[int, ...] = (1, 3, 5)
 
     def __post_init__(self) -> None:
         self._gains = np.zeros((2, 2, len(self.ks)))  # gained and attainable; of precision and of nDCG
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
-        """Add a chunk: label sets (n x Q), and scores of the listed labels (n x R), as stored.
-
-        Without propensities, an entry of the label sets is 1 / propensity. MpuError where one is unknown.
-        """
-        weighted = truth if self.propensities is None else self.propensities.weighted(truth)
-        hits, ideal = ranked_hits(truth, scores), ranked_hits(truth, weighted)
-        rankings = [(ranked, values_at(weighted, ranked.rows, ranked.labels)) for ranked in (hits, ideal)]
+        """Add a chunk: label sets (n x Q), whose entries are 1 / propensity; scores of the listed labels (n x R)."""
+        hits, ideal = ranked_hits(truth, scores), ranked_hits(truth, truth)
+        rankings = [(ranked, values_at(truth, ranked.rows, ranked.labels)) for ranked in (hits, ideal)]
         true_sizes = np.diff(truth.indptr)
         longest = int(max(np.diff(scores.indptr).max(initial=0), true_sizes.max(initial=0)))
         retrieved, discounts = gains_up_to(longest)
@@ -151,9 +145,5 @@ class PropensityScoredMetrics:
 
     def results(self) -> dict[str, float]:
         """Return ``psp_at_K`` and ``psndcg_at_K`` for each cut-off; 0 if there is no true label."""
-        values = divide(*self._gains)
-        return {
-            f"{name}_at_{k}": float(value)
-            for name, row in zip(("psp", "psndcg"), values, strict=True)
-            for k, value in zip(self.ks, row, strict=True)
-        }
+        names = [f"{name}_at_{k}" for name in ("psp", "psndcg") for k in self.ks]
+        return dict(zip(names, divide(*self._gains).ravel().tolist(), strict=True))

@@ -76,19 +76,11 @@ class Reliability:
         low, high = wilson(self.true, np.maximum(self.cells, 1), _Z)  # annotated
         stands = np.where(self.true, divide(true, self.true), 1)  # how many labels an annotation of the bin stands for
         ends = np.maximum(low, 0) * stands, high * stands
-        values = np.array([divide(expected, self.cells), divide(true, self.cells), *ends]).T.tolist()
-        return [
-            {
-                "from": b / _BINS,
-                "to": (b + 1) / _BINS,
-                "scores": int(self.cells[b]),
-                "mean": mean,
-                "true": share,
-                "low": low,
-                "high": high,
-            }
-            for b, (mean, share, low, high) in enumerate(values)
-        ]
+        means = divide(expected, self.cells), divide(true, self.cells)
+        edges = [b / _BINS for b in range(_BINS + 1)]
+        columns = edges[:-1], edges[1:], *(column.tolist() for column in (self.cells, *means, *ends))
+        names = "from", "to", "scores", "mean", "true", "low", "high"
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def summary(self) -> dict[str, float]:
         """Summarise all bins.

@@ -8,7 +8,6 @@ in the folder are not followed.
 import csv
 import io
 import json
-import os
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -60,7 +59,6 @@ class Cell:
 
 _CELL = tuple(field.name for field in fields(Cell))
 _NUMBERS = ("fit_seconds", "predict_seconds", "c")
-_UNLIMITED = ("coverage_error", "log_loss", "fit_seconds", "predict_seconds")  # others are from 0 to 1
 _TEXTS = ("dataset", "method", "version", "error")
 _COUNTS = ("fold", "instances", "seed")
 HEADER = ("dataset", "method", *_CELL[1:], *METRICS, *_NUMBERS, "seed", "version", "error")
@@ -122,8 +120,8 @@ def measure(
     ranking.add(truth, of_all)
     metrics = label_sets.results() | ranking.results()
     if training.shape[0] >= FEWEST_INSTANCES:
-        scored = PropensityScoredMetrics(Propensities.of_annotations([training]))
-        scored.add(truth, of_all)
+        scored = PropensityScoredMetrics()
+        scored.add(Propensities.of_annotations([training]).weighted(truth), of_all)
         metrics |= scored.results()
     with suppress(MpuError):  # scores of a method that are no probabilities
         (reliability := Reliability()).add(truth, of_all)
@@ -202,11 +200,6 @@ def _parsed(values: Sequence[str]) -> Row:
             row[name] = int(text) if name in _COUNTS else float(text)
     if not row["error"] and not row.keys() >= {*_NUMBERS}:
         raise ValueError
-    if any(
-        not 0 <= row[name] <= (np.inf if name in _UNLIMITED else 1 + 1e-9)
-        for name in row.keys() & {*METRICS, *_NUMBERS}
-    ):
-        raise ValueError
     return row
 
 
@@ -224,8 +217,6 @@ def write(path: Path, content: bytes) -> None:
     try:
         with replacing(path) as stream:
             stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
     except OSError as error:
         raise MpuError(f"{path}: cannot be written: {error.strerror}") from error
 

@@ -19,12 +19,12 @@ def test_annotations_are_counted_over_all_chunks():
     for chunks in ([whole], parts):
         found = Propensities.of_annotations(chunks, a=0.6, b=2.6)
         np.testing.assert_array_equal(found.labels, [0, 2, 3])
-        expected = 1 / jain_propensities([3, 0, 1, 1, 0], 4, 0.6, 2.6)
-        np.testing.assert_allclose(found.inverse(np.arange(5)), expected)
+        expected = jain_propensities([3, 0, 1, 1, 0], 4, 0.6, 2.6)
+        np.testing.assert_allclose(found.of(np.arange(5)), expected)
 
 
 def test_a_label_without_a_propensity_is_named_with_the_file():
     known = Propensities(np.array([2, 5]), np.array([0.5, 0.25]), source="c.txt")
-    np.testing.assert_array_equal(known.inverse(np.array([5, 2, 5])), [4, 2, 4])
+    np.testing.assert_array_equal(known.of(np.array([5, 2, 5])), [0.25, 0.5, 0.25])
     with refused(InputError, "c.txt: "):
-        known.inverse(np.array([2, 9, 3]))
+        known.of(np.array([2, 9, 3]))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 
-from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
+from mpu_cli.evaluation.propensities import PropensityScoredMetrics
 from tests.evaluation.orders import mean_over_rankings
 from tests.evaluation.test_ranking import KS, score_lists
 
@@ -25,9 +25,9 @@ def examples(size: int):
 
 def measured(truth, lists, propensities, *cuts) -> dict[str, float]:
     """Measure in chunks that end at `cuts`."""
-    metrics = PropensityScoredMetrics(Propensities(np.arange(LABELS), propensities), KS)
+    metrics = PropensityScoredMetrics(KS)
     for start, stop in zip([0, *cuts], [*cuts, len(truth)], strict=True):
-        metrics.add(csr_array(truth[start:stop]), lists[start:stop])
+        metrics.add(csr_array(truth[start:stop] / propensities), lists[start:stop])
     return metrics.results()
 
 
