@@ -46,17 +46,11 @@ def learned(estimator: Any, X: Any, targets: np.ndarray) -> list[Any]:
     the cell is a positive with this weight, and a negative with the rest (Elkan and Noto 2008, Section 3). NaN: it
     teaches nothing, which no classifier of all labels can be told.
     """
-    if takes_all(estimator, targets):
+    tags, is_certain = get_tags(estimator), ((targets == 0) | (targets == 1)).all()
+    learns_several = tags.classifier_tags.multi_label or not tags.target_tags.single_output
+    if targets.shape[1] > 1 and is_certain and learns_several:
         return [clone(estimator).fit(X, targets.astype(int))]
     return [_of_one(estimator, X, target) for target in targets.T]
-
-
-def takes_all(estimator: Any, targets: np.ndarray) -> bool:
-    """Whether one classifier learns all of these labels at once."""
-    is_certain = ((targets == 0) | (targets == 1)).all()
-    tags = get_tags(estimator)
-    learns_several = tags.classifier_tags.multi_label or not tags.target_tags.single_output
-    return bool(targets.shape[1] > 1 and is_certain and learns_several)
 
 
 def _of_one(estimator: Any, X: Any, target: np.ndarray) -> Any:
@@ -102,14 +96,15 @@ def held_out(
     estimator: Any,
     X: Any,
     targets: np.ndarray,
-    deal_rows: Callable[[int, np.ndarray | None], list[np.ndarray]],
+    how: tuple[int, int],
     kin: np.ndarray | None,
     soften: Soften | None = None,
     parallel: Parallel | None = None,
 ) -> np.ndarray:
     """Score each instance by classifiers that have not seen it: float32, shape (n, q).
 
-    `deal_rows`: deals so many instances into folds; those with equal numbers in `kin` stay together.
+    `how`: the number of folds, and the seed that deals them.
+    `kin`: int, shape (n,): instances with equal numbers stay in one fold; None: all differ.
     With `soften`, they learn what it makes of scores by a cross-validation within the instances that they learn from.
     """
 
@@ -118,10 +113,10 @@ def held_out(
         part, aims = _safe_indexing(X, train), targets[train]
         if soften is not None:
             among = None if kin is None else kin[train]
-            aims = soften(held_out(estimator, part, aims, deal_rows, among), train)
+            aims = soften(held_out(estimator, part, aims, how, among), train)
         return scores(learned(estimator, part, aims), _safe_indexing(X, test), targets.shape[1])
 
-    folds = deal_rows(len(targets), kin)
+    folds = deal(len(targets), *how, kin)
     scored = np.empty(targets.shape, np.float32)
     scored[np.concatenate(folds)] = np.concatenate((parallel or Parallel())(map(delayed(of_fold), folds)))
     return scored
@@ -313,12 +308,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         targets[certain.ignored()] = np.nan
         n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
         kin = kin_of_any(X)
-        together = joined(kin, problem.same_fold)
-
-        def deal_rows(n: int, kin: np.ndarray | None) -> list[np.ndarray]:
-            return deal(n, n_folds, run.seed, kin)
-
-        predict = partial(held_out, estimator, X, targets, deal_rows, together)
+        predict = partial(held_out, estimator, X, targets, (n_folds, run.seed), joined(kin, problem.same_fold))
         parallel = Parallel(self.n_jobs, verbose=self.verbose)
         with run.step("predicting out of fold"):
             self._scores = predict(parallel=parallel)

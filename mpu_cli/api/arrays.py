@@ -354,31 +354,25 @@ def are_label_sets(y: Any) -> bool:
     return any(isinstance(row, set | frozenset) or any(isinstance(name, str) for name in row) for row in sets)
 
 
-def label_sets(y: Any) -> list[list[Any]]:
-    """Return the different labels of each instance, all texts or all whole numbers; DataError where they are not."""
-    rows = [[] if _is_unknown(row) else list(dict.fromkeys(row)) for row in y]
-    kinds = {str if isinstance(label, str) else int for row in rows for label in row}
-    for i, row in enumerate(rows):
-        for label in row:
-            is_name = isinstance(label, str | Integral) and not isinstance(label, bool)
-            if not is_name or (len(kinds) > 1 and not isinstance(label, str)):
-                raise DataError(f"y[{i}] has the label {label!r}: give texts, or whole numbers, in all of y")
-    return rows
-
-
-def from_label_sets(y: Any, classes: Any = None) -> tuple[csr_array, np.ndarray]:
+def from_label_sets(y: Any, classes: Any = None, more: bool = False) -> tuple[csr_array, np.ndarray]:
     """Return the indicator matrix of label sets, and the names of its columns.
 
-    A label that an instance has twice counts once. `classes` are all names; by default those that occur, in ascending
-    order. DataError where a label is neither a text nor a whole number, or is not among them, or they are not unique.
+    A label that an instance has twice counts once. `classes` are all names, or the first ones, if there may be `more`;
+    by default those that occur, in ascending order. DataError where labels are not all texts or all whole numbers, or
+    one is not among the names, or these are not unique.
     """
-    rows = label_sets(y)
-    every = sorted({label for row in rows for label in row}) if classes is None else classes
-    names = class_names(np.array(list(every), dtype=object), len(every))
-    known = set(names.tolist())
-    for i, row in enumerate(rows):
-        if unknown := [label for label in row if label not in known]:
-            raise DataError(f"y[{i}] has the label {unknown[0]!r}, which is not among the classes")
+    rows = [[] if _is_unknown(row) else list(dict.fromkeys(row)) for row in y]
+    occurring = {label: i for i in reversed(range(len(rows))) for label in rows[i]}
+    kinds = {str if isinstance(label, str) else int for label in occurring}
+    for label, i in occurring.items():
+        is_name = isinstance(label, str | Integral) and not isinstance(label, bool)
+        if not is_name or (len(kinds) > 1 and not isinstance(label, str)):
+            raise DataError(f"y[{i}] has the label {label!r}: give texts, or whole numbers, in all of y")
+    first = sorted(occurring) if classes is None else list(classes)
+    new = sorted(occurring.keys() - set(first), key=str)
+    if new and not more:
+        raise DataError(f"y[{occurring[new[0]]}] has the label {new[0]!r}, which is not among the classes")
+    names = class_names(np.array(first + new, dtype=object), len(first + new))
     binarizer = MultiLabelBinarizer(classes=names, sparse_output=True)
     return indicator(binarizer.fit_transform(rows)), names
 
@@ -406,15 +400,10 @@ def label_numbers(names: np.ndarray) -> np.ndarray | None:
 def label_names(names: np.ndarray, numbers: np.ndarray) -> LabelNames:
     """Return names of labels as a model on disk has them: texts that read back from a line of text, or DataError."""
     for name in names.tolist():
-        if not isinstance(name, str):
+        if not isinstance(name, str) or not name or name != name.strip() or "\t" in name or "\n" in name:
             raise DataError(
-                f"classes: a model on disk has whole numbers from 0, or texts, for labels, and no {name!r}; give "
-                "those, or pickle the estimator"
-            )
-        if not name or name != name.strip() or "\t" in name or "\n" in name:
-            raise DataError(
-                f"classes: the name {name!r} is empty, or has a tab, a line end, or a blank at an end, which a model "
-                "on disk does not keep; give the label another name, or pickle the estimator"
+                f"classes: a model on disk cannot keep the name {name!r}: give whole numbers from 0, or texts without "
+                "tabs, line ends, and blanks at an end; or pickle the estimator"
             )
     return LabelNames.of({number: [name] for number, name in zip(numbers.tolist(), names.tolist(), strict=True)})
 

@@ -114,9 +114,7 @@ class LabelSetsMixin(ClassifierMixin):
             return float(super().score(X, y))
         predicted = arrays.indicator(self.predict(X), "predictions")
         if arrays.are_label_sets(y):
-            sets = arrays.label_sets(y)
-            new = {label for row in sets for label in row} - set(self.classes_.tolist())  # they are never predicted
-            y, names = arrays.from_label_sets(sets, [*self.classes_.tolist(), *sorted(new, key=str)])
+            y, names = arrays.from_label_sets(y, self.classes_.tolist(), more=True)  # more are never predicted
             predicted.resize(predicted.shape[0], len(names))
             truth, unknown = arrays.truth(y, "y")
         else:

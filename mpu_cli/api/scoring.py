@@ -200,7 +200,7 @@ def ranking_metrics(
 
     found = results(RankingMetrics(cutoffs), truth)
     if propensities is not None:
-        found |= results(PropensityScoredMetrics(ks=cutoffs), _weighted(truth, propensities, "propensities"))
+        found |= results(PropensityScoredMetrics(cutoffs), _weighted(truth, propensities, "propensities"))
     if c is not None:
         corrected = results(incomplete.CorrectedRanking(cutoffs), _weighted(truth, c))
         found |= {f"corrected_{name}": value for name, value in corrected.items()}

@@ -210,9 +210,3 @@ def test_a_broken_sparse_matrix_is_refused_and_never_followed(form, index, which
     if which == "X":
         with pytest.raises(ValueError, match=problem):
             MPUClassifier(levels=1, c=0.5, C=1.0, epochs=2).fit(X, S).predict_proba(broken)
-
-
-def test_an_instance_without_features_gets_no_label_where_all_others_are_predicted_surely():
-    X = np.eye(5)[np.arange(100) % 5]
-    S = (X + np.roll(X, 1, axis=1)).astype(int)
-    assert not MPUClassifier(c=1.0, folds=3).fit(X, S).predict(np.zeros((1, 5))).any()

@@ -34,16 +34,6 @@ def test_a_label_that_is_never_annotated_is_learned(problem):
 
 
 @pytest.mark.slow
-def test_dense_features_and_names_are_as_sparse_ones(problem):
-    X, S, _, V = problem
-    names = [f"label {k}" for k in range(60)]
-    tags = [[names[k] for k in row.indices] for row in S]
-    sparse = MPUClassifier(**QUICK, classes=names).fit(X, S, label_features=V)
-    dense = MPUClassifier(**QUICK, classes=names).fit(X, tags, label_features=V.toarray())
-    np.testing.assert_array_equal(dense.predict_proba(X), sparse.predict_proba(X))
-
-
-@pytest.mark.slow
 def test_the_command_line_gives_the_same_model(problem, tmp_path, run):
     X, S, _, V = problem
     with (tmp_path / "data.svm").open("wb") as file:

@@ -125,12 +125,6 @@ def test_the_posterior_follows_bayes_rule():
     assert unannotated_posterior([near_one], 0.5)[0] == pytest.approx(exact)
 
 
-@pytest.mark.parametrize(("p", "c"), [([-0.1], 0.5), ([1.1], 0.5), ([np.nan], 0.5), ([0.5], 2), ([0.5], np.nan)])
-def test_the_posterior_takes_probabilities_only(p, c):
-    with refused(ValueError):
-        unannotated_posterior(p, c)
-
-
 @slow_uncompiled
 @pytest.mark.parametrize("container", [np.asarray, *slow(csr_array)])
 def test_what_is_missing_is_found_out_of_fold(simulated, container):
@@ -183,8 +177,6 @@ def test_a_label_without_annotations_has_no_threshold():
     "arguments",
     [
         ([[0.5]], [[1, 0]], 0.5),
-        ([[1.5]], [[1]], 0.5),
-        ([[0.5]], [[1]], 0),
         ([[0.5]], [[1]], [0.5, 0.5]),
         ([[0.5]], [[0]], 0.5),
         ([[0.5]], [[1]], 0.5, "f1"),

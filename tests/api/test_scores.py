@@ -5,8 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
+from sklearn.model_selection import cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
 
 from mpu_cli import (
@@ -14,7 +13,6 @@ from mpu_cli import (
     MpuWarning,
     choose_thresholds,
     estimate_c,
-    incomplete_f1_scorer,
     missing_labels,
     out_of_fold,
     questions,
@@ -142,22 +140,3 @@ def test_what_is_not_known_is_ignored(scored):
     both = unknown | (more > 0)
     p = model.fit(X, S, ignored=both.astype(int)).predict_proba(X)
     np.testing.assert_array_equal(model.fit(X, forms_of_unknown(S, unknown)[0], ignored=more).predict_proba(X), p)
-
-
-def test_a_grid_search_on_incomplete_labels_chooses_as_on_the_true_ones(scored):
-    X, Y, S, _ = scored
-    c = S.sum() / Y.sum()
-    # A label that is as probable as not to be annotated is true: thresholds of 0.5 on scores miss most of them.
-    grid = {"estimator__class_weight": [{1: w} for w in (1.0, 2.0, 8.0, 64.0)]}
-    search, oracle = (
-        GridSearchCV(OneVsRestClassifier(LogisticRegression()), grid, scoring=scoring, cv=KFold(3)).fit(X, S)
-        for scoring in (incomplete_f1_scorer(c), "f1_micro")
-    )
-    truth = [
-        f1_score(Y, search.estimator.set_params(**one).fit(X, S).predict(X), average="micro")
-        for one in search.cv_results_["params"]
-    ]
-    np.testing.assert_allclose(search.cv_results_["mean_test_score"], truth, atol=0.05)
-    assert search.cv_results_["mean_test_score"].max() > oracle.cv_results_["mean_test_score"].max() + 0.1
-    with refused(ValueError):
-        incomplete_f1_scorer(0)

@@ -118,14 +118,6 @@ def test_intervals_cover_the_metrics_of_the_population():
     assert all(47 <= times <= 60 for times in covered.values()), covered  # 54 are expected
 
 
-def test_intervals_are_those_of_two_sides_of_the_estimate():
-    found = corrected_metrics(Y, PREDICTED, 0.9, intervals=True)
-    assert set(found["intervals"]) == {name for name in found if name.startswith(("micro", "macro"))}
-    for name, (low, high) in found["intervals"].items():
-        assert low < found[name] < high
-        assert (low + high) / 2 == pytest.approx(found[name])
-
-
 @pytest.mark.parametrize("c", [[0.5, 0.5], [[0.5, 0.0, 1, 1, 1]], np.ones((5, 400)), np.ones((2, 400, 5))])
 def test_c_of_other_shapes_or_values(c):
     for metrics in (corrected_metrics, ranking_metrics):

@@ -10,11 +10,9 @@ import pytest
 
 from mpu_cli.cli.actions.train import train
 from mpu_cli.errors import ClusterError
-from mpu_cli.runtime.run import Run
 from tests.cli.training import QUICK
 from tests.cluster.conftest import LARGE, OPTIONS, at
 from tests.cluster.processes import wait, worker_with_room
-from tests.endurance.commands import model_files
 from tests.full_disk import fill
 
 # The largest file that a worker may write: less than its predictions of a part, more than what units tell of parts.
@@ -49,50 +47,12 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.glob("*")}
 
 
-@pytest.mark.slow  # it starts workers of its own
-def test_predictions_that_find_no_room_are_named_and_not_there(model, files, processes, tmp_path):
-    for _ in range(2):
-        processes.replace(worker_with_room(ROOM))
-    out, new = tmp_path / "out", tmp_path / "new"
-    out.mkdir()
-    (out / "part-1.svm").write_text("old\n")
-    failed(processes, ["/out/part-", "File too large"], *in_scores(model, files, out))
-    wait(lambda: names(out) == {"part-1.svm"})  # the other worker may be at work
-    assert (out / "part-1.svm").read_text() == "old\n"
-    failed(processes, ["/new/part-", "File too large"], *in_scores(model, files, new))
-    wait(lambda: not names(new))
-
-
-@pytest.mark.slow  # it starts workers of its own
-def test_a_full_disk_on_one_worker_leaves_whole_files_of_the_other(run, model, files, processes, tmp_path):
-    processes.replace(worker_with_room(ROOM))
-    out, here = tmp_path / "out", tmp_path / "here"
-    failed(processes, ["/out/part-", "File too large"], *in_scores(model, files, out))
-    run.ok(*in_scores(model, files, here), "--kernel", "numpy")
-    wait(lambda: names(out) <= names(here))
-    for path in out.glob("*"):
-        assert path.read_bytes() == (here / path.name).read_bytes()
-
-
 def test_predictions_on_a_full_disk(model, files, processes, mounted):
     out = mounted / "out"
     out.mkdir()
     fill(mounted, 4096)
     failed(processes, ["/out/part-", "No space left on device"], *in_scores(model, files, out))
     wait(lambda: all(name.startswith("part-") for name in names(out)))
-
-
-@pytest.mark.slow  # it starts workers of its own
-@pytest.mark.parametrize("n_full", [1, 2])
-def test_a_training_whose_workers_cannot_put_anything_aside_gives_the_same_bytes(
-    sources, on, processes, tmp_path, n_full
-):
-    run = Run(kernel="numpy")
-    train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=run)
-    for _ in range(n_full):
-        processes.replace(worker_with_room(0), settings=SPILLING)
-    train(sources, tmp_path / "b.mpu", OPTIONS, on=on, run=run)
-    assert model_files(tmp_path / "b.mpu") == model_files(tmp_path / "a.mpu")
 
 
 @pytest.mark.slow  # it starts workers of its own

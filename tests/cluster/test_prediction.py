@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.cli.actions.predict import PredictionReport, predict_files
+from mpu_cli.cli.actions.predict import predict_files
 from mpu_cli.cli.actions.train import train as train_here
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
@@ -67,10 +67,6 @@ def test_a_bad_line_is_told_by_file_and_line(model, files, on, tmp_path):
     with pytest.raises(InputError, match=r"part-1\.svm:101: "):
         predict_files(model, targets, on=on)
     assert not targets[files[1]].exists()
-
-
-def test_no_files_is_nothing(model, on):
-    assert predict_files(model, {}, on=on) == PredictionReport()
 
 
 def test_wrong_usage(run, model, files):
