@@ -22,7 +22,6 @@ from mpu_cli.cli.options import (
     dataclass_options,
     declared_options,
     label_features_option,
-    max_line_bytes_option,
     names_options,
     numbers_option,
     option,
@@ -599,7 +598,7 @@ def serve() -> None:
         "What is listed": "only exclude numbers fill_implied why",
         "Learning": f"{LEARNING} model scores",
         "Knowledge about labels": KNOWLEDGE,
-        "Input and output": "implicit_values max_line_bytes log_format verbose accept_warning",
+        "Input and output": "implicit_values log_format verbose accept_warning",
     },
 )
 def suggest() -> None:
@@ -696,7 +695,7 @@ model replaces an existing one only when it is complete.
         "Learning": f"{LEARNING} cluster",
         "Knowledge about labels": KNOWLEDGE,
         "Replacing the model": "accept_on accept_margin accept_metric keep",
-        "Input and output": "implicit_values max_line_bytes oof history log_format verbose accept_warning",
+        "Input and output": "implicit_values oof history log_format verbose accept_warning",
     },
     epilog=_EPILOG,
 )
@@ -752,7 +751,6 @@ def train() -> None:
     option("--like DATA", FILE, "Use the features, labels and fields of this data file of `mpu vectorize`."),
     dataclass_options(TextOptions),
     option("--skip-bad", bool, "List bad records and leave them out, instead of ending with an error."),
-    max_line_bytes_option,
     json_option,
 )
 def vectorize() -> None:

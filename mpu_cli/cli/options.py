@@ -14,9 +14,9 @@ from click.shell_completion import CompletionItem
 from mpu_cli.cli.messages import message_options, progress
 from mpu_cli.names import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
-from mpu_cli.runtime.options import Integer, Kind, RunOptions, options_of
+from mpu_cli.runtime.options import Kind, RunOptions, options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Reading
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import as_one
 
 # The name of a file, as a text, which may be - for a standard stream, and as a Path. Who opens it says what it must be.
@@ -173,21 +173,10 @@ def run_options(*names: str, **helps: str) -> Group:
     return Group("run", partial(Run, observe=progress), *options)
 
 
-MOST_LINE_BYTES = 1 << 30  # positions within a block of lines are 32-bit numbers
-
-
-max_line_bytes_option = option(
-    "--max-line-bytes N", Integer(1, MOST_LINE_BYTES), "Longest accepted line, in bytes.", default=MAX_LINE_BYTES
-)
-
-
 numbers_option = option("--numbers", bool, "Print label numbers instead of names.", name="by_number")
 
 
-_READING = (
-    option("--implicit-values", bool, "Read a feature index without a colon as `index:1`."),
-    max_line_bytes_option,
-)
+_READING = (option("--implicit-values", bool, "Read a feature index without a colon as `index:1`."),)
 _NAMES = (
     option(
         "--labels NAMES",
@@ -218,7 +207,6 @@ def _sources(
     labels: str | None,
     zero_based: bool,
     implicit_values: bool,
-    max_line_bytes: int,
     **others: Any,
 ) -> Any:
     from mpu_cli.inputs.training_data import Sources  # NumPy and SciPy, which other commands need not wait for
@@ -230,7 +218,7 @@ def _sources(
         as_one(file),
         fully_labelled=next(iter(fully_labelled), None),
         naming=Naming(labels, zero_based),
-        reading=Reading(implicit_values, max_line_bytes),
+        reading=Reading(implicit_values),
         **others,
     )
 

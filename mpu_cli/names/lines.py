@@ -21,11 +21,12 @@ from typing import Any
 from mpu_cli.errors import InputError, one_line
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.formats import problem_of, utf16_of
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import Readable, ReadableLines, Watched, is_plain, open_input
 
 NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8"
 _BOM = "\ufeff"
-_LINE_BYTES = (1 << 23) - 1
+_LEAST_EXPANDED = 1 << 23  # bytes
 _MOST_EXPANSION = 250  # no text of people does
 
 
@@ -35,7 +36,7 @@ def open_side(source: str | Path) -> Iterator[ReadableLines]:
     with open_input(source) as opened:
         stream = as_utf8(opened, str(source))
         if not is_plain(opened) and Path(source).is_file():
-            left = max(_LINE_BYTES, _MOST_EXPANSION * Path(source).stat().st_size)
+            left = max(_LEAST_EXPANDED, _MOST_EXPANSION * Path(source).stat().st_size)
 
             def limit(data: bytes) -> None:
                 nonlocal left
@@ -80,13 +81,13 @@ def _recoded(stream: Readable, source: str, encoding: str) -> Iterator[bytes]:
 def text_lines(source: str | Path, lenient: bool = False, is_ours: bool = False) -> Generator[str, None, None]:
     """Yield the lines of a text file, plain or compressed by suffix, or ``-`` for standard input, without their ends.
 
-    If lenient, bytes that are not UTF-8 are replaced by U+FFFD, as in comments. InputError where it cannot be read, is
-    has a line of 8 MiB or more, or one that is not UTF-8.
+    If lenient, bytes that are not UTF-8 are replaced by U+FFFD, as in comments. InputError where it cannot be read, or
+    has a line longer than `MAX_LINE_BYTES`, or one that is not UTF-8.
     """
     with open_side(source) as stream:
-        for number, line in enumerate(decoded_lines(stream, str(source), _LINE_BYTES, is_ours), 1):
+        for number, line in enumerate(decoded_lines(stream, str(source), is_ours), 1):
             if line is None:
-                raise InputError(str(source), number, f"the line is longer than {_LINE_BYTES:,} bytes")
+                raise InputError(str(source), number, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
             if not is_utf8(line):
                 if not lenient:
                     raise InputError(str(source), number, NOT_UTF8)
@@ -106,7 +107,7 @@ def read_each(lines: Iterable[str], source: str | Path, read: Callable[[str], No
             raise InputError(str(source), number, str(error)) from None
 
 
-def decoded_lines(stream: ReadableLines, source: str, limit: int, is_ours: bool = False) -> Iterator[str | None]:
+def decoded_lines(stream: ReadableLines, source: str, is_ours: bool = False) -> Iterator[str | None]:
     """Yield the lines of a stream with their ends, None for one that is too long.
 
     Bytes that are not UTF-8 become surrogates (`is_utf8`).
@@ -115,17 +116,17 @@ def decoded_lines(stream: ReadableLines, source: str, limit: int, is_ours: bool 
     """
     is_top = not is_ours
     for number in count(1):
-        raw = stream.readline(limit + len(b"\r\n"))
+        raw = stream.readline(MAX_LINE_BYTES + len(b"\r\n"))
         if not raw:
             return
         if is_top and not raw.isspace():
             if problem := problem_of(raw):
                 raise InputError(source, number, problem)
             is_top = False
-        if len(raw) > limit and len(raw.rstrip(b"\r\n")) > limit:
+        if len(raw) > MAX_LINE_BYTES and len(raw.rstrip(b"\r\n")) > MAX_LINE_BYTES:
             yield None
             while raw and not raw.endswith(b"\n"):
-                raw = stream.readline(limit)
+                raw = stream.readline(MAX_LINE_BYTES)
         else:
             yield raw.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
 

@@ -31,7 +31,8 @@ from typing import NamedTuple
 from mpu_cli.svmlight.formats import OLD_LINE_ENDS, PAGE, PREDICTIONS, problem_of_line
 
 MAX_ID = 2**31 - 2
-MAX_LINE_BYTES = 1 << 23
+# A longer line (without its LF) is an error, so that a file without newlines does not fill the memory.
+MAX_LINE_BYTES = 1 << 26
 FLOAT32_OVERFLOW = 2.0**128 - 2.0**103  # from here on, rounding to float32 gives infinity
 
 _HEADER = re.compile(rb"([0-9]{1,18})[ \t]+(?:([0-9]{1,18})[ \t]+)?([0-9]{1,18})[ \t]*\r?\n?")
@@ -57,8 +58,6 @@ class Reading:
     """Options for reading files."""
 
     implicit_values: bool = False  # whether an index without a colon has the value 1
-    # A longer line (without its LF) is an error, so that a file without newlines does not fill the memory
-    max_line_bytes: int = MAX_LINE_BYTES
     scores: bool = False  # Whether ``index:value`` is the score of a label. This changes only errors.
     labels: bool = True  # Whether labels are wanted: otherwise what is no label in their place is not an error
 

@@ -161,7 +161,7 @@ def iter_stream(
         first_line, block = numbered_block
         return parse_block(block, first_line, source, reading, run)
 
-    numbered_blocks = blocks(stream, source, reading.max_line_bytes, block_bytes)
+    numbered_blocks = blocks(stream, source, block_bytes)
     top = Top()
     if may_have_header:
         numbered_blocks = _below(top, numbered_blocks)
@@ -309,7 +309,7 @@ def _top(file: BinaryIO, path: str, reading: Reading) -> tuple[Top, int]:
     """Return what precedes the instances of a file, and where they begin."""
     file.seek(0)
     top, end = Top(), 0
-    for first_line, block in blocks(file, path, reading.max_line_bytes):
+    for first_line, block in blocks(file, path):
         end += top.end_in(block, first_line)
         if top.has_ended:
             break

@@ -22,6 +22,7 @@ from mpu_cli.runtime.files import Joined, ReadFile, replacing
 from mpu_cli.runtime.run import Bytes
 from mpu_cli.runtime.urls import file_name, is_url, open_url
 from mpu_cli.svmlight.formats import COMPRESSED, SIGNATURE_BYTES, compression_of, problem_of
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.header import Pair, joined, pair_of
 
 
@@ -380,24 +381,22 @@ def _read(stream: Readable, n_bytes: int, source: str, line: int) -> bytes:
         raise InputError(source, line, f"at or after this line, {_fault(source, error)}") from error
 
 
-def blocks(
-    stream: Readable, source: str, max_line_bytes: int, block_bytes: int = BLOCK_BYTES
-) -> Iterator[tuple[int, bytes]]:
+def blocks(stream: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
     """Cut a stream into blocks of whole lines, of at most `block_bytes` and the longest line.
 
     Yield the number of the block's first line, from 1, and the lines, never empty; only the last block may end without
-    a newline. InputError, which names `source`, where a line is longer than `max_line_bytes` without its newline.
+    a newline. InputError, which names `source`, where a line is longer than `MAX_LINE_BYTES` without its newline.
     """
     import numpy as np  # help texts, which come this way too, need none
 
-    block_bytes = min(block_bytes, max_line_bytes)  # so a line can be too long only if it does not end within one read
+    block_bytes = min(block_bytes, MAX_LINE_BYTES)  # so a line can be too long only if it does not end within one read
     first_line = 1
     rest: list[bytes] = []
     rest_bytes = 0
     while data := _read(stream, block_bytes, source, first_line):
         end = data.find(b"\n")
-        if rest_bytes + (len(data) if end < 0 else end) > max_line_bytes:
-            problem = f"the line is longer than {max_line_bytes:,} bytes; --max-line-bytes N allows longer lines"
+        if rest_bytes + (len(data) if end < 0 else end) > MAX_LINE_BYTES:
+            problem = f"the line is longer than {MAX_LINE_BYTES:,} bytes, the most that a line may have"
             raise InputError(source, first_line, (first_line == 1 and problem_of(b"".join([*rest, data]))) or problem)
         cut = data.rfind(b"\n") + 1
         if cut == 0:

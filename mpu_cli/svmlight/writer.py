@@ -19,7 +19,7 @@ _ENDS_LABELS = {b"", b" ", b"\t", b"\r", b"\n"}
 def labelled_lines(stream: Readable, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:
     """Yield the lines of a file in blocks: the top of the file, or nothing, and instances with plain labels."""
     top = Top()
-    for first_line, block in blocks(stream, source, reading.max_line_bytes):
+    for first_line, block in blocks(stream, source):
         start = top.end_in(block, first_line)
         yield block[:start], plain_labels(block[start:])
 

@@ -251,7 +251,7 @@ _LABEL = "label_"
 def read_table(source: str | Path) -> Iterator[Concept]:
     """Read the concepts of a table; InputError at a row that is no concept."""
     with open_side(source) as stream:
-        for row in read_rows(stream, str(source), "csv", MAX_LINE_BYTES, needed=("uri",)):
+        for row in read_rows(stream, str(source), "csv", needed=("uri",)):
             if isinstance(row, Bad):
                 raise InputError(str(source), row.line, row.problem)
             if "uri" not in row.fields:

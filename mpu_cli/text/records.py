@@ -56,9 +56,7 @@ def format_of(source: str | Path) -> str | None:
     return _FORMAT_OF.get(path.with_suffix("").suffix if compression_named(path) else path.suffix)
 
 
-def read_rows(
-    stream: ReadableLines, source: str, form: str, max_line_bytes: int, needed: Iterable[str] = ()
-) -> Iterator[Row | Bad]:
+def read_rows(stream: ReadableLines, source: str, form: str, needed: Iterable[str] = ()) -> Iterator[Row | Bad]:
     """Read rows one by one.
 
     Empty lines are skipped, and rows of a table whose cells are all empty. A byte order mark and CRLF are allowed. The
@@ -68,19 +66,18 @@ def read_rows(
     `source`: its name for errors.
     `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table; or, without a
     row of names, lines of a text, a tab, and URIs with blanks between them: the fields ``text`` and ``subjects``.
-    `max_line_bytes`: largest size of a line, and of a value of a table, which may have several lines.
     `needed`: fields that a table must have. If it has rows, each of them reports a missing one.
     Yields: `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
     Raises InputError (the file as a whole cannot be read: it is a JSON array, or a table without a row of names, with
     a row that does not end, or with this row alone in which a needed name is missing).
     """
-    lines = decoded_lines(stream, source, max_line_bytes)
+    lines = decoded_lines(stream, source)
     if form in DELIMITERS:
-        yield from _table(lines, source, form, max_line_bytes, needed)
+        yield from _table(lines, source, form, needed)
         return
     is_first = True
     for number, line in enumerate(lines, 1):
-        if problem := _problem(line, max_line_bytes):
+        if problem := _problem(line):
             yield Bad(number, problem)
         elif line and line.strip():
             if is_first and form == "jsonl" and (line.lstrip().startswith("[") or line.strip() == "{"):
@@ -91,9 +88,9 @@ def read_rows(
             is_first = False
 
 
-def _problem(line: str | None, limit: int) -> str:
+def _problem(line: str | None) -> str:
     if line is None:
-        return f"the line is longer than {limit:,} bytes; --max-line-bytes N allows longer lines"
+        return f"the line is longer than {MAX_LINE_BYTES:,} bytes, the most that a line may have"
     return "" if is_utf8(line) else NOT_UTF8
 
 
@@ -129,15 +126,13 @@ def is_blank(line: str) -> bool:
     return _BLANK.fullmatch(line) is not None
 
 
-def _table(
-    lines: Iterator[str | None], source: str, form: str, limit: int, needed: Iterable[str]
-) -> Iterator[Row | Bad]:
+def _table(lines: Iterator[str | None], source: str, form: str, needed: Iterable[str]) -> Iterator[Row | Bad]:
     problem = ""  # what is wrong with a line of the row
 
     def checked(lines: Iterable[str | None]) -> Iterator[str]:
         nonlocal problem
         for line in lines:
-            problem = problem or _problem(line, limit)
+            problem = problem or _problem(line)
             yield line or "\n"
 
     before: list[str | None] = []  # up to the line that names the columns
@@ -154,13 +149,13 @@ def _table(
     values: list[str] | None = []
     while values is not None:
         first, problem, values = rows.line_num + 1, "", []
-        largest = csv.field_size_limit(limit)  # a setting of the whole process
+        largest = csv.field_size_limit(MAX_LINE_BYTES)  # a setting of the whole process
         try:
             values = next(rows, None)
         except csv.Error as error:
             if "field limit" in str(error):
-                too_long = f"a value is longer than {limit:,} characters; is a quotation mark not closed?"
-                raise InputError(source, first, f"{too_long} --max-line-bytes N allows longer ones") from None
+                too_long = f"a value is longer than {MAX_LINE_BYTES:,} characters; is a quotation mark not closed?"
+                raise InputError(source, first, too_long) from None
             if "end of data" in str(error):
                 raise InputError(
                     source, first, "a quotation mark opens here, or after this line, and is not closed"
@@ -295,13 +290,11 @@ class RecordReader:
     `fields`: those that are read, with what the first records say of them.
     """
 
-    def __init__(
-        self, stream: ReadableLines, source: str, form: str, fields: Fields, max_line_bytes: int = MAX_LINE_BYTES
-    ) -> None:
+    def __init__(self, stream: ReadableLines, source: str, form: str, fields: Fields) -> None:
         self.fields = fields
         self._source = source
         self._has_id = False
-        self._rows = read_rows(stream, source, form, max_line_bytes, fields.needed())
+        self._rows = read_rows(stream, source, form, fields.needed())
 
     def __iter__(self) -> Iterator[tuple[Row | Bad, Record | Bad]]:
         """Yield rows and records; `Bad` as the record, and as the row if that is bad.
@@ -475,28 +468,28 @@ def is_corpus(form: str, fields: Fields) -> bool:
 
 
 @contextmanager
-def open_records(source: str | Path, most: int = MAX_LINE_BYTES) -> Iterator[ReadableLines]:
+def open_records(source: str | Path) -> Iterator[ReadableLines]:
     """Open a file as `open_input`, in UTF-8; a directory of Annif as JSON lines, a document a line, in order of names.
 
-    Raises InputError (it cannot be read, or a directory has no documents, or one of more than `most` bytes).
+    Raises InputError (it cannot be read, or a directory has no documents, or one of more than `MAX_LINE_BYTES`).
     """
     if Path(source).is_dir():
-        yield Joined(_documents(Path(source), most))
+        yield Joined(_documents(Path(source)))
         return
     with open_input(source) as stream:
         yield as_utf8(stream, str(source))
 
 
-def _documents(folder: Path, most: int) -> Iterator[bytes]:
+def _documents(folder: Path) -> Iterator[bytes]:
     texts, objects = sorted(folder.glob("*.txt")), sorted(folder.glob("*.json"))
     if not texts and not objects:
         raise InputError(str(folder), None, "is a directory without documents: there is no .txt and no .json file")
     for path in texts:
-        text, subjects = _read(path, most), _subjects(path, most)
+        text, subjects = _read(path), _subjects(path)
         yield json.dumps({"document_id": path.stem, "text": text, SUBJECTS: subjects}).encode() + b"\n"
     for path in objects:
         try:
-            document = json_value(_read(path, most))
+            document = json_value(_read(path))
         except ValueError as error:
             raise InputError(str(path), None, str(error)) from None
         if not isinstance(document, dict):
@@ -504,23 +497,23 @@ def _documents(folder: Path, most: int) -> Iterator[bytes]:
         yield json.dumps({"document_id": path.stem, SUBJECTS: None, **document}).encode() + b"\n"
 
 
-def _subjects(path: Path, most: int) -> list[dict[str, str]] | None:
+def _subjects(path: Path) -> list[dict[str, str]] | None:
     """Return the subjects of a text, in a file beside it: lines of a URI and a label (.tsv), or of a label (.key)."""
     for suffix in (".tsv", ".key"):
         if (beside := path.with_suffix(suffix)).is_file():
-            lines = ([*filter(None, map(str.strip, line.split("\t")))] for line in _read(beside, most).splitlines())
+            lines = ([*filter(None, map(str.strip, line.split("\t")))] for line in _read(beside).splitlines())
             uris = ((texts, [text[1:-1] for text in texts if text[0] == "<" and text[-1] == ">"]) for texts in lines)
             return [{"uri": found[0]} if found else {"label": texts[0]} for texts, found in uris if texts]
     return None
 
 
-def _read(path: Path, most: int) -> str:
+def _read(path: Path) -> str:
     if not path.is_file():
         raise InputError(str(path), None, "is not a regular file")
     with open_input(path) as stream:
-        data = stream.read(most + 1)
-    if len(data) > most:
-        raise InputError(str(path), None, f"is longer than {most:,} bytes; --max-line-bytes N allows longer documents")
+        data = stream.read(MAX_LINE_BYTES + 1)
+    if len(data) > MAX_LINE_BYTES:
+        raise InputError(str(path), None, f"is longer than {MAX_LINE_BYTES:,} bytes, the most that a document may have")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:

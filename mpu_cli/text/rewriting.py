@@ -48,12 +48,10 @@ class Rewriter:
     field, but for CSV.
     """
 
-    def __init__(
-        self, stream: ReadableLines, source: str, form: str, fields: Fields, added: str, max_line_bytes: int
-    ) -> None:
+    def __init__(self, stream: ReadableLines, source: str, form: str, fields: Fields, added: str) -> None:
         self._encoding = getattr(stream, "encoding", "utf-8")
         self._lines: list[bytes] = []  # that have been read and not written
-        self._rows = RecordReader(Watched(stream, self._lines.append), source, form, fields, max_line_bytes)
+        self._rows = RecordReader(Watched(stream, self._lines.append), source, form, fields)
         self._source = source
         self._form = form
         self._fields = fields

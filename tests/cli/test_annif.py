@@ -148,5 +148,3 @@ def test_documents_have_a_longest(run, tmp_path):
             out.truncate(1 << 30)
         result = run("vectorize", corpus, "-o", tmp_path / "o.svm")
         said(result)
-    result = run("vectorize", tmp_path / "a.txt", "-o", tmp_path / "o.svm", "--max-line-bytes", 1000)
-    assert "1,000 bytes" in result.stderr

@@ -5,7 +5,8 @@ import tracemalloc
 
 import pytest
 
-from tests.cli.training import QUICK, message
+from tests.cli.training import message
+from tests.line_limit import line_limit
 
 LIMIT = 1_000_000
 ENDLESS = b"1\n" + bytes(32 * LIMIT)  # compressed, a small bomb
@@ -44,17 +45,11 @@ def test_a_line_without_end_is_refused_in_little_memory(run, endless, tiny_model
     arguments = (name if word is ... else word for word in COMMANDS[command])
     tracemalloc.start()
     try:
-        result = run(*arguments, "--max-line-bytes", LIMIT, stdin=stdin)
+        with line_limit(LIMIT):
+            result = run(*arguments, stdin=stdin)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert f"{'standard input' if stdin else name}:2: " in message(result)
     assert peak < 20 * LIMIT + (len(ENDLESS) if stdin else 0)  # the runner copies its standard input
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_the_limit_can_be_raised(run, tmp_path):
-    (tmp_path / "wide.svm").write_text("1 " + " ".join(f"{index}:1" for index in range(1, 200)) + "\n2 1:1\n")
-    arguments = ("train", tmp_path / "wide.svm", *QUICK, "--max-line-bytes")
-    assert "wide.svm:1: " in message(run(*arguments, 1000))
-    run.ok(*arguments, 2000)

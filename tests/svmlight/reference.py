@@ -6,6 +6,7 @@ import numpy as np
 
 from mpu_cli.errors import InputError, counted
 from mpu_cli.runtime.run import Run
+from mpu_cli.svmlight import streams
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.formats import problem_of
 from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, LineError, Reading, header_of, is_comment, parse_line
@@ -43,7 +44,7 @@ def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
     """Read a file: the instances, or the text of the first error."""
     bom = len(BYTE_ORDER_MARK) * data.startswith(BYTE_ORDER_MARK)
     lines = split(data)
-    long = [number for number, line in enumerate(lines) if len(line) > reading.max_line_bytes]
+    long = [number for number, line in enumerate(lines) if len(line) > streams.MAX_LINE_BYTES]
     whole = lines[: long[0]] if long else lines
     whole[:1] = [line[bom:] for line in whole[:1]]
     if bom and whole == [b""] and not data[bom:]:
@@ -57,7 +58,7 @@ def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
     if long and long[0] == 0 and problem_of(lines[0]):
         return "file:1: this is "
     if long:
-        return f"file:{long[0] + 1}: the line is longer than {reading.max_line_bytes:,} bytes"
+        return f"file:{long[0] + 1}: the line is longer than {streams.MAX_LINE_BYTES:,} bytes"
     if header is not None and header.instances != len(instances):
         return f"file:{first + 1}: the header declares {header.instances} instances, but {len(instances)} follow"
     if header is not None:

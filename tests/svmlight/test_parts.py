@@ -17,6 +17,7 @@ from mpu_cli.svmlight.header import Extent
 from mpu_cli.svmlight.reader import Part, check_parts, plan_parts, read, read_part
 from tests.golden import refused
 from tests.hypotheses import examples
+from tests.line_limit import line_limit
 from tests.svmlight.generated import blocks, well_formed_blocks
 from tests.svmlight.same import assert_same
 
@@ -76,8 +77,8 @@ def test_the_parts_together_are_the_files_one_after_another(texts, most_bytes, w
 @settings(max_examples=examples(150), deadline=None)
 def test_errors_are_those_of_the_whole_file(block, most_bytes, max_line_bytes, implicit_values, header):
     """The first error of the parts in their order is the one of the file, with its line."""
-    reading = Reading(implicit_values, max_line_bytes)
-    with TemporaryDirectory() as folder:
+    reading = Reading(implicit_values)
+    with TemporaryDirectory() as folder, line_limit(max_line_bytes):
         path = Path(folder) / "x"
         path.write_bytes(header + block)
         try:

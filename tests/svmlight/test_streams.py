@@ -14,6 +14,7 @@ import pytest
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.svmlight.streams import blocks, open_input, open_output, refuse_unwritable
 from tests.golden import refused
+from tests.line_limit import line_limit
 
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 DECOMPRESS = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
@@ -190,7 +191,7 @@ def test_standard_output(target, capfdbinary):
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("data", [b"", b"\n", b"ab\n\nc\nlong line\nx", b"a\nb\n", b"no newline"])
 def test_blocks(data, block_bytes):
-    found = list(blocks(BytesIO(data), "x", 1 << 20, block_bytes))
+    found = list(blocks(BytesIO(data), "x", block_bytes))
     assert b"".join(block for _, block in found) == data
     assert all(block for _, block in found)
     assert all(block.endswith(b"\n") for _, block in found[:-1])
@@ -204,16 +205,18 @@ def test_blocks(data, block_bytes):
 @pytest.mark.parametrize("end", [b"", b"\n", b"\n1\n"])
 def test_a_line_may_be_as_long_as_the_limit(block_bytes, end):
     data = b"1\n12345" + end
-    assert b"".join(block for _, block in blocks(BytesIO(data), "x", 5, block_bytes)) == data
-    with refused(InputError, "x:2: "):
-        list(blocks(BytesIO(data), "x", 4, block_bytes))
+    with line_limit(5):
+        assert b"".join(block for _, block in blocks(BytesIO(data), "x", block_bytes)) == data
+    with line_limit(4), refused(InputError, "x:2: "):
+        list(blocks(BytesIO(data), "x", block_bytes))
 
 
 def test_what_comes_before_a_line_that_is_too_long_is_read():
-    found = blocks(BytesIO(b"a\nb\n" + b"c" * 100), "x", 10)
-    assert next(found) == (1, b"a\nb\n")
-    with refused(InputError, "x:3: "):
-        next(found)
+    with line_limit(10):
+        found = blocks(BytesIO(b"a\nb\n" + b"c" * 100), "x")
+        assert next(found) == (1, b"a\nb\n")
+        with refused(InputError, "x:3: "):
+            next(found)
 
 
 def test_an_endless_line_is_read_no_further_than_the_limit():
@@ -225,8 +228,8 @@ def test_an_endless_line_is_read_no_further_than_the_limit():
             return bytes(n_bytes)
 
     stream = Endless()
-    with refused(InputError, "x:1: "):
-        list(blocks(stream, "x", 1 << 20, 1 << 16))
+    with line_limit(1 << 20), refused(InputError, "x:1: "):
+        list(blocks(stream, "x", 1 << 16))
     assert stream.given <= (1 << 20) + (1 << 16)
 
 

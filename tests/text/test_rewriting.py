@@ -23,7 +23,7 @@ tag_sets = st.sets(st.sampled_from(TAGS))
 
 
 def rewritten(data: bytes, form: str, change: Retagged, added: str = "added") -> str:
-    rewriter = Rewriter(BytesIO(data), "x", form, DEFAULT_FIELDS, added, 1 << 20)
+    rewriter = Rewriter(BytesIO(data), "x", form, DEFAULT_FIELDS, added)
     texts = []
     for record in rewriter.records():
         own = Retagged(
@@ -161,7 +161,7 @@ def test_changed_rows_keep_line_ends_and_the_other_cells(form, before, after):
 def test_a_corpus_of_lines_keeps_them():
     before = "\ufeffone\t<http://e.org/1>\r\n\r\ntwo \t<http://e.org/2>  <http://e.org/1>\r\n"
     fields = form_and_fields("corpus.tsv", "annif", DEFAULT_FIELDS)[1]
-    rewriter = Rewriter(BytesIO(before.encode()), "x", "annif", fields, "", 1 << 20)
+    rewriter = Rewriter(BytesIO(before.encode()), "x", "annif", fields, "")
     changes = iter([Retagged({"http://e.org/3": "decided"}), Retagged()])
     texts = [rewriter.written(next(changes)) for _ in rewriter.records()]
     assert b"".join([*texts, rewriter.rest()]).decode() == before.replace("/1>", "/1> <http://e.org/3>", 1)
@@ -199,7 +199,7 @@ def test_a_list_in_one_text_keeps_its_form(form, before, after):
 def test_fields_that_are_tags_keep_their_form(yes, no):
     fields = replace(DEFAULT_FIELDS, tags=("a", "b"), are_tags=True)
     before, after = (f"text;a;b\r\nx;{yes};{no}\r\ny;{one};{other}\r\n" for one, other in ((yes, no), (no, yes)))
-    rewriter = Rewriter(BytesIO(before.encode()), "x", "csv", fields, "", 1 << 20)
+    rewriter = Rewriter(BytesIO(before.encode()), "x", "csv", fields, "")
     changes = iter([Retagged(), Retagged({"b": "decided"}, frozenset("a"))])
     texts = [rewriter.written(next(changes)) for _ in rewriter.records()]
     assert b"".join([*texts, rewriter.rest()]).decode() == after

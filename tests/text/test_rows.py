@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 from mpu_cli.errors import InputError
 from mpu_cli.text.records import Bad, Row, format_of, read_rows
 from tests.golden import refused
+from tests.line_limit import line_limit
 
 LIMIT = 1000
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
 
 
 def rows(data: bytes, form: str, limit: int = LIMIT) -> list[Row | Bad]:
-    return list(read_rows(io.BytesIO(data), "in", form, limit))
+    with line_limit(limit):
+        return list(read_rows(io.BytesIO(data), "in", form))
 
 
 def table(header: list[str], values: list[list[str]], delimiter: str = ",") -> bytes:
@@ -64,7 +66,7 @@ def test_tables_come_back(values, form):
 def test_the_names_of_columns_tell_what_separates_them(delimiter, form):
     data = table(["id", "a text", "tags"], [["1", "x,y;z", "u"], ["", "", ""], ["2", "v", "w"]], delimiter)
     for before in (b"", b"\xef\xbb\xbf\r\n", b",,\n", f"sep={delimiter}\r\n".encode()):
-        found = list(read_rows(io.BytesIO(before + data), "in", form, LIMIT, ["a text"]))
+        found = list(read_rows(io.BytesIO(before + data), "in", form, ["a text"]))
         assert [dict(row.fields) for row in found] == [
             {"id": "1", "a text": "x,y;z", "tags": "u"},
             {"id": "2", "a text": "v", "tags": "w"},
@@ -91,8 +93,8 @@ BAD = {
     "too deep": (b"{}\n" + b"[" * 900 + b"\n", "jsonl", 2, "JSON"),
     "a number of many digits": (b'{"a": ' + b"9" * 5000 + b"}\n", "jsonl", 1, "JSON"),
     "JSON that is not UTF-8": (b'{"a": 2}\n{"a": "\xff"}\n', "jsonl", 2, "UTF-8"),
-    "a long line": (b'{"a": 2}\n{"a": "' + b"x" * 9000 + b'"}\n', "jsonl", 2, "--max-line-bytes"),
-    "a long line of a table": (b"a,b\n1,2\n" + b"x" * 9000 + b",2\n", "csv", 3, "--max-line-bytes"),
+    "a long line": (b'{"a": 2}\n{"a": "' + b"x" * 9000 + b'"}\n', "jsonl", 2, "longer than 1,000 bytes"),
+    "a long line of a table": (b"a,b\n1,2\n" + b"x" * 9000 + b",2\n", "csv", 3, "longer than 1,000 bytes"),
     "a table that is not UTF-8": (b"a,b\n1,2\n\xe4,2\n", "csv", 3, "UTF-8"),
     "too many values": (b"a,b\n1,2\n1,2,3\n", "csv", 3, "3 values"),
     "the names of columns again": (b"a,b\n1,2\na,b\n3,4\n", "csv", 3, "names the columns again"),

@@ -172,8 +172,8 @@ def command(
         )
     rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
     by_uri = is_corpus(chosen, vectorization.fields)
-    with open_records(source, reading.max_line_bytes) as stream, open_output(output) as out:
-        rewriter = Rewriter(stream, str(source), chosen, vectorization.fields, added, reading.max_line_bytes)
+    with open_records(source) as stream, open_output(output) as out:
+        rewriter = Rewriter(stream, str(source), chosen, vectorization.fields, added)
         for record in rewriter.records():
             key = counts["records"] if ids is None else record.id or ""
             used.add(key)

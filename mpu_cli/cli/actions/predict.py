@@ -174,9 +174,7 @@ def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by
     return write
 
 
-def rows_of_texts(
-    model: TrainedModel, source: str, texts: Iterable[str], form: str | None, max_line_bytes: int
-) -> Iterator[Rows]:
+def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: str | None) -> Iterator[Rows]:
     """Yield texts as features of instances, and ids, by the vectoriser of a model. Warn of languages that are new.
 
     `texts`: in place of a file, whose name is then for messages alone.
@@ -197,7 +195,7 @@ def rows_of_texts(
     records = (Record(line, text, (), None, False) for line, text in enumerate(texts, 1))
     languages: Counter[str] = Counter()
     n = 0
-    for batch in batches(records if texts else _records(source, form, fields, max_line_bytes), Record.size):
+    for batch in batches(records if texts else _records(source, form, fields), Record.size):
         contents = [record.text for record in batch]
         languages += languages_of(contents)
         ids = [str(number) if record.id is None else record.id for number, record in enumerate(batch, n + 1)]
@@ -207,10 +205,10 @@ def rows_of_texts(
         _log.warning(f"{shown(source)}: {others}")
 
 
-def _records(source: str, form: str | None, fields: Fields, max_line_bytes: int) -> Iterator[Record]:
+def _records(source: str, form: str | None, fields: Fields) -> Iterator[Record]:
     form, _ = form_and_fields(source, form, fields)
-    with open_records(source, max_line_bytes) as stream:
-        for _, record in RecordReader(stream, source, form, fields, max_line_bytes):
+    with open_records(source) as stream:
+        for _, record in RecordReader(stream, source, form, fields):
             if isinstance(record, Bad):
                 raise InputError(source, record.line, record.problem)
             yield record
@@ -461,7 +459,7 @@ def command(
         if on is not None:
             counts = predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)
         for name, target in targets.items() if on is None else ():
-            rows = rows_of_texts(trained, name, texts, text_form, reading.max_line_bytes) if has_texts(name) else None
+            rows = rows_of_texts(trained, name, texts, text_form) if has_texts(name) else None
             counts += predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
     if not counts.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")

@@ -64,7 +64,7 @@ def _suggestions(missing: suggest.Listed, instances: int, sources: Sources) -> I
     """Yield each suggestion, with the beginning of the text of its record as title."""
     ids, names, cells = missing.record_ids, missing.names, missing.found.listed
     labels, wanted = missing.found.ids[cells.columns].tolist(), {*cells.rows.tolist()}
-    texts = texts_of(None, (), Sidecars(sources.file), ids, wanted, instances, sources.reading.max_line_bytes)
+    texts = texts_of(None, (), Sidecars(sources.file), ids, wanted, instances)
     for row, label, probability in zip(cells.rows.tolist(), labels, cells.probabilities.tolist(), strict=True):
         of_record, name = None if ids is None else ids.texts[row], None if names is None else names.name(label)
         title = None if texts is None else shorten(texts.get(row, ("",))[0], 100, placeholder=" …")

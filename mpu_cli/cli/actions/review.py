@@ -60,7 +60,6 @@ def texts_of(
     ids: RecordIds | None,
     wanted: set[int],
     n: int,
-    max_line_bytes: int,
 ) -> dict[int, tuple[str, ...]] | None:
     """Read the texts of some of n instances, which count from 0; None where there are none."""
     place = sidecars.records()
@@ -82,7 +81,7 @@ def texts_of(
     if text_fields:
         place = replace(place, fields=replace(place.fields, text=text_fields))
     try:
-        texts = _of_instances(_of_records(place, max_line_bytes), place.file, ids, wanted, n)
+        texts = _of_instances(_of_records(place), place.file, ids, wanted, n)
     except InputError as error:
         if text is not None:
             raise
@@ -119,13 +118,13 @@ def _of_instances(
     return kept
 
 
-def _of_records(place: Records, max_line_bytes: int) -> _Keyed:
+def _of_records(place: Records) -> _Keyed:
     fields = replace(place.fields, tags=())  # which are not looked at
     if place.sha256 is not None and not (Path(place.file).is_file() or Path(place.file).is_dir()):
         raise InputError(place.file, None, "is neither a file nor a directory")
-    with open_records(place.file, max_line_bytes) as raw:
+    with open_records(place.file) as raw:
         stream = Counted(raw)
-        for row, record in RecordReader(stream, place.file, place.form, fields, max_line_bytes):
+        for row, record in RecordReader(stream, place.file, place.form, fields):
             if isinstance(row, Bad) or isinstance(record, Bad):
                 if place.skip_bad:
                     continue
@@ -188,7 +187,7 @@ def command(
         sample=drawn,
         suggestions=suggested,
         ids=ids,
-        texts=texts_of(text, text_fields, sidecars, ids, set(wanted), len(data), reading.max_line_bytes),
+        texts=texts_of(text, text_fields, sidecars, ids, set(wanted), len(data)),
         link=link,
         broader={} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
         decided=decided,

@@ -8,7 +8,6 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate, chain, filterfalse
 from operator import itemgetter
 from pathlib import Path
@@ -29,7 +28,6 @@ from mpu_cli.names.naming import GROUPS, IDS
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
 from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, bytes_of, open_output, read_twice
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
@@ -80,7 +78,6 @@ def vectorize(
     separator: str | None = None,
     group: str | None = None,
     skip_bad: bool = False,
-    max_line_bytes: int = MAX_LINE_BYTES,
     options: TextOptions | None = None,
     labels: str | Path | None = None,
     language: str | None = None,
@@ -119,9 +116,9 @@ def vectorize(
         group=group or "",
         are_tags=None if vectorization is None or tags else default.are_tags,  # None: the first records say
     )
-    reader, size = _Reader(str(file), form, fields, skip_bad, max_line_bytes), bytes_of(file)
+    reader, size = _Reader(str(file), form, fields, skip_bad), bytes_of(file)
     with ExitStack() as stack:
-        opened = stack.enter_context(read_twice(file, partial(open_records, most=max_line_bytes)))
+        opened = stack.enter_context(read_twice(file, open_records))
         with open_output(target) as out:
             work, put = None, None
             if directory is not None:
@@ -268,8 +265,8 @@ class VectorWriter:
 class _Reader:
     """Reads good records, and counts the bad ones."""
 
-    def __init__(self, name: str, form: str, fields: Fields, skip_bad: bool, max_line_bytes: int) -> None:
-        self.name, self._form, self._skip_bad, self._max_line_bytes = name, form, skip_bad, max_line_bytes
+    def __init__(self, name: str, form: str, fields: Fields, skip_bad: bool) -> None:
+        self.name, self._form, self._skip_bad = name, form, skip_bad
         self.fields = fields
         self.good = self.bad = 0
         self.content: Content | None = None
@@ -285,7 +282,7 @@ class _Reader:
         self.good, self.bad, self.listed = 0, 0, []
         self.cells.clear()
         counted = Counted(stream)
-        reader = RecordReader(counted, self.name, self._form, self.fields, self._max_line_bytes)
+        reader = RecordReader(counted, self.name, self._form, self.fields)
         for row, record in reader:
             if isinstance(record, Record):
                 assert not isinstance(row, Bad)  # there would be no record of it

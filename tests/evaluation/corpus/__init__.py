@@ -10,6 +10,7 @@ from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.compare import Comparison
 from mpu_cli.svmlight.grammar import Reading
 from tests.evaluation.comparing import compare
+from tests.line_limit import line_limit
 from tests.svmlight.reference import Instance, reference_file
 
 _THRESHOLDS = (0.0, 0.5, 0.1, 1.0)
@@ -17,8 +18,13 @@ _THRESHOLDS = (0.0, 0.5, 0.1, 1.0)
 
 def replay(data: bytes, folder: Path) -> None:
     """Evaluate an input: it must be refused, or counted as the reference grammar and sets of labels do it."""
+    with line_limit(60):
+        _replay(data, folder)
+
+
+def _replay(data: bytes, folder: Path) -> None:
     options = data[0] if data else 0
-    reading, threshold = Reading(bool(options & 1), 60), _THRESHOLDS[options >> 1 & 3]
+    reading, threshold = Reading(bool(options & 1)), _THRESHOLDS[options >> 1 & 3]
     truth, _, predictions = data[1:].partition(b"\xff")
     (folder / "truth").write_bytes(truth)
     (folder / "predictions").write_bytes(predictions)

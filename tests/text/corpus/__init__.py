@@ -24,6 +24,7 @@ from mpu_cli.text.records import FORMATS, Fields, Record, RecordReader, clean
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.bundle.corpus import Choices, change_bytes, cut
+from tests.line_limit import line_limit
 
 _LIMITS = 8, 40, 1 << 23
 _OPTIONS = TextOptions(stem="none"), TextOptions(analyzer="char", stem="none"), TextOptions(hashing=8, stem="none")
@@ -44,11 +45,14 @@ def replay_records(data: bytes, folder: Path) -> None:
     The first byte stands for the format, the limit on lines and the options; the others are the file.
     """
     kind, content = data[0] if data else 0, data[1:]
-    form, limit = FORMATS[kind % 3], _LIMITS[kind // 3 % 3]
-    options = _OPTIONS[kind // 9 % 3]
+    with line_limit(_LIMITS[kind // 3 % 3]):
+        _replay_records(content, FORMATS[kind % 3], _OPTIONS[kind // 9 % 3], folder)
+
+
+def _replay_records(content: bytes, form: str, options: TextOptions, folder: Path) -> None:
     good, line = [], 0
     try:
-        for _, record in RecordReader(io.BytesIO(content), "texts", form, Fields(), limit):
+        for _, record in RecordReader(io.BytesIO(content), "texts", form, Fields()):
             assert record.line > line
             line = record.line
             if isinstance(record, Record):
@@ -63,7 +67,7 @@ def replay_records(data: bytes, folder: Path) -> None:
     texts, target = folder / "texts", folder / "data.svm"
     texts.write_bytes(content)
     try:
-        report = vectorize(texts, target, form=form, skip_bad=True, max_line_bytes=limit, options=options)
+        report = vectorize(texts, target, form=form, skip_bad=True, options=options)
     except MpuError as error:
         assert _is_shown(error)
         return
@@ -74,7 +78,7 @@ def replay_records(data: bytes, folder: Path) -> None:
     ids = read_ids(target)
     assert (None if ids is None else list(ids)) == (None if good[0].id is None else [record.id for record in good])
     again = folder / "again.svm"
-    vectorize(texts, again, form=form, skip_bad=True, max_line_bytes=limit, like=target)
+    vectorize(texts, again, form=form, skip_bad=True, like=target)
     assert again.read_bytes() == target.read_bytes()
 
 
