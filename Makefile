@@ -76,7 +76,6 @@ fuzz: $(VENV)/installed-fuzz  ## Fuzz what reads the files of others, the loader
 	$(call fuzz,directories,files directories,tests/text/corpus/inputs/directories)
 	$(call fuzz,names,files names,tests/names/corpus/inputs)
 	$(call fuzz,thesauri,files thesauri,tests/text/corpus/inputs/thesauri)
-	$(call fuzz,paths,files paths,tests/text/corpus/inputs/paths)
 
 # fuzz NAME,MODULE,SEEDS: the memory of the process grows slowly with atheris itself, so only large pieces are an error
 define fuzz

@@ -14,7 +14,7 @@ with harness.instrumented():
     from tests.bundle.corpus import replay as replay_model
     from tests.evaluation.corpus import replay as replay_predictions
     from tests.names.corpus import replay as replay_names
-    from tests.text.corpus import replay_directory, replay_path, replay_records, replay_thesaurus
+    from tests.text.corpus import replay_directory, replay_records, replay_thesaurus
 
 TARGETS = {
     "predictions": replay_predictions,  # what `mpu evaluate` reads: the truth and the predictions
@@ -23,7 +23,6 @@ TARGETS = {
     "directories": replay_directory,  # beside a data file that was made of texts
     "names": replay_names,
     "thesauri": replay_thesaurus,
-    "paths": replay_path,  # of fields
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.bundle.corpus import replay as replay_model
 from tests.evaluation.corpus import replay as replay_predictions
 from tests.names.corpus import replay as replay_names
-from tests.text.corpus import replay_directory, replay_path, replay_records, replay_thesaurus
+from tests.text.corpus import replay_directory, replay_records, replay_thesaurus
 
 REPLAYS = {
     "bundle/corpus/inputs": replay_model,
@@ -16,7 +16,6 @@ REPLAYS = {
     "text/corpus/inputs/texts": replay_records,
     "text/corpus/inputs/directories": replay_directory,
     "text/corpus/inputs/thesauri": replay_thesaurus,
-    "text/corpus/inputs/paths": replay_path,
 }
 INPUTS = [(folder, path) for folder in REPLAYS for path in sorted((Path(__file__).parent / folder).iterdir())]
 

@@ -1,8 +1,7 @@
 """The fields of a record, and lists of tags that one of them has as a text: read, and written back in the same form.
 
 A field is called by its name or by a path: ``meta.tags`` is the field ``tags`` of the object ``meta``. A field whose
-own name has the dot comes first: only without it is the name a path. `value_of` gets a field, and `with_value` sets one
-in the text of a JSON object, in which all else stays as it was written.
+own name has the dot comes first: only without it is the name a path.
 
 Lists are ``["a", "b"]`` (JSON), ``['a', 'b']`` and ``('a', 'b')`` (Python), ``['a' 'b']`` (NumPy), ``{a,"b c"}``
 (PostgreSQL), ``<a><b>`` and ``|a|b|`` (Stack Exchange). Any other text has a separator between its tags.
@@ -12,13 +11,10 @@ import json
 import re
 import warnings
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from mpu_cli.runtime.untrusted import MOST_LEVELS, json_value
-
-# Of a JSON text, only the places of values count: numbers may have thousands of digits.
-_PLACES = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
-_BLANKS = " \t\r\n"
+from mpu_cli.runtime.untrusted import json_value
 
 
 def holder(fields: Mapping[str, object], name: str) -> tuple[Mapping[str, object], str] | None:
@@ -53,66 +49,26 @@ def value_of(fields: Mapping[str, object], name: str) -> object:
     return None if place is None else place[0].get(place[1])
 
 
-def with_value(line: str, name: str, value: str) -> str:
-    """Return the text of a JSON object in which a field, by its name or path, has the value of another JSON text.
-
-    Of equal names the last one counts, as for readers of JSON. A field that is not there is added at the end, in an
-    object of its own where the one of the path is missing or null. ValueError where the path leads through another
-    value, or deeper than JSON is read.
+def set_value(fields: dict[str, Any], name: str, value: object) -> None:
+    """Set the field of a name or path; without it in an object of its own. ValueError: the path is that of no object.
 
     Examples
     --------
-    >>> with_value('{"n": 1.50, "meta": {"id": 7}}', "meta.tags", '["a"]')
-    '{"n": 1.50, "meta": {"id": 7, "tags": ["a"]}}'
-    >>> with_value('{ "n":1 }', "n", "2")
-    '{ "n":2 }'
+    >>> record = {"meta": {"id": 7}, "meta.n": 1}
+    >>> set_value(record, "meta.tags", ["a"])
+    >>> set_value(record, "meta.n", 2)
+    >>> record
+    {'meta': {'id': 7, 'tags': ['a']}, 'meta.n': 2}
     """
-    after = _with_value(line, name, value)
-    json_value(after.removeprefix("\ufeff"))  # the mark of a byte order may stand before the first record
-    return after
-
-
-def _with_value(line: str, name: str, value: str, level: int = 0) -> str:
-    if level > MOST_LEVELS:
-        raise ValueError(f"the path is too deep: it leads through more than {MOST_LEVELS} objects")
-    places = {field: (start, end) for field, start, end in _values(line)}
     outer, _, inner = name.partition(".")
-    if name in places or not inner:
-        return _with_own(line, places, name, value)
-    start, end = places.get(outer, (0, 0))
-    within = line[start:end] if end and line[start:end] != "null" else "{}"
-    if not within.startswith("{"):
+    if name in fields or not inner:
+        fields[name] = value
+        return
+    within = {} if fields.get(outer) is None else fields[outer]
+    if not isinstance(within, dict):
         raise ValueError(f"the field {outer!r} is not an object, so {name!r} cannot be set")
-    return _with_own(line, places, outer, _with_value(within, inner, value, level + 1))
-
-
-def _with_own(line: str, places: dict[str, tuple[int, int]], name: str, value: str) -> str:
-    if name in places:
-        start, end = places[name]
-        return f"{line[:start]}{value}{line[end:]}"
-    end = line.rindex("}")
-    inside = line[:end].rstrip()
-    return f"{inside}{', ' if places else ''}{json.dumps(name, ensure_ascii=line.isascii())}: {value}{line[end:]}"
-
-
-def _values(line: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each field of the text of a JSON object, with start and end of its value."""
-    place = _next(line, line.index("{") + 1)
-    while line[place] != "}":
-        name, place = _PLACES.raw_decode(line, place)
-        start = _next(line, _next(line, place) + len(":"))
-        _, end = _PLACES.raw_decode(line, start)
-        yield name, start, end
-        place = _next(line, end)
-        if line[place] == ",":
-            place = _next(line, place + 1)
-
-
-def _next(line: str, place: int) -> int:
-    """Return the place of the next character that is no blank."""
-    while line[place] in _BLANKS:
-        place += 1
-    return place
+    fields[outer] = within
+    set_value(within, inner, value)
 
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -175,15 +131,13 @@ def relisted(text: str, removed: Callable[[object], bool], added: Iterable[str])
         if kept and (not _MARKED.fullmatch(after) or _marked(after) != kept):
             raise ValueError(f"the tags {', '.join(added)} cannot be written as in {inner[:40]!r}")
         return after
-    if (values := _json_list(inner)) is not None:
-        kept = [json.dumps(value, ensure_ascii=text.isascii()) for value in values if not removed(value)]
-        new = [json.dumps(tag, ensure_ascii=text.isascii()) for tag in added]
-    else:
-        kept = [item for item in _ITEMS[inner[0]].findall(inner[1:-1]) if not removed(_value(item))]
-        new = [repr(tag) if "'" in inner or inner[0] != "{" else json.dumps(tag, ensure_ascii=False) for tag in added]
+    is_json = _json_list(inner) is not None
+    kept = [*(tag for tag in listed(inner) or () if not removed(tag)), *added]
     between = re.search(r"(?:['\"]|\d)(\s*,\s*|\s+)(?=['\"\d])", inner)
     comma = between[1] if between else "," if inner[0] == "{" and "'" not in inner else ", "
-    return f"{inner[0]}{comma.join([*kept, *new])}{inner[-1]}"
+    ascii_too = text.isascii() and is_json
+    texts = [json.dumps(tag, ensure_ascii=ascii_too) if is_json or "'" not in inner else repr(tag) for tag in kept]
+    return f"{inner[0]}{comma.join(texts)}{inner[-1]}"
 
 
 def _marked(text: str) -> list[str]:

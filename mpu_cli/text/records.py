@@ -11,7 +11,7 @@ import re
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from shlex import quote
@@ -40,6 +40,7 @@ class Row:
 
     line: int  # line of the file in which it starts, from 1
     fields: Mapping[str, object]  # values by the names of the fields
+    cells: list[str] = field(default_factory=list, compare=False, repr=False)  # of a table
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ def _named(line: int, values: list[str], names: list[str], empty: dict[str, obje
         return Bad(line, f"there are {len(values)} values, but {len(names)} columns; quote what has a separator")
     fields: dict[str, object] = {name: value for name, value in zip(names, values, strict=False) if name}
     # Spreadsheets leave out empty values at the end. So short rows under a long header take little memory.
-    return Row(line, fields if len(values) >= len(names) else ChainMap(fields, empty))
+    return Row(line, fields if len(values) >= len(names) else ChainMap(fields, empty), values)
 
 
 TEXT, TAGS, ID = "text", "tags", "id"  # default fields; the last two are optional

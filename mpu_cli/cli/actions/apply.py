@@ -173,20 +173,18 @@ def command(
     rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
     by_uri = is_corpus(chosen, vectorization.fields)
     with open_records(source) as stream, open_output(output) as out:
-        rewriter = Rewriter(stream, str(source), chosen, vectorization.fields, added)
-        for record in rewriter.records():
+
+        def change_of(record: Record) -> Retagged:
             key = counts["records"] if ids is None else record.id or ""
             used.add(key)
-            try:
-                change = _retagged(
-                    record, by_key.get(key, _Changes()), names, vectorization.labels, rules, remove, by_uri
-                )
-                out.write(rewriter.written(change))
-            except ValueError as error:
-                raise InputError(str(source), record.line, str(error)) from None
+            change = _retagged(record, by_key.get(key, _Changes()), names, vectorization.labels, rules, remove, by_uri)
             counts.update(change.added.values(), records=1, removed=len(change.removed))
             counts["changed"] += bool(change.added or change.removed)
-        out.write(rewriter.rest())
+            return change
+
+        rewriter = Rewriter(chosen, vectorization.fields, added)
+        for part in rewriter.written(stream, str(source), change_of):
+            out.write(part)
         if ids is None and counts["records"] != len(dataset):
             raise InputError(
                 str(source),

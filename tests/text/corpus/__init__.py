@@ -1,4 +1,4 @@
-"""Inputs of ``fuzz.files``: records of texts, changes to what is beside data of texts, thesauri, paths of fields."""
+"""Inputs of ``fuzz.files``: records of texts, changes to what is beside data of texts, thesauri."""
 
 import io
 import json
@@ -15,10 +15,8 @@ from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.names.label_names import is_uri, without_brackets
 from mpu_cli.names.lines import as_a_file
 from mpu_cli.runtime.files import checksum
-from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.analyzer import TextOptions
-from mpu_cli.text.fields import holder, value_of, with_value
 from mpu_cli.text.labels import read_labels, read_thesaurus
 from mpu_cli.text.records import FORMATS, Fields, Record, RecordReader, clean
 from mpu_cli.text.sidecars import Sidecars
@@ -153,37 +151,6 @@ def replay_thesaurus(data: bytes, folder: Path) -> None:
         assert read_labels(kept).names == [
             tuple(sorted(map(without_brackets, names), key=is_uri)) for names in labels.names
         ]
-
-
-def replay_path(data: bytes, folder: Path) -> None:
-    """Set a field of a record by its path: all readers find it there, and all else is as it was.
-
-    The input is the path, a line end, and the text of a JSON object.
-    """
-    path, _, line = data.decode(errors="replace").partition("\n")
-    try:
-        before = json_value(line)
-    except ValueError:
-        return
-    if not isinstance(before, dict) or not path:
-        return
-    try:
-        after = with_value(line, path, '["v"]')
-    except ValueError as error:
-        assert holder(before, path) is None or "deep" in str(error)
-        return
-    fields = json_value(after)
-    assert value_of(fields, path) == ["v"]
-    place, old = holder(before, path), value_of(before, path)
-    if place is not None and place[1] in place[0]:
-        assert repr(json_value(with_value(after, path, json.dumps(old)))) == repr(before)
-    rows = io.BytesIO(json.dumps(fields).encode())
-    for _, record in RecordReader(rows, "texts", "jsonl", Fields(text=(path,), tags=(path,), id=path)):
-        assert not isinstance(record, Record)  # a list is neither a text nor an id
-    text = f"{path}\0"
-    rows = io.BytesIO(json.dumps({**fields, text: ""}).encode())
-    for _, record in RecordReader(rows, "texts", "jsonl", Fields(text=(text,), tags=(path,), id="")):
-        assert isinstance(record, Record) and record.tags == ("v",)
 
 
 def _is_shown(error: MpuError) -> bool:
