@@ -147,10 +147,6 @@ def test_several_files_are_one(file):
     assert decisions.place(1) == f"{second}:4"
 
 
-def test_no_file_is_no_decision():
-    assert len(read([])) == 0
-
-
 def test_labels_by_name(file):
     path = file(HEADER + "1\tsports news\tyes\t\n1\t*\tno\t\n")
     assert cells(read([path], LabelNames.of({4: ["sports news"], 9: ["7"]})))[1][1] == 4
@@ -214,18 +210,6 @@ def test_a_million_lines(file):
     decisions = read([path])
     assert len(decisions) + decisions.undecided == 10**6
     assert time.process_time() - start < 20  # 3 s where nothing else runs
-
-
-def test_a_long_header(file):
-    """In one pass, with short lines below: neither header nor lines take columns times something."""
-    more = "\t".join(f"c{i}" for i in range(60_000))
-    start = time.process_time()
-    decisions = read([file(f"instance\tlabel\tverdict\t{more}\n" + "1\t5\tyes\n" * 20_000)])
-    assert cells(decisions) == [(0, 5, True, True)]
-    for line in (f"instance\tlabel\tverdict\t{more}\tc7\n", more):
-        with refused(InputError):
-            read([file(line)])
-    assert time.process_time() - start < 20
 
 
 def test_what_two_files_contradict_each_other_about_is_left_undecided(file, caplog):

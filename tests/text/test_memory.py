@@ -18,7 +18,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 from mpu_cli.runtime.files import checksum
 from mpu_cli.text import analyzer, stored, vectorizer
 from mpu_cli.text.analyzer import TermCounts, TextOptions, analyzer_of, batches
-from mpu_cli.text.records import Record
 from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.golden import refused
@@ -55,11 +54,6 @@ def test_batches_are_bounded_by_characters_and_by_count(sizes, most):
     assert all(len(batch) <= most and sum(map(len, batch[:-1])) < 60 for batch in found)
     followed = pairwise(found)
     assert all(len(batch) == most or sum(map(len, batch)) >= 60 for batch, _ in followed)  # none is cut for nothing
-
-
-def test_a_record_is_as_long_as_all_of_it():
-    assert Record(1, "text", ("tag", "other"), "id", False).size() == 14
-    assert Record(1, "", (), None, False).size() == 0
 
 
 @pytest.mark.parametrize("options", [{}, {"hashing": 10}])
@@ -122,13 +116,15 @@ def test_a_term_counts_once_in_each_text_however_long(texts, piece):
     np.testing.assert_array_equal(found.toarray(), expected.transform(texts).toarray())
 
 
-def test_long_terms_are_forgotten_sooner(monkeypatch):
+def test_rare_terms_are_forgotten_where_there_are_too_many_or_long_ones(monkeypatch):
     monkeypatch.setattr(analyzer, "MOST_TERM_CHARACTERS", 10_000)
-    counts = TermCounts(str.split)
-    counts.add(f"often {i:06d}{'x' * 994}" for i in range(100))
-    assert counts.of["often"] == 100
-    assert sum(map(len, counts.of)) <= 10_000
-    assert counts.forgotten > 80
+    monkeypatch.setattr(analyzer, "MOST_TERMS", 100)
+    for length, n, most in ((994, 100, 10), (1, 1000, 101)):
+        counts = TermCounts(str.split)
+        counts.add(f"often {i:06d}{'x' * length}" for i in range(n))
+        assert counts.of["often"] == n
+        assert len(counts.of) <= most
+        assert counts.forgotten > 0.8 * n
 
 
 @pytest.mark.parametrize("bits", [24, 30])

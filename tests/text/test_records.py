@@ -15,10 +15,6 @@ def records(*objects: object, **fields) -> list[Record | Bad]:
     return [record for _, record in RecordReader(io.BytesIO(data), "in", "jsonl", Fields(**fields))]
 
 
-def test_the_fields_of_default():
-    assert records({"id": "a", "text": "t", "tags": ["x", "y"]}) == [Record(1, "t", ("x", "y"), "a", False)]
-
-
 def test_named_fields_and_several_texts():
     record = {"title": "A", "abstract": None, "note": "B", "subjects": "x| y |x||", "nr": 12}
     (found,) = records(record, text=("title", "abstract", "note"), tags=("subjects",), id="nr", separator="|")

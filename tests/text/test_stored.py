@@ -81,15 +81,9 @@ DAMAGE = {
     "options that are none": lambda kept: change(kept / "manifest.json", options=[]),
     "fields that are none": lambda kept: change(kept / "manifest.json", fields={"text": 1}),
     "no text field": lambda kept: change_inner(kept / "manifest.json", "fields", text=[]),
-    "text fields that are one text": lambda kept: change_inner(kept / "manifest.json", "fields", text="text"),
     "nothing between tags": lambda kept: change_inner(kept / "manifest.json", "fields", separator=""),
     "labels as text": lambda kept: change(kept / "manifest.json", content=CONTENT | {"labels": "7"}),
-    "a truth for a number": lambda kept: change(kept / "manifest.json", content=CONTENT | {"instances": True}),
-    "fewer than no bytes": lambda kept: change(kept / "manifest.json", content=CONTENT | {"bytes": -1}),
-    "half of a checksum": lambda kept: change(kept / "manifest.json", content=CONTENT | {"sha256": "0" * 32}),
     "no checksum of the data": lambda kept: change(kept / "manifest.json", content=CONTENT | {"sha256": None}),
-    "more than the content": lambda kept: change(kept / "manifest.json", content=CONTENT | {"more": 1}),
-    "a list for the content": lambda kept: change(kept / "manifest.json", content=[]),
     "content that is none": lambda kept: change(kept / "manifest.json", content={"x": 1}),
     "no checksums": lambda kept: change(kept / "manifest.json", checksums={}),
 }
@@ -126,11 +120,6 @@ def test_a_pipe_is_not_waited_for(kept, name):
     os.mkfifo(kept / name)
     with refused(InputError):
         Vectorizer.load(kept)
-
-
-def test_content_is_optional_and_comes_back(kept):
-    change(kept / "manifest.json", content=CONTENT)
-    assert stored.load(kept).content == stored.Content(**CONTENT)
 
 
 # A vectoriser as one piece.

@@ -9,7 +9,7 @@ import pyoxigraph
 import pytest
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.text.labels import RDF_FORMATS, read_labels, read_thesaurus
+from mpu_cli.text.labels import RDF_FORMATS, read_thesaurus
 from tests.golden import refused
 
 SKOS = "http://www.w3.org/2004/02/skos/core#"
@@ -83,11 +83,6 @@ def test_what_is_no_thesaurus_is_refused(tmp_path, name, text, problem):
     path.write_text(text)
     with pytest.raises(InputError, match=problem):
         read_thesaurus(path)
-
-
-def test_names_may_look_like_tags_of_a_page(tmp_path):
-    (tmp_path / "a.txt").write_text("html\n<headline>\n<i>body</i>\n")
-    assert len(read_labels(tmp_path / "a.txt")) == 3
 
 
 def test_without_pyoxigraph_its_package_is_named(tmp_path, monkeypatch):
@@ -177,14 +172,6 @@ def test_entities_that_make_much_of_little_are_refused(tmp_path, entities):
     path.write_text(f'<!DOCTYPE r [{entities}]>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>')
     with refused(InputError, "a.rdf:"):
         read_thesaurus(path)
-
-
-@pytest.mark.timeout(20)
-def test_one_long_literal(tmp_path):
-    path = tmp_path / "a.nt"
-    path.write_text(CONCEPT.format("<https://a.org/x>", f'"{"x" * 5_000_000}"'))
-    ((name, _),) = read_thesaurus(path).labels.names
-    assert len(name) == 5_000_000
 
 
 @pytest.mark.parametrize("form", ["ttl", "csv"])

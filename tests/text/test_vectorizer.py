@@ -15,9 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import normalize
 
 from mpu_cli.errors import DataError
-from mpu_cli.text import analyzer
-from mpu_cli.text import vectorizer as module
-from mpu_cli.text.analyzer import TermCounts
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.golden import refused
 
@@ -111,13 +108,6 @@ def test_a_title_has_the_stems_of_its_text():
     titled, plain = (Vectorizer(stem="english,german", lead=lead).fit(texts) for lead in ("line", 0))
     stem = titled.features_.index("haus")
     assert titled.transform(texts)[0, stem] > plain.transform(texts)[0, stem] > 0
-
-
-def test_a_name_has_no_lead():
-    texts, name = ["Title\nand a body", "New York - a city\nof many"], "New York - a city"
-    with_lead, plain = (Vectorizer(lead=lead, stem="none").fit(texts) for lead in ("dash", 0))
-    names = [vectorizer.transform_names([(name,)]).toarray() for vectorizer in (with_lead, plain)]
-    np.testing.assert_array_equal(*names)
 
 
 @pytest.mark.parametrize("n", [1, 999, 1000, 1001, 2500])
@@ -214,35 +204,6 @@ def test_nothing_left_is_an_error():
         Vectorizer(min_df=5).fit(["a text"])
     with refused(DataError):
         Vectorizer().fit("one text")
-
-
-def test_rare_terms_are_forgotten_where_there_are_too_many(monkeypatch):
-    monkeypatch.setattr(analyzer, "MOST_TERMS", 100)
-    counts = TermCounts(str.split)
-    counts.add([f"often w{i}" for i in range(1000)])
-    assert counts.of["often"] == 1000
-    assert len(counts.of) <= 101
-    assert counts.forgotten > 800
-
-
-def test_texts_are_taken_one_by_one(monkeypatch):
-    """Not more of a generator is held than what the language is guessed by."""
-    monkeypatch.setattr(module, "BATCH", 3)
-    alive = 0
-    most = 0
-
-    class Text(str):
-        def __init__(self, *_):
-            nonlocal alive, most
-            alive += 1
-            most = max(most, alive)
-
-        def __del__(self):
-            nonlocal alive
-            alive -= 1
-
-    Vectorizer(stem="none").fit(Text("some text") for _ in range(100))
-    assert most <= 6
 
 
 @pytest.mark.parametrize("options", [{}, {"hashing": 10}])
