@@ -80,30 +80,18 @@ def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool
         if not is_numbered:
             names[place - 1 + first] = _fields(line)
         elif line.strip():
-            number, texts = _numbered(line, source, place)
+            text, tab, rest = line.partition("\t")
+            number = as_number(text.strip())
+            if not tab or number is None:
+                problem = f"does not begin with a number up to {MAX_ID} and a tab, as the first one does"
+                raise InputError(source, place, f"this line {problem}; number all or none")
             if number in names:
-                raise InputError(
-                    source,
-                    place,
-                    f"label {number} has a line already; put all its names on one line, separated by tabs",
-                )
-            names[number] = texts
+                problem = f"label {number} has a line already; put all its names on one line, separated by tabs"
+                raise InputError(source, place, problem)
+            names[number] = _fields(rest)
     if is_numbered is None:
         raise InputError(source, None, "there is no name in it; line k should name label k")
     return names, is_numbered
-
-
-def _numbered(line: str, source: str, place: int) -> tuple[int, tuple[str, ...]]:
-    text, tab, rest = line.partition("\t")
-    text = text.strip()
-    number = whole(text, MAX_ID)
-    if not tab or (number is None and not (text.isascii() and text.isdigit())):
-        raise InputError(
-            source, place, "this line does not begin with a number and a tab, as the first one does; number all or none"
-        )
-    if number is None:
-        raise InputError(source, place, f"no label can have the number {text[:40]}; the largest is {MAX_ID}")
-    return number, _fields(rest)
 
 
 def _fields(line: str) -> tuple[str, ...]:
@@ -205,27 +193,30 @@ class LabelNames:
         """
         if (number := self.find(text)) is not None:
             return number
-        alike = self._similar(meanings(text)[0])
-        meant = " or ".join(map(quoted, alike))
-        hint = f"; do you mean {meant}?" if alike else f"; write a name of {self.source}, or a number"
-        raise ValueError(f"there is no label called {quoted(text)}{hint}")
+        alike = {_folded(name): name for name in (*self._further, *self._main)}
+        folded = _folded(meanings(text)[0])
+        close = get_close_matches(folded, alike, _PROPOSED) if len(folded) <= _LONGEST_COMPARED else []
+        meant = " or ".join(quoted(alike[name]) for name in ([folded] if folded in alike else close))
+        hint = f"do you mean {meant}?" if meant else f"write a name of {self.source}, or a number"
+        raise ValueError(f"there is no label called {quoted(text)}; {hint}")
 
     def find(self, text: str) -> int | None:
         """Return the label that a text stands for, as `number`; None where there is none."""
         if (number := as_number(text)) is not None:
-            return self._numbered(text, number)
+            named = self._main.get(text) or self._main.get(str(number))
+            if named and number not in self.by_number:
+                raise ValueError(
+                    f"label {quoted(text)} is the name of label {_listed(named)}, and no label has this number; write "
+                    f"{named[0]}"
+                )
+            return number
         for form in meanings(text):
             if numbers := self._labels(form):
-                return self._only_one(form, numbers)
+                if len(numbers) == 1:
+                    return numbers[0]
+                listed = f"{len(numbers)} labels, {_listed(numbers)}"
+                raise ValueError(f"{quoted(form)} is the name of {listed}; write the number of one")
         return None
-
-    def _similar(self, text: str) -> list[str]:
-        """Return the names that may be meant by a text: one that differs by letter case and blanks, or similar ones."""
-        folded = _folded(text)
-        if folded in self._alike:
-            return [self._alike[folded]]
-        close = get_close_matches(folded, self._alike, _PROPOSED) if len(folded) <= _LONGEST_COMPARED else []
-        return [self._alike[name] for name in close]
 
     def _labels(self, form: str) -> list[int]:
         """Return the labels with exactly this name, or with this name and number."""
@@ -235,22 +226,6 @@ class LabelNames:
         match = _WITH_NUMBER.fullmatch(form)
         return [int(match[2])] if match and self.by_number.get(int(match[2]), ())[:1] == (match[1],) else []
 
-    def _numbered(self, text: str, number: int) -> int:
-        named = self._main.get(text) or self._main.get(str(number))
-        if named and number not in self.by_number:
-            raise ValueError(
-                f"label {quoted(text)} is the name of label {_listed(named)}, and no label has this number; write "
-                f"{named[0]}"
-            )
-        return number
-
-    def _only_one(self, name: str, numbers: list[int]) -> int:
-        if len(numbers) > 1:
-            raise ValueError(
-                f"{quoted(name)} is the name of {len(numbers)} labels, {_listed(numbers)}; write the number of one"
-            )
-        return numbers[0]
-
     @cached_property
     def _main(self) -> dict[str, list[int]]:
         return _reversed((number, names[:1]) for number, names in self.by_number.items())
@@ -258,10 +233,6 @@ class LabelNames:
     @cached_property
     def _further(self) -> dict[str, list[int]]:
         return _reversed((number, names[1:]) for number, names in self.by_number.items())
-
-    @cached_property
-    def _alike(self) -> dict[str, str]:
-        return {_folded(name): name for name in (*self._further, *self._main)}
 
     @cached_property
     def _written(self) -> dict[int, str]:
@@ -282,7 +253,7 @@ def as_number(text: str) -> int | None:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is the number of a label, one from 0."""
+    """Whether a text is the number of a label."""
     return as_number(text) is not None
 
 

@@ -47,7 +47,12 @@ def find_names(source: Source) -> Path | None:
         return kept
     own = stem(source)
     others = [Path(source).parent / f"{name}.labels" for name in dict.fromkeys((own, own.removesuffix("-train")))]
-    return next((file for file in others if file.is_file() and not file.samefile(source) and _has_words(file)), None)
+    for file in others:
+        if file.is_file() and not file.samefile(source):
+            first = (line for _, line in zip(range(_LOOKED_AT), text_lines(file), strict=False))
+            if not all(map(_NUMBERS.fullmatch, first)):
+                return file
+    return None
 
 
 def find_broader(source: Source) -> Path | None:
@@ -65,11 +70,6 @@ def find_broader(source: Source) -> Path | None:
 def find_filled(source: str | Path) -> Path | None:
     """Return the list of the labels that were filled in to a data file; None where there is none."""
     return _there(source, FILLED)
-
-
-def find_deprecated(source: Source) -> tuple[Path, ...]:
-    """Return the files of the deprecated labels of one or several data files: ``news.text/deprecated`` of each."""
-    return tuple(path for file in files_of(source) if (path := _there(file, FOLDER, DEPRECATED)) is not None)
 
 
 def beside(source: str | Path, suffix: str) -> Path:
@@ -118,11 +118,6 @@ def folder_of(source: str | Path) -> Path:
 def _has_no_place(source: str | Path) -> bool:
     """Whether a source can have no files beside it: standard input, or a URL, which may be no file in a directory."""
     return str(source) == STANDARD_STREAM or is_url(source)
-
-
-def _has_words(path: Path) -> bool:
-    lines = (line for _, line in zip(range(_LOOKED_AT), text_lines(path), strict=False))
-    return any(not _NUMBERS.fullmatch(line) for line in lines)
 
 
 @dataclass(frozen=True)
@@ -201,7 +196,8 @@ class Suggestible:
 
     def beside(self, source: Source) -> "Suggestible":
         """Return the same, without labels that are deprecated in the thesaurus which the data were made with."""
-        return replace(self, deprecated=find_deprecated(source))
+        there = (_there(file, FOLDER, DEPRECATED) for file in files_of(source))
+        return replace(self, deprecated=tuple(filter(None, there)))
 
     def by_option(self) -> dict[str, Any]:
         """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""

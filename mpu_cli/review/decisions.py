@@ -41,6 +41,7 @@ from mpu_cli.names.label_names import quoted
 from mpu_cli.names.lines import cell, meanings
 from mpu_cli.review.tables import (
     ADDED,
+    CHECKSUM,
     NO,
     NOTHING_ELSE,
     QUESTION,
@@ -50,9 +51,6 @@ from mpu_cli.review.tables import (
     YES,
     Table,
     chance,
-    checked_checksum,
-    find_checksum,
-    find_size,
     instance_number,
     is_sample_word,
     label_number,
@@ -194,7 +192,7 @@ def read(
     (array([0, 0]), array([-1,  7]), array([False,  True]), 1)
     """
     files = [one if isinstance(one, WrittenCells) else read_cells(one, names, ids) for one in sources]
-    nothing = WrittenCells("", {VERDICT: []}, [], [], None, *[np.zeros(0, np.int64)] * 2)  # where there is no file
+    nothing = WrittenCells("", {VERDICT: []}, [], None, None, *[np.zeros(0, np.int64)] * 2)  # where there is no file
     parts = [_decided(cells, number) for number, cells in enumerate([*files, nothing])]
     every = Decisions(
         **{name: np.concatenate([part[name] for part in parts]) for name in parts[0]},
@@ -260,7 +258,6 @@ def _part(every: Decisions, kept: np.ndarray) -> Decisions:
 class WrittenCells(Table):
     """The rows of a file of cells."""
 
-    checksum: str | None  # of the data that it numbers
     instance: np.ndarray  # int64, shape (m,): from 0
     label: np.ndarray  # int64, shape (m,)
 
@@ -272,9 +269,7 @@ def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordI
     instance = _translate(table, both, lambda pair: _instance(*pair, ids))
     column = NUMBER if names is None and NUMBER in table.columns else LABEL
     label = _translate(table, table.columns[column], lambda text: label_number(text, names))
-    return WrittenCells(
-        **vars(table), checksum=find_checksum(table.source, table.comments), instance=instance, label=label
-    )
+    return WrittenCells(**vars(table), instance=instance, label=label)
 
 
 def _instance(number: str, key: str, ids: RecordIds | None) -> int:
@@ -312,8 +307,8 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
         origin[np.isnan(claims) & (label != NOTHING_ELSE)] = HowDecided.ADDED
     listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin != HowDecided.ADDED)
     of_open = listed & ~np.isin(instance, instance[label == NOTHING_ELSE])
-    undecided, size = verdict[of_open] == UNDECIDED, find_size(cells.comments)
-    if size is not None and np.count_nonzero(listed) >= size and (undecided[:-1] <= undecided[1:]).all():
+    undecided = verdict[of_open] == UNDECIDED
+    if cells.size is not None and np.count_nonzero(listed) >= cells.size and (undecided[:-1] <= undecided[1:]).all():
         origin[of_open] = HowDecided.IN_ORDER
     drawn = list(zip(cells.column(DRAWN), sources, strict=True))
     reviewers = cells.column(REVIEWER)
@@ -503,7 +498,9 @@ def write(
     if of is not None:
         out.write(f"# review of {one_line(' '.join(shown(of).split()))}\n".encode(errors="backslashreplace"))
     if checksum is not None:
-        out.write(f"# checksum {checked_checksum(checksum)}\n".encode())
+        if not CHECKSUM.fullmatch(checksum):
+            raise ValueError(f"{quoted(checksum)} is not a checksum")
+        out.write(f"# checksum {checksum}\n".encode())
     if (lines.verdict, lines.source) == ("", SUGGESTION):
         out.write(f"# suggestions {len(lines)}\n".encode())
     both = (PROBABILITY, lines.probability), (DRAWN, lines.drawn)

@@ -114,8 +114,8 @@ class Table:
     source: str  # its file, as the user named it
     columns: dict[str, list[str]]  # the requested columns that exist, without blanks around values
     lines: list[int]  # line of the file of each row, from 1
-    # The lines of comment that tell of the data (`find_checksum`, `find_size`), without ``#``, each with its number.
-    comments: list[tuple[int, str]]
+    checksum: str | None  # of the data that it numbers, as a comment tells
+    size: int | None  # with how many suggestions it was written, as a comment tells
 
     def column(self, name: str) -> list[str]:
         """Return the values of a column, which are empty where there is none."""
@@ -130,7 +130,8 @@ def read_table(
     `required`, `optional`: names of columns, at least two in all, in lower case.
     `in_place`: for the name of a required column, that of an optional one with which it may be missing.
     Raises InputError (the file cannot be read, is not UTF-8 text, or has no line that names the columns; one of
-    `required` is missing, a name is there twice, or a line has more values than there are names).
+    `required` is missing, a name is there twice, a line has more values than there are names, or the comments have a
+    checksum that is damaged, or two).
     """
     comments: list[tuple[int, str]] = []
     with closing(text_lines(source)) as text:
@@ -166,7 +167,24 @@ def read_table(
                 value = fields[place] if place < len(fields) else ""
                 column.append(same.setdefault(value, value.strip()))
             numbers.append(number)
-    return Table(str(source), columns, numbers, comments)
+    return Table(str(source), columns, numbers, *_noted(str(source), comments))
+
+
+def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None, int | None]:
+    """Return the checksum of the data and the number of suggestions that the comments of a file tell."""
+    checksum, size = None, None
+    for number, text in comments:
+        word, *values = text.lower().split()
+        value = values[0] if len(values) == 1 else ""
+        if word == "suggestions" and value.isascii() and value.isdigit():
+            size = (size or 0) + int(value)
+        elif word == "checksum":
+            if not CHECKSUM.fullmatch(value):
+                raise InputError(source, number, "the checksum is damaged; it has 64 digits, of 0-9 and a-f")
+            if checksum not in (None, value):
+                raise InputError(source, number, "there are two different checksums; are these two files in one?")
+            checksum = value
+    return checksum, size
 
 
 def _lines(text: Iterable[str], comments: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -191,9 +209,7 @@ def _cells(line: str, delimiter: str, quoted: bool, source: str, number: int) ->
 
 _LONGEST_COMMENT = 200  # characters of one that tells of the data
 _ENTRIES = 1 << 20
-_WRITTEN = re.compile(r"checksum\s+(\S+)", re.IGNORECASE)
-_SIZE = re.compile(r"suggestions\s+(\d{1,18})", re.IGNORECASE)
-_DIGITS = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
+CHECKSUM = re.compile("[0-9a-f]{64}")
 
 
 def checksum(features: csr_array) -> str:
@@ -210,39 +226,6 @@ def checksum(features: csr_array) -> str:
         for start in range(0, len(numbers), _ENTRIES):
             digest.update(numbers[start : start + _ENTRIES].astype(kind).tobytes())
     return digest.hexdigest()
-
-
-def checked_checksum(checksum: str) -> str:
-    """Return a checksum in lower case; ValueError if it is none."""
-    if not _DIGITS.fullmatch(checksum):
-        raise ValueError("the checksum is damaged; it has 64 digits, of 0-9 and a-f")
-    return checksum.lower()
-
-
-def find_checksum(source: str, comments: Iterable[tuple[int, str]]) -> str | None:
-    """Find the checksum in the comments of a file; None without one.
-
-    Raises InputError (a checksum is damaged, or there are two different ones).
-    """
-    before = None
-    for number, text in comments:
-        if not text.lower().startswith("checksum"):
-            continue
-        match = _WRITTEN.fullmatch(text)
-        try:
-            checksum = checked_checksum(match[1] if match else "")
-        except ValueError as error:
-            raise InputError(source, number, str(error)) from None
-        if before not in (None, checksum):
-            raise InputError(source, number, "there are two different checksums; are these two files in one?")
-        before = checksum
-    return before
-
-
-def find_size(comments: Iterable[tuple[int, str]]) -> int | None:
-    """Find the number of suggestions in the comments of a file; None without one."""
-    sizes = [match[1] for _, text in comments if (match := _SIZE.fullmatch(text))]
-    return sum(map(int, sizes)) if sizes else None
 
 
 def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -> None:

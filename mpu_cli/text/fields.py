@@ -126,9 +126,9 @@ def relisted(text: str, removed: Callable[[object], bool], added: Iterable[str])
     """
     inner, added = text.strip(), list(added)
     if _MARKED.fullmatch(inner):
-        kept = [*(tag for tag in _marked(inner) if not removed(tag)), *added]
-        after = f"{inner[0]}{_MARKS[inner[0]].join(kept)}{inner[-1]}" if kept else ""
-        if kept and (not _MARKED.fullmatch(after) or _marked(after) != kept):
+        tags = [*(tag for tag in _marked(inner) if not removed(tag)), *added]
+        after = f"{inner[0]}{_MARKS[inner[0]].join(tags)}{inner[-1]}" if tags else ""
+        if tags and (not _MARKED.fullmatch(after) or _marked(after) != tags):
             raise ValueError(f"the tags {', '.join(added)} cannot be written as in {inner[:40]!r}")
         return after
     is_json = _json_list(inner) is not None

@@ -317,7 +317,7 @@ class RecordReader:
                 is_first = False
             try:
                 yield row, self._record(row)
-            except _FieldError as error:
+            except ValueError as error:
                 yield row, Bad(row.line, str(error))
 
     def _choose_tags(self, first: list[Mapping[str, object]]) -> None:
@@ -347,7 +347,7 @@ class RecordReader:
         fields = self.fields
         text = "\n".join(filter(None, (_text(name, _value(row, name)) for name in fields.text)))
         if not self._has_id and fields.id and holder(row.fields, fields.id):
-            raise _FieldError(f"there is a field {fields.id!r}, but the first record has none; --id names it")
+            raise ValueError(f"there is a field {fields.id!r}, but the first record has none; --id names it")
         # As they are written, the id and the group None where they are not read.
         tags = [tag for name in fields.tags for tag in self._tags(name, value_of(row.fields, name))]
         key = _whole_or_text(fields.id, _value(row, fields.id)) if self._has_id else None
@@ -359,36 +359,32 @@ class RecordReader:
         if not (is_utf8(text) and all(map(is_utf8, texts))):
             pairs = ((key or "",), fields.id), (tags, ", ".join(fields.tags)), ((text,), ", ".join(fields.text))
             which = next((name for values, name in pairs if not all(map(is_utf8, values))), fields.group)
-            raise _FieldError(f"the field {which!r} contains half of a surrogate pair (\\ud800 to \\udfff)")
+            raise ValueError(f"the field {which!r} contains half of a surrogate pair (\\ud800 to \\udfff)")
         plain = {one: clean(one) for one in texts}
         mended = any(after != before.strip() for before, after in plain.items())
         clean_tags = tuple(dict.fromkeys(filter(None, (plain[tag] for tag in tags))))
         key, group = (None if one is None else plain[one] for one in (key, group))
         if key == "":
-            raise _FieldError(f"the field {fields.id!r} is empty; each record needs an id of its own")
+            raise ValueError(f"the field {fields.id!r} is empty; each record needs an id of its own")
         return Record(row.line, text, clean_tags, key, mended, group)
 
     def _tags(self, name: str, value: object) -> list[str]:
         if self.fields.are_tags:
             if (has_it := flag(value)) is None:
-                raise _FieldError(f"the field {name!r} is {str(value)[:40]!r}, not 0 or 1; name the tags by --tags")
+                raise ValueError(f"the field {name!r} is {str(value)[:40]!r}, not 0 or 1; name the tags by --tags")
             return [name] * has_it
         try:
             values = listed(value) if isinstance(value, str) else value
         except ValueError as error:
-            raise _FieldError(f"the field {name!r} {error}; write its tags as a list of texts") from None
+            raise ValueError(f"the field {name!r} {error}; write its tags as a list of texts") from None
         if values is None:
             return [] if value is None else str(value).split(self.fields.separator)
         if not isinstance(values, list):
-            raise _FieldError(
+            raise ValueError(
                 f"the field {name!r} is {_kind(values)}; it should be a list of tags, or a text with "
                 f"{self.fields.separator!r} between tags"
             )
         return [_whole_or_text(name, subject(one), "a list that has ") for one in values]
-
-
-class _FieldError(Exception):
-    """A field that is missing or of another type."""
 
 
 def _are_flags(values: list[object]) -> bool:
@@ -402,7 +398,7 @@ def subject(value: object) -> object:
 
 def _value(row: Row, name: str) -> object:
     if (place := holder(row.fields, name)) is None:
-        raise _FieldError(no_field(name, row.fields))
+        raise ValueError(no_field(name, row.fields))
     return place[0].get(place[1])
 
 
@@ -410,7 +406,7 @@ def _text(name: str, value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _FieldError(f"the field {name!r} is {_kind(value)}; it should be a text")
+        raise ValueError(f"the field {name!r} is {_kind(value)}; it should be a text")
     return value
 
 
@@ -419,7 +415,7 @@ def _whole_or_text(name: str, value: object, within: str = "") -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise _FieldError(f"the field {name!r} is {within}{_kind(value)}; texts and whole numbers are possible")
+    raise ValueError(f"the field {name!r} is {within}{_kind(value)}; texts and whole numbers are possible")
 
 
 _KINDS = {

@@ -56,8 +56,9 @@ class Rewriter:
         encoding = getattr(stream, "encoding", "utf-8")
         next_line = 1
         for row, record in RecordReader(Watched(stream, taken.append), source, self._form, self._fields):
-            if isinstance(row, Bad) or isinstance(record, Bad):
-                raise InputError(source, row.line, record.problem)
+            if isinstance(record, Bad):
+                raise InputError(source, record.line, record.problem)
+            assert not isinstance(row, Bad)  # there would be no record of it
             lines = [line.decode() for line in taken if line]
             taken.clear()
             before, own = lines[: row.line - next_line], lines[row.line - next_line :]

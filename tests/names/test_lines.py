@@ -86,11 +86,3 @@ def test_little_compressed_data_do_not_fill_the_memory(tmp_path):
     assert path.stat().st_size < 2000
     with refused(InputError, "small.bz2: "):
         read_names(path)
-
-
-def test_comments_are_not_kept(file):
-    long = b"#" + b"x" * 1_000_000 + b"\n"
-    path = file(b"instance\n# checksum " + b"0" * 64 + b"\n" + long + b"# checksum" + long)
-    (_, checksum), (_, cut) = read_table(path, ("instance", "label"), in_place={"label": "instance"}).comments
-    assert checksum.split() == ["checksum", "0" * 64]
-    assert len(cut) < 300
