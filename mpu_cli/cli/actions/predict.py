@@ -7,10 +7,9 @@ import json
 import logging
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import count, islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -38,11 +37,10 @@ from mpu_cli.errors import (
     shown,
 )
 from mpu_cli.evaluation.prediction_files import with_thresholds
-from mpu_cli.names import EVERY_LABEL, LabelNames, Suggestible, read_ids
+from mpu_cli.names import EVERY_LABEL, Suggestible, read_ids
 from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import IDS, folder_of
 from mpu_cli.people.suggestions import Cells
-from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import State, checksum, refuse_overlaps, refuse_repeated, state_of
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -76,31 +74,6 @@ def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
     return {source: Path(folder, name) for name, source in files.items()}
 
 
-@contextmanager
-def making(folder: Path, targets: Collection[Path]) -> Iterator[None]:
-    """Make a directory in which some files will be, unless it is there; remove it again if nothing came of them."""
-    try:
-        folder.mkdir()
-    except FileExistsError:
-        if not folder.is_dir():
-            raise MpuError(
-                f"{folder}: is a file, but predictions of several FILEs go to a directory; give another -o"
-            ) from None
-        if taken := next((target for target in targets if target.is_dir()), None):
-            raise MpuError(f"{taken}: is a directory, so no file can be written there") from None
-        yield
-        return
-    except OSError as error:
-        raise MpuError(f"{folder}: cannot be made: {error.strerror}") from error
-
-    def remove_if_empty() -> None:
-        with suppress(OSError):
-            folder.rmdir()
-
-    with signals.finally_call(remove_if_empty):
-        yield
-
-
 _log = logging.getLogger(__name__)
 # The features of some instances, and their ids.
 Rows = tuple[csr_array, list[str]]
@@ -121,57 +94,6 @@ def _rows_of(source: str | Path, sidecars: Sidecars | None, reading: Reading, ru
         if beside is not None and next(ids, None) is not None:
             raise InputError(str(folder_of(source) / IDS), None, wrong_number_of_ids(True, source))
         sidecars.refuse(IDS)
-
-
-def record_writer(form: str, label_ids: np.ndarray, names: LabelNames | None, by_number: bool) -> Callable[..., bytes]:
-    """Return a function that writes the records of a subset of the instances.
-
-    `form`: {"jsonl", "tsv"}: an object on each line, with ``id``, ``labels`` and ``probabilities``; or a line for each
-    label, with id, label and probability, between tabs, harmless to spreadsheets (see `names.lines`). Where labels have
-    URIs, both have these too: ``uris``, null for a label without one, and a last column.
-    `label_ids`: int, shape (q,): the label of each column. Labels are written by `LabelNames.shown`.
-    `by_number`: write whole numbers for labels, also where there are names. Otherwise labels are always text.
-    Returns: from ids; where the entries of each instance start and end; the columns of all entries; their
-    probabilities; and, for ``why`` of JSON lines, what speaks for each of them.
-    """
-    has_uris = names is not None and names.has_uris
-
-    @cache
-    def label(column: int) -> str | int:
-        number = int(label_ids[column])
-        if names is None or by_number:
-            return number if by_number else str(number)
-        return names.shown(number) if form == "jsonl" else names.in_cell(number)
-
-    @cache
-    def uri(column: int) -> str | None:
-        return None if names is None else names.uri(int(label_ids[column]))
-
-    def write(
-        ids: Sequence[str],
-        indptr: np.ndarray,
-        columns: np.ndarray,
-        probabilities: np.ndarray,
-        why: Sequence[Sequence[str]] | None = None,
-    ) -> bytes:
-        labels = list(map(label, columns.tolist()))
-        uris = list(map(uri, columns.tolist())) if has_uris else []
-        values = np.asarray(probabilities, np.float32).astype("U").tolist()  # the fewest digits
-        lines = []
-        for text, (start, stop) in zip(ids, pairwise(indptr.tolist()), strict=True):
-            if form == "tsv":
-                last = [f"\t{cell(of_label or '')}" for of_label in uris[start:stop]] or [""] * (stop - start)
-                cells = zip(labels[start:stop], values[start:stop], last, strict=True)
-                lines += [f"{cell(text)}\t{name}\t{value}{more}\n" for name, value, more in cells]
-                continue
-            record: dict[str, Any] = {"id": text, "labels": labels[start:stop]}
-            record["probabilities"] = list(map(float, values[start:stop]))
-            record |= {"uris": uris[start:stop]} if has_uris else {}
-            record |= {} if why is None else {"why": why[start:stop]}
-            lines.append(json.dumps(record, ensure_ascii=False) + "\n")
-        return "".join(lines).encode()
-
-    return write
 
 
 def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: str | None) -> Iterator[Rows]:
@@ -225,7 +147,7 @@ class Output:
 
     # "labels": in ascending order. "scores": ``label:probability``, the most probable first, with the thresholds at the
     # end of the first line (`evaluation.prediction_files`). "both": the labels that reach the threshold and the
-    # probabilities of all. "jsonl", "tsv": records with ids and names (`record_writer`), the most probable label first.
+    # probabilities of all. "jsonl", "tsv": records with ids and names, the most probable label first.
     form: str = "labels"
     # At most this many labels, the most probable ones. None: all; a model of many labels (`core.predictions`)
     # predicts only some of each instance.
@@ -283,8 +205,11 @@ def predict(
     `count`: called with how many more instances have been predicted.
     """
     implies = implications_of(model) if output.fill_implied else None
-    write, allowed = _writer(model, output), output.suggestible.of(model.label_ids, model.names)
-    why = _why(model) if output.why else None
+    allowed = output.suggestible.of(model.label_ids, model.names)
+    if output.why and model.predictor.rbf is not None:
+        raise MpuError("--why needs a linear model, but this one uses kernel features")
+    vectorizer = model.packed_vectorizer if output.why else None
+    feature_names = None if vectorizer is None else unpacked(vectorizer, "the model").features
     if rows is None:
         refuse_other_vectorizer(source, model.packed_vectorizer)
         sidecars = Sidecars(source) if output.form in RECORD_FORMS else None
@@ -308,10 +233,9 @@ def predict(
         cells = select(predictions, thresholds, output.top_k, ranked)
         if implies is not None:
             cells = with_implied(cells, implies, allowed, ranked)
-        reasons = [] if why is None else [why(features, cells)]
-        lines = write(
-            names, np.searchsorted(cells.rows, np.arange(n + 1)), cells.columns, cells.probabilities, *reasons
-        )
+        of_cells = features, cells.rows, cells.columns, feature_names
+        why = named_reasons(model.predictor, *of_cells) if output.why else None
+        lines = _lines(model, output, names, np.searchsorted(cells.rows, np.arange(n + 1)), cells, why)
         return lines, PredictionReport(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
 
     width = min(len(model.label_ids), FEW_LABELS) if allowed is None else len(model.label_ids)
@@ -343,27 +267,41 @@ def _slices(rows: Iterator[Rows], most: int) -> Iterator[Rows]:
             yield features[start : start + most], ids[start : start + most]
 
 
-def _writer(model: TrainedModel, output: Output) -> Callable[..., bytes]:
-    """Return a function of ids, where the entries of each start and end, the columns of entries, and probabilities."""
-    least = output.thresholds(model)
+def _lines(
+    model: TrainedModel, output: Output, ids: list[str], ends: np.ndarray, cells: Cells, why: list[list[str]] | None
+) -> bytes:
+    """Return the lines of some instances; the cells of each begin at one of `ends`, and end at the next.
+
+    Where labels have URIs, records have these too: ``uris``, null for a label without one, or a last column. A table is
+    harmless to spreadsheets (`names.lines`). Labels are text, unless their numbers were asked for.
+    """
+    labels, values, names = model.label_ids[cells.columns], cells.probabilities, model.names
     if output.form == "labels":
-        return lambda _ids, indptr, columns, _probabilities: label_lines(indptr, model.label_ids[columns])
+        return label_lines(ends, labels)
     if output.form == "scores":
-        return lambda _ids, indptr, columns, values: score_lines(indptr, model.label_ids[columns], values)
+        return score_lines(ends, labels, values)
     if output.form == "both":
-        return lambda _ids, indptr, columns, values: label_and_score_lines(
-            indptr, model.label_ids[columns], values, values >= least[columns]
-        )
-    return record_writer(output.form, model.label_ids, model.names, output.by_number)
-
-
-def _why(model: TrainedModel) -> Callable[[csr_array, Cells], list[list[str]]]:
-    """Return a function that names what speaks most for each of some labels; MpuError where the model does not tell."""
-    predictor = model.predictor
-    if predictor.rbf is not None:
-        raise MpuError("--why needs a linear model, but this one uses kernel features")
-    names = None if model.packed_vectorizer is None else unpacked(model.packed_vectorizer, "the model").features
-    return lambda features, cells: named_reasons(predictor, features, cells.rows, cells.columns, names)
+        return label_and_score_lines(ends, labels, values, values >= output.thresholds(model)[cells.columns])
+    is_table, has_uris = output.form == "tsv", names is not None and names.has_uris
+    named: dict[int, str | int] = {k: k if output.by_number else str(k) for k in np.unique(labels).tolist()}
+    if names is not None and not output.by_number:
+        named = {k: names.in_cell(k) if is_table else names.shown(k) for k in named}
+    uris = {} if names is None else {k: names.uri(k) for k in named}
+    texts = np.asarray(values, np.float32).astype("U").tolist()  # the fewest digits
+    lines = []
+    for id, (start, stop) in zip(ids, pairwise(ends.tolist()), strict=True):
+        own, probabilities = labels[start:stop].tolist(), texts[start:stop]
+        if is_table:
+            for k, probability in zip(own, probabilities, strict=True):
+                last = f"\t{cell(uris[k] or '')}" if has_uris else ""
+                lines.append(f"{cell(id)}\t{named[k]}\t{probability}{last}\n")
+            continue
+        record: dict[str, Any] = {"id": id, "labels": [named[k] for k in own]}
+        record["probabilities"] = list(map(float, probabilities))
+        record |= {"uris": [uris[k] for k in own]} if has_uris else {}
+        record |= {} if why is None else {"why": why[start:stop]}
+        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+    return "".join(lines).encode()
 
 
 def predict_files(
@@ -452,10 +390,12 @@ def command(
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
     counts = PredictionReport()
     work = bytes_of(as_one(names)) if on is None else len(names)
-    with (
-        making(Path(output), in_out.values()) if into_folder else nullcontext(),
-        (run.quiet() if to_terminal else run).step("predicting", work) as count,
-    ):
+    if into_folder:
+        try:
+            Path(output).mkdir(exist_ok=True)
+        except OSError as error:
+            raise MpuError(f"{output}: cannot be made: {error.strerror}; give another -o OUT") from error
+    with (run.quiet() if to_terminal else run).step("predicting", work) as count:
         if on is not None:
             counts = predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)
         for name, target in targets.items() if on is None else ():
