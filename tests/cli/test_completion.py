@@ -32,9 +32,3 @@ def ask(**variables: str) -> subprocess.CompletedProcess:
 def test_bash_completes(line, word, expected):
     result = ask(_MPU_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(word))
     assert (set(result.stdout.split()), result.stderr) == (expected, "")
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_has_a_script(shell):
-    result = ask(_MPU_COMPLETE=f"{shell}_source")
-    assert f"_MPU_COMPLETE={shell}_complete" in result.stdout

@@ -1,7 +1,5 @@
 """Labels that were filled in, since another label of their instance implies them, are known: they do not raise c."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -10,7 +8,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_features, hide
-from tests.slow import slow, slow_uncompiled
+from tests.slow import slow
 from tests.svm import lines
 
 N, D = 1500, 20
@@ -58,35 +56,6 @@ def test_filling_in_does_not_raise_c(run, tmp_path, c, seed):
     assert after["c"] == pytest.approx(before["c"], abs=0.06)
     assert run.json("estimate-c", path, *LINEAR)["c"] > 0.95  # without the rules
     assert after["missing"] == pytest.approx((Y & ~filled(S)).sum(), rel=0.35)
-
-
-@slow_uncompiled
-def test_a_file_that_complete_has_filled_in_is_seen_as_one(run, tmp_path):
-    X, Y = hierarchy(0)
-    before, after = write(tmp_path / "news.svm", X, hide(Y, 0.4).toarray()), tmp_path / "more.svm"
-    (tmp_path / "all").write_text("".join(f"{k}\n" for k in range(1, 10)))  # what is suggested would raise c
-    linear = "--features", "linear", "--json"
-    quick = "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1
-    args = "suggest", before, "--implied", write_rules(tmp_path / "rules.tsv"), *quick
-    result = run.ok(
-        *args, "--format", "svm", "--fill-implied", "--exclude", tmp_path / "all", "-o", after, "-q", "--json"
-    )
-    assert json.loads(result.stdout)["filled_in"] > 100
-    assert (tmp_path / "more.implied").read_text() == (tmp_path / "rules.tsv").read_text()
-    c = {file: json.loads(run("estimate-c", file, *linear).stdout)["c"] for file in (before, after)}
-    assert c[after] == pytest.approx(c[before], abs=0.06)
-    result = run("train", after, "--levels", 1, "-o", tmp_path / "m.mpu", *linear)  # by settings as estimate-c has
-    assert json.loads(result.stdout)["c"] == pytest.approx(c[after], abs=0.01)
-    true = json.loads(next((tmp_path / "m.mpu").glob("training-*.json")).read_text())["true"]
-    assert np.divide(true, Y.sum(axis=0)) == pytest.approx(1, abs=0.2)
-    result = run("suggest", after, *quick, "-o", tmp_path / "missing.tsv", "--json")
-    missing = json.loads(result.stdout)["per_label"]
-    expected = (Y & ~hide(Y, 0.4).toarray()).sum(axis=0)
-    assert [missing[str(k)]["missing"] for k in range(1, 10)] == pytest.approx(expected, abs=0.25 * Y.sum(axis=0).max())
-    (tmp_path / "more.filled").unlink()  # the rules alone tell what was filled in
-    assert json.loads(run("estimate-c", after, *linear).stdout)["c"] == pytest.approx(c[before], abs=0.06)
-    (tmp_path / "more.implied").unlink()
-    assert json.loads(run("estimate-c", after, *linear).stdout)["c"] > 0.95
 
 
 def test_groups_count_what_was_left_to_chance(run, tmp_path):

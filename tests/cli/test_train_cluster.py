@@ -11,10 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from dask import config
 
 from tests.cluster.conftest import write_parts
-from tests.cluster.processes import Processes, wait
+from tests.cluster.processes import wait
 
 
 def train(*arguments) -> subprocess.CompletedProcess:
@@ -43,23 +42,6 @@ def test_a_cluster_on_this_machine(files, tmp_path):
     assert re.search(r"^cluster    4 parts, 1 worker$", again.stdout, re.MULTILINE)
     models = [sorted(path.name for path in (tmp_path / name).glob("*.npz")) for name in ("news.mpu", "two.mpu")]
     assert models[0] == models[1]  # their names have checksums
-
-
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        ("tcp://127.0.0.1:9", "no Dask cluster answers at tcp://127.0.0.1:9: "),
-        ("tls://127.0.0.1:9", "no Dask cluster answers at tls://127.0.0.1:9: TLS expects "),
-        ("none.json", "none.json: cannot be read: No such file"),
-    ],
-)
-def test_no_cluster_answers(run, files, tmp_path, monkeypatch, address, said):
-    monkeypatch.chdir(tmp_path)
-    with config.set({"mpu.timeout": 1}):
-        done = run("train", *files, "-o", "news.mpu", "--cluster", address, "--quiet")
-    assert done.exit_code == 1
-    assert done.stderr.startswith(f"error: {said}")
-    assert done.stderr.count("\n") == 1
 
 
 def test_names_and_vectoriser_of_texts_are_kept(run, cluster, tmp_path):
@@ -104,26 +86,6 @@ def test_ctrl_c_leaves_no_process_and_says_one_line(tmp_path):
     assert processes_of(process.pid) == []
     assert workers_in(temporary) == 0
     assert said.read_text() == "interrupted\n"
-
-
-@pytest.mark.slow  # it starts a cluster of its own
-def test_a_scheduler_that_is_gone_is_told_in_one_line(tmp_path):
-    files = write_parts(tmp_path, 40)
-    started = Processes(tmp_path)
-    try:
-        command = [sys.executable, "-m", "mpu_cli", "train", *files, "-o", str(tmp_path / "news.mpu"), "--quiet"]
-        command += ["--cluster", started.address, "--folds", "2", "--sample", "100"]
-        environment = {**os.environ, "DASK_MPU__TIMEOUT": "2"}
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-        wait(started.tasks)
-        started.kill_scheduler()
-        said = process.communicate(timeout=60)[1]
-    finally:
-        started.close()
-    assert process.returncode == 1
-    assert said.startswith("error: the ")
-    assert said.count("\n") == 1
-    assert not (tmp_path / "news.mpu").exists()
 
 
 def workers_in(temporary: Path) -> int:
