@@ -20,6 +20,10 @@ from mpu_cli.version import __version__
 PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
 
 
+# Variables of the environment that are whole numbers, and the least and the largest value of each.
+_NUMBERS = {"SOURCE_DATE_EPOCH": (0, 253_402_300_799), "NUMBA_NUM_THREADS": (1, 100_000)}
+
+
 class CleanErrors(click.Group):
     """A group of commands. A failure that a user can mend prints one line on standard error and exits with a status.
 
@@ -49,7 +53,13 @@ class CleanErrors(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand. Turn errors that a user can mend into a message and an exit status."""
         with _reported_failures(ctx.args):
-            _check_environment()  # before a library reads it
+            for name, (least, largest) in _NUMBERS.items():  # else, a library that reads it ends in a traceback
+                text = os.environ.get(name)
+                if text is not None and not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= largest):
+                    raise MpuError(
+                        f"the environment variable {name} is {text[:20]!r}; unset it, or give a whole number from "
+                        f"{least} to {largest}"
+                    )
             return super().invoke(ctx)
 
 
@@ -77,21 +87,6 @@ def _reported_failures(args: list[str]) -> Iterator[None]:
         if str(error) != signals.NO_THREAD:
             raise
         fail(signals.LIMIT_OF_THREADS)
-
-
-# Variables of the environment that are whole numbers, and the least and the largest value of each.
-_NUMBERS = {"SOURCE_DATE_EPOCH": (0, 253_402_300_799), "NUMBA_NUM_THREADS": (1, 100_000)}
-
-
-def _check_environment() -> None:
-    """Raise MpuError where a variable would end in a traceback of a library that reads it."""
-    for name, (least, largest) in _NUMBERS.items():
-        text = os.environ.get(name)
-        if text is not None and not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= largest):
-            raise MpuError(
-                f"the environment variable {name} is {text[:20]!r}; unset it, or give a whole number from {least} to "
-                f"{largest}"
-            )
 
 
 def fail(message: str, status: int = 1) -> NoReturn:

@@ -19,8 +19,8 @@ from mpu_cli.cli.options import (
     GroupedCommand,
     Parsed,
     command,
-    dataclass_options,
     declared_options,
+    json_option,
     label_features_option,
     names_options,
     numbers_option,
@@ -33,7 +33,6 @@ from mpu_cli.cli.options import (
     suggestible_options,
     training_files,
 )
-from mpu_cli.cli.printing import json_option
 from mpu_cli.cluster import EXPECTED, Address
 from mpu_cli.core.options import FrequencyOptions, Options
 from mpu_cli.errors import CONTROL, STANDARD_STREAM, MpuError
@@ -179,7 +178,7 @@ _SIZES = Parsed("n,...", _list_of(int, "6000 or 1000,2000,4000", lambda n: n >= 
         flag_value="0.2,0.1,0.05,0.02",
         default=(),
     ),
-    dataclass_options(FrequencyOptions),
+    Group("options", FrequencyOptions, declared_options(FrequencyOptions)),
     numbers_option,
     run_options("seed", "jobs", "kernel"),
     training_files(scores_option),
@@ -246,8 +245,7 @@ def _least(text: str) -> tuple[str, float]:
     option(
         "--threshold",
         Real(-LARGEST_POSITIVE, LARGEST_POSITIVE),
-        "For scores without thresholds: predict labels with at least this score.",
-        default=0.5,
+        "For scores without thresholds: predict labels with at least this score.  [default: 0.5]",
     ),
     option("--calibration", bool, "For scores: report the share of true labels by score."),
     reviewed_option("Evaluate on the completely reviewed random instances of this review file, with 90 % intervals."),
@@ -587,7 +585,7 @@ def serve() -> None:
     option("--model MODEL", PATH, "Save the trained model in this directory."),
     suggestible_options,
     numbers_option,
-    dataclass_options(Options),
+    Group("options", Options, declared_options(Options)),
     run_options("seed", "jobs", "kernel"),
     training_files(label_features_option, scores_option),
     json_option,
@@ -671,19 +669,21 @@ model replaces an existing one only when it is complete.
 
 @command(
     option("-o, --output MODEL", PATH, "Model directory. Default: FILE with the suffix .mpu."),
-    dataclass_options(Options, "learning"),
+    Group("learning", Options, declared_options(Options)),
     option("--oof FILE", PATH, "Also write out-of-fold predictions of all instances to FILE."),
     option("--history FILE", PATH, "Append a JSON line about this training to FILE."),
     Group(
         "acceptance",
         _acceptance,
-        option(
-            "--accept-on TEST.svm",
-            FILE,
-            "Replace the model only if the new one is not worse on TEST.svm, which has complete labels; otherwise exit "
-            "with status 3.",
+        (
+            option(
+                "--accept-on TEST.svm",
+                FILE,
+                "Replace the model only if the new one is not worse on TEST.svm, which has complete labels; otherwise "
+                "exit with status 3.",
+            ),
+            *declared_options(Acceptance),
         ),
-        *declared_options(Acceptance),
     ),
     _cluster_option,
     run_options("seed", "jobs", "kernel"),
@@ -749,7 +749,7 @@ def train() -> None:
         "--language CODE", str, "Language of the names in a thesaurus, such as en, or en,de with the main one first."
     ),
     option("--like DATA", FILE, "Use the features, labels and fields of this data file of `mpu vectorize`."),
-    dataclass_options(TextOptions),
+    Group("options", TextOptions, declared_options(TextOptions)),
     option("--skip-bad", bool, "List bad records and leave them out, instead of ending with an error."),
     json_option,
 )

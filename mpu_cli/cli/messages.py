@@ -27,6 +27,7 @@ import click
 from mpu_cli.errors import MpuError, for_terminal, without_secrets
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import ReadFile, reads_counted
+from mpu_cli.runtime.report import as_json
 from mpu_cli.runtime.run import Bytes
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
@@ -129,15 +130,17 @@ def detail(message: str, **counts: int) -> None:
         _say("debug", message, message=message, **counts)
 
 
-def warnings() -> list[str]:
-    """Return the warnings so far, which are part of every report."""
-    return list(_manner.warnings)
-
-
-def report(values: dict[str, Any]) -> None:
-    """Print a report as a JSON line. Among messages for people it has no place."""
+def output_report(report: dict[str, Any], is_json: bool, printed: Callable[[dict[str, Any]], None]) -> None:
+    """Print the warnings of a report, then the report, as JSON or for people; in a log of JSON, it is a line."""
+    for warning in report.get("warnings", ()):
+        warn(warning)
+    values = as_json(report) | {"warnings": _manner.warnings}  # all so far
     if _manner.as_json and _manner.verbosity >= _NORMAL:
         _say("info", "", report=values)
+    if is_json:
+        click.echo(json.dumps(values, allow_nan=False))
+    else:
+        printed(report)
 
 
 def wrong_usage(error: click.UsageError, args: list[str]) -> None:

@@ -1,11 +1,11 @@
 """Options that several commands share, and types of values, made from declarations (`mpu_cli.runtime.options`)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from inspect import getdoc
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -60,16 +60,12 @@ def declared_options(declaration: type) -> list[click.Option]:
     ]
 
 
-class Group:
+class Group(NamedTuple):
     """Options that are one argument of a command: what `make` returns for their values, by their names."""
 
-    def __init__(self, name: str, make: Callable[..., Any], *options: click.Parameter) -> None:
-        self.name, self.make, self.options = name, make, options
-
-
-def dataclass_options(declaration: type, name: str = "options") -> Group:
-    """Return the options that a dataclass declares; the command gets them as an instance of it."""
-    return Group(name, declaration, *declared_options(declaration))
+    name: str
+    make: Callable[..., Any]
+    options: Sequence[click.Parameter]
 
 
 def command(
@@ -150,16 +146,12 @@ class Parsed(click.IntRange):
         return self.range
 
 
-def is_set(name: str) -> bool:
-    """Whether the user has set this parameter of the command."""
-    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
-
-
 def refuse_set(names: Iterable[str], problem: str) -> None:
     """Raise UsageError where the user has set one of some parameters, whose option takes the place of {} in it."""
-    written = {param.name: max(param.opts, key=len) for param in click.get_current_context().command.params}
-    if unused := [written[name] for name in names if is_set(name)]:
-        raise click.UsageError(problem.format(unused[0]))
+    context = click.get_current_context()
+    for param in context.command.params:
+        if param.name in names and context.get_parameter_source(param.name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(problem.format(max(param.opts, key=len)))
 
 
 def run_options(*names: str, **helps: str) -> Group:
@@ -170,9 +162,10 @@ def run_options(*names: str, **helps: str) -> Group:
     options = [option for option in declared_options(RunOptions) if option.name in names]
     for option in options:
         option.help = helps.get(str(option.name), option.help)
-    return Group("run", partial(Run, observe=progress), *options)
+    return Group("run", partial(Run, observe=progress), options)
 
 
+json_option = option("--json", bool, "Print the report as JSON.", name="as_json")
 numbers_option = option("--numbers", bool, "Print label numbers instead of names.", name="by_number")
 
 
@@ -186,13 +179,15 @@ _NAMES = (
     ),
     option("--zero-based", bool, "Line 1 of --labels names label 0. Default: if the data have a label 0."),
 )
-reading_options = Group("reading", Reading, *_READING)
-names_options = Group("naming", lambda labels, zero_based: Naming(labels, zero_based), *_NAMES)
+reading_options = Group("reading", Reading, _READING)
+names_options = Group("naming", lambda labels, zero_based: Naming(labels, zero_based), _NAMES)
 suggestible_options = Group(
     "suggestible",
     Suggestible,
-    option("--only LABELS", FILE, "Suggest only these labels: a file with one number, name or URI per line."),
-    option("--exclude LABELS", FILE, "Do not suggest these labels."),
+    (
+        option("--only LABELS", FILE, "Suggest only these labels: a file with one number, name or URI per line."),
+        option("--exclude LABELS", FILE, "Do not suggest these labels."),
+    ),
 )
 
 
@@ -228,9 +223,7 @@ def training_files(*others: click.Option) -> Group:
 
     `others`: options of further files, `label_features_option` and `scores_option`.
     """
-    return Group(
-        "sources",
-        _sources,
+    options = (
         click.Argument(["file"], metavar="FILE...", nargs=-1, required=True, type=FILE),
         reviewed_option(
             "Decisions of people about labels of FILE, as `mpu review` exports them. They override annotations."
@@ -263,6 +256,7 @@ def training_files(*others: click.Option) -> Group:
         *_READING,
         *others,
     )
+    return Group("sources", _sources, options)
 
 
 label_features_option = option(

@@ -1,13 +1,9 @@
-"""Reports: as one JSON object, as tables, and in words."""
+"""Reports for people: tables, and names with their values."""
 
-import json
-from collections.abc import Callable
 from typing import Any
 
 import click
 
-from mpu_cli.cli import messages
-from mpu_cli.cli.options import option
 from mpu_cli.errors import for_terminal
 from mpu_cli.runtime.report import as_json
 
@@ -16,20 +12,6 @@ QUESTIONS = "mpu suggest FILE --questions 40"
 WIDE = 0.2
 _MOST_LISTED = 20  # numbers of a list
 FIRST_OF_ALL = f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}"
-
-json_option = option("--json", bool, "Print the report as JSON.", name="as_json")
-
-
-def output_report(report: dict[str, Any], is_json: bool, printed: Callable[[dict[str, Any]], None]) -> None:
-    """Print the warnings of a report, then the report: to the log if it is JSON lines, and as JSON or for people."""
-    for warning in report.get("warnings", ()):
-        messages.warn(warning)
-    values = as_json(report) | {"warnings": messages.warnings()}
-    messages.report(values)
-    if is_json:
-        click.echo(json.dumps(values, allow_nan=False))
-    else:
-        printed(report)
 
 
 def print_table(rows: list[list[Any]]) -> None:

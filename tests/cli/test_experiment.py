@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from mpu_cli.cli.actions.experiment import alone, dataset_name
+from mpu_cli.cli.actions.experiment import dataset_name
 from mpu_cli.cli.commands import experiment
+from mpu_cli.runtime.files import locked_directory
 from tests.cli.training import message
 from tests.experiment.small import problem
 
@@ -140,7 +141,7 @@ def test_other_options_in_the_same_folder_are_an_error(compare, tmp_path, option
 
 
 def test_two_at_a_time_in_one_folder_are_an_error(compare, tmp_path):
-    with alone(tmp_path / "out"):
+    with locked_directory(tmp_path / "out", "busy"):
         result = compare("--missing-rates", "0.5")
     assert (result.exit_code, result.stdout) == (75, "")
     assert "another --out" in result.stderr

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mpu_cli.cli.actions.evaluate import compared_metric_names
 from mpu_cli.cli.commands import KS, METRICS
+from mpu_cli.evaluation.bootstrap import SAMPLES_F1, SET_METRICS, ranking_names
 from tests.cli.training import ALONE, message
 from tests.endurance.commands import PROCESSES, contents, model_files
 from tests.slow import slow
@@ -156,7 +156,7 @@ def test_what_is_asked_for(three, options, wrong, status, said):
 
 
 def test_metrics_are_those_of_comparisons():
-    assert set(METRICS) <= set(compared_metric_names(KS))
+    assert set(METRICS) <= {*SET_METRICS, SAMPLES_F1, *ranking_names(KS)}
 
 
 def test_a_model_that_was_trained_otherwise_is_kept(three):

@@ -8,8 +8,7 @@ from typing import Any, get_args
 import click
 import numpy as np
 
-from mpu_cli.cli.messages import info, warn
-from mpu_cli.cli.printing import output_report
+from mpu_cli.cli.messages import info, output_report, warn
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import BESIDE, LabelNames

@@ -63,11 +63,6 @@ class UniformDraw:
         return piece
 
 
-def rows_of(sizes: np.ndarray) -> np.ndarray:
-    """Return the row of each label."""
-    return np.repeat(np.arange(len(sizes)), sizes)
-
-
 class LabelDraw:
     """Draw labels by rates: each label has one of its own, uniform about the missing rate."""
 
@@ -81,7 +76,7 @@ class LabelDraw:
 
     def __call__(self, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return which labels of the next instances are drawn: bool, shape (sum of sizes,)."""
-        order = np.lexsort((labels, rows_of(sizes)))
+        order = np.lexsort((labels, np.repeat(np.arange(len(sizes)), sizes)))
         drawn = np.empty(len(labels), bool)
         drawn[order] = self._kept[np.searchsorted(self._labels, labels[order])] <= self._rng.random(len(labels))
         return drawn

@@ -7,7 +7,8 @@ from typing import Any
 import click
 import numpy as np
 
-from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, output_report, print_groups, print_lines, print_table
+from mpu_cli.cli.messages import output_report
+from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, print_groups, print_lines, print_table
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import has_evidence
 from mpu_cli.core.frequency.review_frequency import instances_to_review

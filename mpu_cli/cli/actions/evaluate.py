@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, reaching
-from mpu_cli.cli.messages import info, warn
-from mpu_cli.cli.options import is_set, refuse_set
-from mpu_cli.cli.printing import output_report, print_table, print_values
+from mpu_cli.cli.messages import info, output_report, warn
+from mpu_cli.cli.options import refuse_set
+from mpu_cli.cli.printing import print_table, print_values
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (
@@ -146,11 +146,6 @@ class Metrics:
             return None if self.c is None else Propensities.of_all(self.c)
         names = Sidecars(truth).names_of(self.naming, np.empty(0, int))
         return _propensities(self.c, names)
-
-
-def compared_metric_names(ks: Sequence[int], c: float | Path | None = None) -> list[str]:
-    """Names of all metrics that several predictions are compared by."""
-    return [*SET_METRICS, *([SAMPLES_F1, *ranking_names(ks)] if c is None else [])]
 
 
 def evaluate_several(
@@ -401,7 +396,6 @@ def command(
     predictions: tuple[str, ...],
     metrics: str | None,
     frequencies: str | None,
-    threshold: float,
     reading: Reading,
     run: Run,
     as_json: bool,
@@ -409,8 +403,8 @@ def command(
     **of_metrics: Any,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    names, least = None if metrics is None else metrics.split(","), threshold if is_set("threshold") else None
-    wanted = Metrics(names=names, threshold=least, propensity_file=frequencies, **of_metrics)
+    names = None if metrics is None else metrics.split(",")
+    wanted = Metrics(names=names, propensity_file=frequencies, **of_metrics)
     c, labels = wanted.c, wanted.naming.file
     inputs: dict[str, str | Path | None] = {"TRUTH": truth}
     inputs |= {f"PREDICTIONS {number}".removesuffix(" 1"): name for number, name in enumerate(predictions, 1)}
@@ -431,7 +425,9 @@ def command(
         refuse_set(("propensity_a", "propensity_b"), "{} needs --training.")
     if labels is not None and not wanted.per_label and not wanted.reviewed and not isinstance(c, Path):
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
-    all_names = compared_metric_names(wanted.ks, c) if several else metric_names(wanted.ks)
+    all_names: Sequence[str] = metric_names(wanted.ks)
+    if several:
+        all_names = SET_METRICS if c is not None else [*SET_METRICS, SAMPLES_F1, *ranking_names(wanted.ks)]
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
     for name, _ in fail_below:

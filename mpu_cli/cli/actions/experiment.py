@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
@@ -54,7 +54,13 @@ def command(
     refuse_urls({"--out": out})
     if run_folds is not None and run_folds > folds:
         raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
-    with alone(out):
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(
+                locked_directory(out, f"{out}: another experiment runs there: wait for it, or give another --out")
+            )
+        except OSError as error:
+            raise MpuError(f"{out}: cannot be written: {error.strerror}; give another --out") from error
         with run.step("reading data"):
             data = read_pooled(sources, reading, run)
         sizes, dataset = sorted(instances or (len(data),)), dataset_name(sources)
@@ -122,22 +128,6 @@ def dataset_name(sources: Sequence[str]) -> str:
     names = [one_line(stem(source)) for source in sources]
     words = takewhile(lambda same: len(set(same)) == 1, zip(*(name.split("-") for name in names), strict=False))
     return "-".join(word for word, *_ in words) or names[0]
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Create the folder of an experiment, and lock it for the ``with`` block. If it stays empty, it is removed.
-
-    Raises BusyError (another process has locked it), MpuError (it cannot be created or written to).
-    """
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(
-                locked_directory(folder, f"{folder}: another experiment runs there: wait for it, or give another --out")
-            )
-        except OSError as error:
-            raise MpuError(f"{folder}: cannot be written: {error.strerror}; give another --out") from error
-        yield
 
 
 def _run_cells(

@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -16,6 +16,7 @@ from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept
 from mpu_cli.cli.actions.evaluate import conclusion_on, predicted_pairs
 from mpu_cli.cli.commands import KS, Acceptance
+from mpu_cli.core.labels.problem import hashes_of
 from mpu_cli.errors import BusyError, FilesError, InputError, ModelError, shown, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, compare, ranking_gains
 from mpu_cli.runtime.run import Run
@@ -25,15 +26,7 @@ from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.text.stored import is_same
 
 _NEW, _PRESENT = "the new model", "the present one"
-_COMPARED_FIRST = 16  # entries, before all are
 _log = logging.getLogger(__name__)
-
-
-class Outcome(NamedTuple):
-    """The comparison of a new model with the present one: a report (docs/reports.md), and warnings."""
-
-    report: dict[str, Any]
-    warnings: list[str]
 
 
 class Gate:
@@ -78,18 +71,21 @@ class Gate:
 
     def refuse_seen(self, features: csr_array) -> None:
         """Raise FilesError where the test data are among the training data, in one piece, whatever their labels."""
-        rows, done = np.arange(features.shape[0]), 0
+        seen = hashes_of(features)
+        rows, done = np.arange(len(seen)), 0
         for chunk in self._chunks():
-            rows = _where(chunk.features, features, rows + done) - done
-            done += len(chunk)
-            if not len(rows):
-                return
+            for tested in hashes_of(chunk.features):
+                rows = rows[rows + done < len(seen)]
+                rows = rows[seen[rows + done] == tested]
+                if not len(rows):
+                    return
+                done += 1
         raise FilesError(
             f"--accept-on: the instances of {shown(self.acceptance.test)} are in the training data, from number "
             f"{rows[0] + 1} on; leave test data out of the training"
         )
 
-    def test(self, model: TrainedModel, labels_expected: float) -> Outcome:
+    def test(self, model: TrainedModel, labels_expected: float) -> dict[str, Any]:
         """Predict the test data with a new model, and decide. `labels_expected`: true labels of an instance."""
         metric = self.acceptance.accept_metric
         with self.run.step("testing the new model"):
@@ -103,7 +99,7 @@ class Gate:
             reason = f"the new model was trained on the same data as {self._held.name}; remove that to accept it"
             accepted = False
         predicted = counts.predicted
-        report = {
+        return {
             "accepted": accepted,
             "verdict": reason,
             "test_file": without_secrets(self.acceptance.test),
@@ -113,8 +109,8 @@ class Gate:
             "unknown_features": fitness.unknown / max(fitness.entries, 1),
             "labels_per_instance": float(predicted.sum()) / predicted.shape[0],
             "labels_expected": labels_expected,
+            "warnings": [f"{self.acceptance.test}: {warning}" for warning in fitness.warnings(model)],
         }
-        return Outcome(report, [f"{self.acceptance.test}: {warning}" for warning in fitness.warnings(model)])
 
     def replace_present(self, write: Writer, model: TrainedModel) -> None:
         """Put an accepted model in the place of the present one, which is kept."""
@@ -168,28 +164,6 @@ def _checksums(origin: bytes | None) -> list[str]:
     record = {} if origin is None else json.loads(origin)
     sums = [file["sha256"] for file in record.get("files", ())] or [record.get("source_sha256")]
     return sums if all(sums) else []
-
-
-def _where(part: csr_array, features: csr_array, rows: np.ndarray) -> np.ndarray:
-    """Return those of some rows from which on features have all rows of a part."""
-    n, nnz = part.shape[0], part.nnz
-    rows = rows[rows + n <= features.shape[0]]
-    rows = rows[features.indptr[rows + n] - features.indptr[rows] == nnz]
-    for entry in np.unique(np.linspace(0, nnz - 1, min(nnz, _COMPARED_FIRST)).astype(int)):
-        places = features.indptr[rows] + entry
-        is_same = (features.indices[places] == part.indices[entry]) & (features.data[places] == part.data[entry])
-        rows = rows[is_same]
-    return rows[[_is_there(part, features, row) for row in rows.tolist()]] if len(rows) else rows
-
-
-def _is_there(part: csr_array, features: csr_array, row: int) -> bool:
-    ends = features.indptr[row : row + part.shape[0] + 1]
-    entries = slice(ends[0], ends[-1])
-    return (
-        np.array_equal(ends - ends[0], part.indptr)
-        and np.array_equal(features.indices[entries], part.indices)
-        and np.array_equal(features.data[entries], part.data)
-    )
 
 
 def _reversed(difference: Difference) -> Difference:

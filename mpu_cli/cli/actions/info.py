@@ -11,11 +11,13 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.manifest import parse_origin
-from mpu_cli.cli.printing import output_report, print_values
+from mpu_cli.cli.messages import output_report
+from mpu_cli.cli.printing import print_values
 from mpu_cli.core.explanation import explain
 from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_ONE_LABEL
 from mpu_cli.errors import ModelError, MpuError
 from mpu_cli.names.label_names import is_number, label_of, quoted
+from mpu_cli.runtime.report import present
 from mpu_cli.text.stored import unpacked
 
 _log = logging.getLogger(__name__)
@@ -55,7 +57,7 @@ class _Described:
             # labels without annotations, which have names or features alone
             "never_annotated": None if self.origin is None else self.origin.annotated.count(0),
             "features": len(model.occurring.indices),  # that occurred in training
-            "weights": sum(_count(level.weights) for level in levels),  # that are not zero
+            "weights": sum(csr_array(level.weights).nnz for level in levels),  # that are not zero
             "knows_texts": model.packed_vectorizer is not None,
             "c": {
                 "lowest": float(c.min()),
@@ -122,17 +124,15 @@ class _Described:
         if weights is None:
             return None
         weights[k] = 0
-        return [
-            _weighed("label", int(self.model.label_ids[j]), self._name(j), weights[j])
-            for j in _largest(np.abs(weights), top)
-        ]
+        heaviest, ids = _largest(np.abs(weights), top), self.model.label_ids
+        return [present(label=int(ids[j]), name=self._name(j), weight=float(weights[j])) for j in heaviest]
 
     def _features(self, weights: np.ndarray, top: int, sign: int = 1) -> list[dict[str, Any]]:
         columns, names = self.model.predictor.columns, self._feature_names
         largest = _largest(weights, top)
         numbers = largest if columns is None else columns.indices[largest].tolist()
         return [
-            _weighed("feature", number, names.get(number), sign * weights[j])
+            present(feature=number, name=names.get(number), weight=float(sign * weights[j]))
             for j, number in zip(largest, numbers, strict=True)
         ]
 
@@ -147,18 +147,10 @@ class _Described:
         return dict(enumerate(unpacked(self.model.packed_vectorizer, str(self.path)).features or (), 1))
 
 
-def _weighed(kind: str, number: int, name: str | None, weight: float) -> dict[str, Any]:
-    return {kind: number} | ({} if name is None else {"name": name}) | {"weight": float(weight)}
-
-
 def _largest(values: np.ndarray, top: int) -> list[int]:
     """Return where the `top` largest positive values are, from the largest down."""
     order = np.argsort(-values, kind="stable")[:top]
     return order[values[order] > 0].tolist()
-
-
-def _count(weights: np.ndarray | csr_array) -> int:
-    return int(weights.nnz if isinstance(weights, csr_array) else np.count_nonzero(weights))
 
 
 def command(model: Path, labels: tuple[str, ...], top: int, by_number: bool, as_json: bool) -> None:

@@ -19,8 +19,8 @@ import numpy as np
 from mpu_cli.bundle import provenance
 from mpu_cli.cli.actions import estimate_c, suggest
 from mpu_cli.cli.actions.review import texts_of
-from mpu_cli.cli.messages import info
-from mpu_cli.cli.printing import FIRST_OF_ALL, WIDE, output_report
+from mpu_cli.cli.messages import info, output_report
+from mpu_cli.cli.printing import FIRST_OF_ALL, WIDE
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources

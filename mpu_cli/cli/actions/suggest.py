@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle import provenance
 from mpu_cli.cli.actions import estimate_c
-from mpu_cli.cli.messages import detail, info
+from mpu_cli.cli.messages import detail, info, output_report
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import QUESTIONS, output_report
+from mpu_cli.cli.printing import QUESTIONS
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.labels.implications import Implications
@@ -303,7 +303,6 @@ def command(
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     outputs = Outputs(fill=form == "svm", **of_outputs)
     output, why = outputs.target, outputs.why
-    refuse_overlaps(sources.by_option(), {"--output": output})
     if fill_implied and form != "svm":
         raise click.UsageError("--fill-implied needs --format svm.")
     if why and form == "svm":

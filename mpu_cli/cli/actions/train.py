@@ -4,6 +4,7 @@ A line of a history is a JSON object. One that a full disk or a power failure ha
 which a reader reports.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -19,9 +20,9 @@ from mpu_cli import bundle
 from mpu_cli.bundle import provenance
 from mpu_cli.bundle.predicting import select
 from mpu_cli.cli.commands import Acceptance
-from mpu_cli.cli.messages import detail, is_quiet
+from mpu_cli.cli.messages import detail, is_quiet, output_report
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, output_report, print_groups, print_lines
+from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, print_groups, print_lines
 from mpu_cli.cluster import Address
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, STANDARDISED, Options
@@ -75,9 +76,11 @@ def train(
                 raise FilesError(
                     f"{name} and --accept-on are the same file, {test}; leave test data out of the training"
                 )
-    refuse_unwritable(oof)
-    if history is not None:
-        _refuse_unappendable(history)
+    refuse_unwritable(oof, history)
+    if history is not None and (suffix := compression_named(history)):
+        raise MpuError(
+            f"{history}: lines are appended to a history, so it cannot be compressed; name it without {suffix}"
+        )
     names = {"time": provenance.now(), "model": str(target), "file": without_secrets(str(sources.file))}
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
@@ -117,10 +120,10 @@ def train(
             **({"thresholds": thresholds} if shared is None else {"threshold": shared}),
             "seconds": seconds,
             "peak_bytes": peak_bytes(),
-            **present(cluster=data.work(), acceptance=None if outcome is None else outcome.report),
-            "warnings": [*fitted.warnings, *(() if outcome is None else outcome.warnings)],
+            **present(cluster=data.work(), acceptance=outcome),
+            "warnings": [*fitted.warnings, *(() if outcome is None else outcome.pop("warnings"))],
         }
-        if gate is not None and outcome is not None and outcome.report["accepted"]:
+        if gate is not None and outcome is not None and outcome["accepted"]:
             gate.replace_present(save, model)
     if history is not None:
         append(history, names | {"time": provenance.now()} | _line(report, int(data.annotations.sum())))
@@ -233,37 +236,17 @@ def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
     return as_json(line | present(cluster=report.get("cluster")))
 
 
-def _refuse_unappendable(path: Path) -> None:
-    """Refuse a file to which nothing can be added, before any training; it is not made yet."""
-    try:
-        path.stat()
-        place = path
-    except FileNotFoundError:
-        place = path.parent
-    if path.is_dir():
-        raise MpuError(f"{path}: is a directory; name a file for --history")
-    if suffix := compression_named(path):
-        raise MpuError(f"{path}: lines are appended to a history, so it cannot be compressed; name it without {suffix}")
-    if not os.access(place, os.W_OK):
-        raise MpuError(f"{path}: cannot be written; name another file for --history")
-
-
 def append(path: Path, entry: dict[str, Any]) -> None:
     """Add a line to a history, as a whole and at the end, whichever trainings add theirs at the same time."""
     line = json.dumps(entry, allow_nan=False).encode() + b"\n"
     try:
-        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
+        with path.open("ab+", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            size = os.fstat(file).st_size
-            if size and os.pread(file, 1, size - 1) != b"\n":
+            if file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
                 line = b"\n" + line
-            if os.write(file, line) != len(line):
-                os.ftruncate(file, size)
-                raise OSError(28, "No space left on device")
+            if file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(file)
-        finally:
-            os.close(file)
     except OSError as error:
         raise MpuError(f"{path}: the model is saved, but the history could not be written: {error.strerror}") from error
 

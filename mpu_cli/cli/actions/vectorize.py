@@ -1,6 +1,5 @@
 """Convert texts with tags to a data file, reading them for their languages, their features, and to write vectors."""
 
-import hashlib
 import logging
 import re
 from array import array
@@ -18,9 +17,8 @@ import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.cli.messages import info, progress, warn
+from mpu_cli.cli.messages import info, output_report, progress, warn
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import output_report
 from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import as_a_file
@@ -197,7 +195,7 @@ class VectorWriter:
         self._directory = directory
         self._vectorization = vectorization
         self._n_numbered = n_numbered
-        self._id_hashes = array("Q")
+        self._id_hashes = array("q")  # of Python, since ids themselves may be too many for the memory
         self._id_lines = array("Q")
         # Instances written, labels of all of them, texts that are empty, others without a feature, and records in which
         # a tab or line end of a tag, id or group was made a blank.
@@ -215,8 +213,7 @@ class VectorWriter:
             write_instances(self._counted, Dataset(labels, from_one(vectors)))
             for record in batch:
                 if record.id is not None:
-                    digest = hashlib.blake2b(record.id.encode(), digest_size=8).digest()
-                    self._id_hashes.append(int.from_bytes(digest))
+                    self._id_hashes.append(hash(record.id))
                     self._id_lines.append(record.line)
             self._write_names(IDS, [record.id for record in batch])
             self._write_names(GROUPS, [record.group for record in batch])
@@ -233,7 +230,7 @@ class VectorWriter:
 
     def repeated_ids(self) -> tuple[int, tuple[int, int] | None]:
         """Return how many records have the id of one before them, and the lines of the first such pair."""
-        hashes = np.array(self._id_hashes, np.uint64)
+        hashes = np.array(self._id_hashes, np.int64)
         again = np.setdiff1d(np.arange(len(hashes)), np.unique(hashes, return_index=True)[1])
         if not len(again):
             return 0, None

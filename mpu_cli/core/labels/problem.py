@@ -27,7 +27,7 @@ def kin_of(features: csr_array) -> np.ndarray | None:
     """
     n = features.shape[0]
     filled = np.flatnonzero(np.diff(features.indptr) > 1)
-    hashes = _hashes(features)[filled]
+    hashes = hashes_of(features)[filled]
     _, first, of_rows = np.unique(hashes, return_index=True, return_inverse=True)
     if len(first) == len(filled) or len(first) < _FEWEST:
         return None
@@ -36,7 +36,7 @@ def kin_of(features: csr_array) -> np.ndarray | None:
     return kin
 
 
-def _hashes(features: csr_array) -> np.ndarray:
+def hashes_of(features: csr_array) -> np.ndarray:
     """Return a hash of the features of each instance, whatever their order: uint64, shape (n,)."""
     hashes = np.zeros(features.shape[0], np.uint64)
     indptr = features.indptr.astype(np.int64)
