@@ -159,13 +159,3 @@ def test_a_manifest_takes_memory_of_the_order_of_its_size(saved, name):
             assert tracemalloc.get_traced_memory()[1] < 16 * path.stat().st_size + 2 * MEGABYTE
         finally:
             tracemalloc.stop()
-
-
-@pytest.mark.parametrize("name", ["manifest.json", "level0", "level1"])
-def test_every_cut_is_refused(saved, name):
-    path = next(saved.glob(f"{name}*"))
-    data = path.read_bytes()
-    for length in range(0, len(data) - 1, 5):  # without its last newline a manifest is whole
-        path.write_bytes(data[:length])
-        with pytest.raises(ModelError, match=r"news\.mpu"):
-            bundle.load(saved)

@@ -50,16 +50,6 @@ def test_kept_models_share_files_but_no_manifest(saved):
     assert kept(saved, 1).stat().st_mtime_ns == time
 
 
-def test_where_there_are_no_links_there_are_copies(saved, monkeypatch):
-    def link(*_):
-        raise OSError(errno.EPERM, "Operation not permitted")
-
-    before = contents(saved)
-    monkeypatch.setattr(Path, "hardlink_to", link)
-    replace(saved, 1)
-    assert contents(kept(saved, 1)) == before
-
-
 def test_all_files_of_a_model_come_along(path):
     from mpu_cli.names import LabelNames
 

@@ -63,14 +63,6 @@ def test_other_paths_to_the_same_directory_are_the_same_model(saved, monkeypatch
         pass
 
 
-def test_a_model_that_is_a_link_is_written_where_it_points_to(saved):
-    link = saved.with_name("link")
-    link.symlink_to(saved)
-    bundle.save(make_model(1), link)
-    assert link.is_symlink()
-    assert_same(bundle.load(saved), make_model(1))
-
-
 def write_and_hang(path, pipe):
     """Begin to save a model and stop in front of the given step, counted in files that were replaced."""
     files = 0
@@ -118,11 +110,6 @@ def fail(path):
         raise ZeroDivisionError
 
 
-def test_a_training_that_fails_leaves_nothing(path):
-    fail(path)
-    assert not path.exists()
-
-
 def test_a_training_that_fails_leaves_the_model_and_its_time(saved):
     # make would take the directory for up to date otherwise.
     os.utime(saved, (1e9, 1e9))
@@ -152,18 +139,6 @@ def test_a_model_is_saved_also_where_someone_removed_its_directory(saved):
         save(make_model(1))
     assert_same(bundle.load(saved), make_model(1))
     assert len(contents(saved)) == 3
-
-
-def test_a_model_directory_that_is_moved_during_a_training_keeps_its_model(saved):
-    moved = saved.with_name("moved.mpu")
-    with bundle.writer(saved) as save:
-        saved.rename(moved)
-        with pytest.raises(BusyError), bundle.writer(moved):
-            pass
-        save(make_model(1))
-        assert_same(bundle.load(saved), make_model(1))
-    assert_same(bundle.load(moved), make_model())
-    assert not (saved / ".training").exists()
 
 
 @pytest.mark.parametrize("first_saves", [False, True])

@@ -31,8 +31,6 @@ CALL = """if True:
     for function in map(vars(small).get, {names}):
         print(*map(function, [{arguments}]), sum(function.stats.cache_hits.values()))
 """
-DATA = "1 1:1\n2 1:1\n"
-COPY = ("-m", "mpu_cli", "corrupt", "data", "-", "--missing-rate", "0", "--verbose")
 ONCE = "compiling the fast kernels that are used for the first time (numba)..."
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 libc = ctypes.CDLL(None)
@@ -58,7 +56,6 @@ def folder(tmp_path):
     )
     write_module(tmp_path, ["double"])
     (tmp_path / "home").mkdir()
-    (tmp_path / "data").write_text(DATA)
     return tmp_path
 
 
@@ -104,13 +101,6 @@ def said(folder: Path, **how) -> list[str]:
     return call(folder, **how)[1]
 
 
-def read(folder: Path, **how) -> list[str]:
-    """Read data with the compiled parser; return what was said of the kernels."""
-    output, lines = finish(start(COPY, folder, **how))
-    assert output == DATA
-    return [line for line in lines if "kernels" in line]
-
-
 def says_how_to_keep(lines: list[str], reason: str) -> bool:
     """Whether one line says why kernels are not kept, and how to keep them."""
     advice = [line for line in lines if reason in line and "set NUMBA_CACHE_DIR" in line]
@@ -130,18 +120,6 @@ def test_it_is_in_the_user_s_cache_directory_where_the_package_is_read_only(fold
     assert [call(folder) for _ in range(2)] == [("42 0", [ONCE]), ("42 1", [])]
     assert sorted((folder / "mpu_cli").rglob("*")) == before
     assert list((folder / "home").rglob("small.double-*.nbi"))
-
-
-@linux
-@pytest.mark.slow  # it compiles the parser three times
-@pytest.mark.usefixtures("read_only")
-def test_there_is_no_place_for_it(folder):
-    needs_binding_permissions(folder)
-    nowhere = {"HOME": "/proc/no/home"}
-    assert says_how_to_keep(read(folder, **nowhere), "no writable directory")
-    assert says_how_to_keep(finish(start(COPY[:-1], folder, **nowhere))[1][:-1], "no writable directory")
-    place = {"NUMBA_CACHE_DIR": str(folder / "kept"), **nowhere}
-    assert [read(folder, **place) for _ in range(2)] == [[ONCE], []]
 
 
 @linux
@@ -178,39 +156,9 @@ def test_damaged_files_are_replaced(folder, suffix):
 
 
 @pytest.mark.slow  # each process compiles a function, or loads it
-def test_a_file_that_cannot_be_replaced_is_left(folder):
-    call(folder)
-    (path,) = folder.rglob("*.nbi")
-    path.unlink()
-    path.mkdir()
-    assert any("not kept" in line for line in said(folder))
-
-
-@pytest.mark.slow  # each process compiles a function, or loads it
 def test_no_room(folder):
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1024, 1024))
     # Python itself leaves bytecode that is cut short where files may not be that large.
     lines = said(folder, limit=limit, PYTHONDONTWRITEBYTECODE="1")
     assert says_how_to_keep(lines, "File too large")
     assert [said(folder) for _ in range(2)] == [[ONCE], []]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
-def test_the_disk_is_full(folder):
-    (folder / "full").mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", folder / "full"]
-    if subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("no permission to mount a file system")
-    try:
-        lines = said(folder, NUMBA_CACHE_DIR=str(folder / "full"))
-    finally:
-        subprocess.run(["umount", folder / "full"], check=True)
-    assert says_how_to_keep(lines, "No space left on device")
-
-
-@pytest.mark.slow  # they compile the parser
-def test_two_processes_at_once(folder):
-    outputs = [process.communicate() for process in [start(COPY, folder) for _ in range(2)]]
-    assert [output for output, _ in outputs] == [DATA, DATA], outputs
-    assert read(folder) == []

@@ -68,18 +68,6 @@ def test_the_next_run_removes_what_a_killed_one_has_left(tmp_path, number):
     assert names(tmp_path) == {"a"}
 
 
-def test_a_pipe_in_place_of_a_lock_is_not_waited_for(tmp_path):
-    with replacing_directory(tmp_path / "a"):
-        (folder,) = tmp_path.iterdir()
-    folder = folder.with_name(folder.name[:-16] + "0" * 16)  # as a killed process would leave it
-    folder.mkdir()
-    os.mkfifo(folder / "lock")
-    with replacing_directory(tmp_path / "a") as (work, replace):
-        (work / "file").touch()
-        replace()
-    assert (tmp_path / "a" / "file").exists()
-
-
 def prefix(path) -> str:
     """How the names of unfinished directories begin, as anybody can find out."""
     with replacing_directory(path):
@@ -94,14 +82,6 @@ def test_a_link_in_place_of_a_leftover_is_not_followed(tmp_path):
     (tmp_path / f"{prefix(tmp_path / 'a')}{'0' * 16}").symlink_to(victim)
     write(tmp_path / "a", "one")
     assert names(victim) == {"notes"}
-
-
-def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path):
-    folder = tmp_path / f"{prefix(tmp_path / 'a')}{'0' * 16}"
-    folder.mkdir()
-    (folder / "lock").symlink_to(tmp_path / "made")
-    write(tmp_path / "a", "one")
-    assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")

@@ -52,12 +52,6 @@ def two_blas_threads():
         yield
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_error_reaches_the_caller(jobs):
-    with pytest.raises(ZeroDivisionError):
-        list(parallel.run(lambda x: 1 / x, [(1,), (0,), (2,)], jobs))
-
-
 def blas_threads() -> set[int]:
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 

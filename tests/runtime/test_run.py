@@ -1,7 +1,6 @@
 """Runs in one process do not know of each other; which kernels run."""
 
 import threading
-from importlib.util import find_spec
 
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
@@ -40,10 +39,6 @@ def test_two_threads_with_other_kernels_and_seeds_get_the_bytes_of_two_separate_
         thread.join()
     assert [together[number] for number in range(len(runs))] == alone
     assert alone[0] != alone[1] != alone[2]
-
-
-def test_numba_is_used_where_it_is_installed():
-    assert Run().compiled == (find_spec("numba") is not None)
 
 
 def test_numba_cannot_be_asked_for_without_it(monkeypatch, run, digits):

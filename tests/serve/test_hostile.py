@@ -2,12 +2,10 @@
 
 import http.client
 import logging
-import resource
 import socket
 import sys
 import time
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -16,15 +14,6 @@ from tests.golden import refused
 from tests.serve.conftest import serving, trained
 
 HEAD = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
-
-
-@pytest.fixture
-def few_files():
-    """Let this process open 64 files more than it has open."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/proc/self/fd").iterdir()]) + 64, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def connected(port: int) -> socket.socket:
@@ -55,20 +44,6 @@ def test_idle_connections_do_not_stop_it(service, monkeypatch, caplog):
             client.close()
     assert "Traceback" not in caplog.text
     assert len(caplog.text) < 5000
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
-def test_a_limit_of_files_is_no_flood_of_messages(service, few_files, caplog):
-    asked = service("one")
-    with caplog.at_level(logging.INFO):
-        idle = [connected(asked.port) for _ in range(30)]
-        time.sleep(1.5)
-        for client in idle:
-            client.close()
-        time.sleep(1.5)
-        assert asked.ask("/health")[0] == 200
-    assert "Traceback" not in caplog.text
-    assert len(caplog.text) < 20_000
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /hea", HEAD + b"{"])
@@ -132,22 +107,6 @@ def test_a_page_of_another_name_reads_nothing(service):
         connection.request("GET", "/health", headers={"Host": host})
         assert connection.getresponse().status == status, host
         connection.close()
-
-
-def test_a_model_is_looked_at_again_after_a_time_without_threads(service, monkeypatch):
-    from mpu_cli.serve import application
-
-    real = application.asyncio.to_thread
-    asked = service("one")
-
-    async def refused(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(application.asyncio, "to_thread", refused)
-        assert "can't start new thread" in asked.until("/health", 503)["problem"]
-    assert application.asyncio.to_thread is real
-    asked.until("/health", 200)
 
 
 def test_a_name_that_cannot_be_one_is_an_error():

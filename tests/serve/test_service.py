@@ -6,15 +6,12 @@ import logging
 import re
 import shutil
 import socket
-import threading
 import time
 import urllib.parse
 
 import pytest
 
-from mpu_cli.errors import MpuError
-from tests.golden import refused
-from tests.serve.conftest import ONE, OPTIONS, OTHER, SUBJECTS
+from tests.serve.conftest import OPTIONS, OTHER, SUBJECTS
 
 LAST = OTHER.replace("3", "5")
 
@@ -140,11 +137,6 @@ def test_broader_labels_that_the_model_does_not_know_are_refused(service):
     assert (status, "--implied RULES" in found["error"]) == (400, True)
 
 
-def test_a_service_that_fills_in_needs_a_model_that_can(service):
-    with refused(MpuError):
-        service("one", fill_implied=True)
-
-
 def test_texts_in_a_language_that_the_model_has_not_seen_are_a_warning(service):
     asked = service("subjects")
     english, german = "the law of the land and of the sea", "das Gesetz (law) ist für die Menschen und nicht gegen sie"
@@ -182,40 +174,6 @@ def test_annif_is_told_where_labels_have_no_uris(service):
     status, found = service("texts").ask("/v1/projects/m/suggest", sent("a law"))
     assert status == 400
     assert "URIs" in found["error"]
-
-
-@pytest.mark.slow  # three trainings under load
-def test_clients_are_answered_by_one_model_or_the_other_while_it_is_replaced(service, run, tmp_path):
-    asked = service("one")
-    answers: list[tuple[int, str, tuple]] = []
-    end = threading.Event()
-
-    def ask() -> None:
-        while not end.is_set():
-            status, found = asked.ask("/predict", {"instances": [{"1": 1}]})
-            answers.append((status, found["version"], tuple(found["predictions"][0]["labels"])))
-
-    clients = [threading.Thread(target=ask) for _ in range(8)]
-    for client in clients:
-        client.start()
-    for text in (OTHER, ONE, LAST):
-        (tmp_path / "m.svm").write_text(text)
-        run.ok("train", tmp_path / "m.svm", *OPTIONS)
-    deadline = time.monotonic() + 60
-    while (len(answers) <= 20 or answers[-1][2] != ("5",)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    end.set()
-    for client in clients:
-        client.join()
-    assert len(answers) > 20
-    found = {(status, labels) for status, _, labels in answers}
-    assert {(200, ("1",)), (200, ("5",))} <= found <= {(200, (label,)) for label in ("1", "3", "5")}
-    labels_of: dict[str, set] = {}
-    for _, version, labels in answers:
-        labels_of.setdefault(version, set()).add(labels)
-    assert all(len(labels) == 1 for labels in labels_of.values())  # a version is one model
-    status, found = asked.ask("/predict", {"instances": [{"1": 1}]})
-    assert (status, found["predictions"][0]["labels"]) == (200, ["5"])
 
 
 def test_a_model_that_is_replaced_is_read_anew(service, run, made, tmp_path):
@@ -338,14 +296,3 @@ def test_a_failure_of_the_service_is_one_answer_and_is_logged(service, monkeypat
     monkeypatch.undo()
     assert asked.ask("/predict", {"instances": [{"1": 1}]})[0] == 200
     assert "ZeroDivisionError" in caplog.text
-
-
-def test_an_answer_does_not_wait_for_its_head_to_be_acknowledged():
-    """It took 40 ms."""
-    pytest.importorskip("uvicorn")
-    from mpu_cli.serve.listening import at_port
-
-    with at_port("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
-        connection, _ = listening.accept()
-        with connection:
-            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -4,7 +4,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
@@ -12,9 +12,8 @@ from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import parse_block
 from tests.hypotheses import examples
-from tests.svmlight.generated import blocks, well_formed_blocks
+from tests.svmlight.generated import blocks
 from tests.svmlight.reference import parsed_block, reference_block
-from tests.svmlight.same import assert_same
 
 pytestmark = pytest.mark.usefixtures("kernel")
 readings = st.builds(Reading, implicit_values=st.booleans(), labels=st.booleans())
@@ -64,20 +63,6 @@ def test_parser_equals_the_reference(block, reading):
     assert parsed_block(block, reading, 5) == reference_block(block, reading, 5)
 
 
-@given(well_formed_blocks())
-@settings(max_examples=examples(50), deadline=None)  # what each kernel reads is compared with the reference above
-def test_scikit_learn_reads_the_same_from_what_both_accept(block):
-    ours = parsed_block(block, Reading())
-    assert isinstance(ours, list)
-    ours = [instance for instance in ours if instance != ([], [])]  # which scikit-learn passes over
-    assume(ours)
-    theirs, label_sets = load_svmlight_file(BytesIO(block), multilabel=True, zero_based=True, dtype=np.float32)
-    assert [labels for labels, _ in ours] == [list(map(int, labels)) for labels in label_sets]
-    assert [features for _, features in ours] == [
-        list(zip(row.indices.tolist(), row.data.view(np.uint32).tolist(), strict=True)) for row in theirs
-    ]
-
-
 @pytest.mark.parametrize(
     "block",
     [
@@ -120,13 +105,3 @@ def test_shapes_and_types():
     assert dataset.labels.dtype == bool
     assert dataset.features.dtype == np.float32
     assert dataset.features.indices.dtype == dataset.features.indptr.dtype == np.int32
-
-
-def test_no_labels_and_no_features_anywhere():
-    dataset = parse_block(b"\n\n", 1, "file")
-    assert dataset.labels.shape == dataset.features.shape == (2, 0)
-
-
-def test_zeros_are_kept_and_columns_sorted():
-    assert_same(parse_block(b"2,1 5:0 3:-0\n", 1, "file"), parse_block(b"1,2 3:-0 5:0\n", 1, "file"))
-    assert parse_block(b"2,1 5:0 3:-0\n", 1, "file").features.nnz == 2

@@ -40,11 +40,6 @@ def test_shared_sets_are_read_as_scikit_learn_does(shared_set, part):
     assert_read_as_scikit_learn_does(shared_set[part])
 
 
-@pytest.mark.parametrize("part", [0, 1])
-def test_digits_are_read_as_scikit_learn_does(digits, part):
-    assert_read_as_scikit_learn_does(digits[part])
-
-
 @pytest.mark.parametrize("zero_based", [True, False])
 def test_what_scikit_learn_writes(tmp_path, zero_based):
     rng = np.random.default_rng(0)
@@ -89,13 +84,6 @@ def test_a_byte_order_mark_may_begin_a_file(tmp_path, text):
         assert_same(one, other)
 
 
-def test_many_blocks_are_put_together(tmp_path):
-    (tmp_path / "x").write_bytes(LINES)
-    (tmp_path / "big").write_bytes((LINES + b"\n") * 20_000)
-    assert_same(read(tmp_path / "big")[60_000:60_006], read(tmp_path / "x"))
-    assert len(list(iter_chunks(tmp_path / "big"))) > 1
-
-
 @pytest.mark.parametrize("jobs", [1, 2, 5, -1])
 @pytest.mark.parametrize("block_bytes", [1, 50, 1 << 20])
 def test_the_number_of_threads_does_not_matter(digits, block_bytes, jobs):
@@ -106,17 +94,6 @@ def test_the_number_of_threads_does_not_matter(digits, block_bytes, jobs):
     for one, other in zip(alone, together, strict=True):
         assert_same(one, other)
     assert_same(read(digits[0], run=Run(jobs=jobs)), read(digits[0], run=Run(jobs=1)))
-
-
-@pytest.mark.parametrize("jobs", [1, 2, 5])
-@pytest.mark.parametrize("block_bytes", [1, 8, 100, 1 << 20])
-@pytest.mark.parametrize("header", [b"", b"800 3 3\n"])
-def test_errors_give_the_line_whatever_the_block(tmp_path, header, block_bytes, jobs):
-    good = b"# c\n1 1:1\n\n"
-    path = tmp_path / "x"
-    path.write_bytes(header + good * 100 + b"1 1:x\n" + good * 100 + b"y 1:1\n" + good * 100)
-    with pytest.raises(InputError, match=f"x:{301 + bool(header)}: value 'x' of index 1 is not a finite number"):
-        list(iter_chunks(path, block_bytes=block_bytes, run=Run(jobs=jobs)))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -50,13 +50,6 @@ def test_instance_lines():
     assert written.getvalue() == b"1,3 2:0.1 7:1\n 4:-2.5e-10\n5 \n \n"
 
 
-def test_more_instances_than_are_formatted_at_once():
-    rows = [({i % 3}, {i: i / 7}) for i in range(10_000)]
-    written = BytesIO()
-    write_instances(written, dataset(rows))
-    assert_same(parse_block(written.getvalue(), 1, "file"), dataset(rows))
-
-
 def test_scores_bring_back_the_same_float32():
     probabilities = np.random.default_rng(0).random(2000, np.float32)
     line = score_lines(np.array([0, 2000]), np.arange(2000), probabilities)
