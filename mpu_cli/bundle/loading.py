@@ -24,7 +24,6 @@ from scipy.sparse import csr_array
 from mpu_cli.bundle.manifest import (
     C_OF_LABELS,
     MANIFEST,
-    MOST_BYTES,
     OF_LABELS,
     Manifest,
     manifest_of,
@@ -85,10 +84,6 @@ class TrainedModel:
             return self.label_ids
         return np.array([self.names.shown(number) for number in self.label_ids.tolist()], object)
 
-    def count_unknown(self, matrix: csr_array) -> int:
-        """Count the feature entries of a matrix whose feature never occurred in training."""
-        return matrix.nnz - self.occurring.count(matrix)
-
 
 def load(path: str | os.PathLike[str]) -> TrainedModel:
     """Load a model and check every part of it.
@@ -120,7 +115,7 @@ def load(path: str | os.PathLike[str]) -> TrainedModel:
 
 def _manifest_text(path: Path) -> bytes:
     try:
-        text = read_small(path / MANIFEST)
+        return read_small(path / MANIFEST)
     except (FileNotFoundError, NotADirectoryError):
         if path.is_file():
             raise ModelError(f"{path}: is a file, not a model; a model is a directory, made by mpu train") from None
@@ -129,11 +124,6 @@ def _manifest_text(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         problem = error.strerror if isinstance(error, OSError) else error
         raise ModelError(f"{path}: manifest.json cannot be read: {problem}") from error
-    if text is None:
-        raise ModelError(
-            f"{path}: manifest.json is damaged (more than {MOST_BYTES:,} bytes); copy or train the model again"
-        )
-    return text
 
 
 def _load(path: Path, manifest: Manifest) -> TrainedModel:

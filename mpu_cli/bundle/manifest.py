@@ -56,10 +56,6 @@ class Manifest:
     others: dict[str, tuple[str, str]]  # the same of the others that there are, by the keys of `OTHER_NAMES`
     pairs: int = 0  # of a label and one that it implies
 
-    def all_files(self) -> list[tuple[str, str]]:
-        """Return name and SHA-256 of every file that it names."""
-        return [*self.files, *self.others.values()]
-
 
 def digest(values: dict[str, Any]) -> str:
     """Return the checksum of a manifest's values."""
@@ -101,10 +97,11 @@ def manifest_of(model: Path) -> bytes | None:
     return None
 
 
-def read_small(path: Path) -> bytes | None:
-    """Read a regular file; None where it has more than `MOST_BYTES`. Errors are those of `open_regular`."""
+def read_small(path: Path) -> bytes:
+    """Read a regular file of at most `MOST_BYTES`; ValueError where it is larger; else errors as of `open_regular`."""
     with open_regular(path) as file:
-        return file.read() if os.fstat(file.fileno()).st_size <= MOST_BYTES else None
+        expect(os.fstat(file.fileno()).st_size <= MOST_BYTES, f"it has more than {MOST_BYTES:,} bytes")
+        return file.read()
 
 
 def json_values(text: bytes, most_marks: int = MOST_MARKS) -> dict[str, Any]:

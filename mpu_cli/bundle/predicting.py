@@ -51,7 +51,8 @@ class Fitness:
         """Count in some instances."""
         squares = float(np.square(features.data, dtype=float).sum())
         filled = int((np.diff(features.indptr) > 0).sum())
-        counts = cls(features.nnz, model.count_unknown(features), filled, squares, features=_range_of(features.indices))
+        unknown = features.nnz - model.occurring.count(features)
+        counts = cls(features.nnz, unknown, filled, squares, features=_range_of(features.indices))
         if labels is None:
             return counts
         strange = int(np.count_nonzero(~np.isin(labels.indices, model.label_ids)))

@@ -200,10 +200,11 @@ def _unchanged_time(path: Path) -> Iterator[None]:
 
 def _remove_leftovers(path: Path) -> None:
     """Remove files of earlier models and of failed trainings: all that the manifest does not name."""
-    text: bytes | None = b""
-    with suppress(FileNotFoundError):
+    try:
         text = read_small(path / MANIFEST)
-    if text is None:  # nobody can say what belongs to it
+    except FileNotFoundError:
+        text = b""
+    except ValueError:  # nobody can say what belongs to it
         return
     named = f"{text.decode(errors='replace')} {origin_name(text)}"
     unnamed = [entry for entry in path.iterdir() if entry.name != MANIFEST and entry.name not in named]

@@ -16,7 +16,6 @@ import re
 import secrets
 import shutil
 import stat
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -101,19 +100,9 @@ def _identity(path: str, stream: int) -> tuple[Any, ...] | None:
     try:
         status = os.fstat(stream) if path == STANDARD_STREAM else Path(path).stat()
     except OSError:
-        return _place(path)
+        return (os.path.realpath(path),)
     kept = stat.S_ISREG, stat.S_ISDIR, stat.S_ISFIFO, stat.S_ISBLK
     return (status.st_dev, status.st_ino) if any(is_kind(status.st_mode) for is_kind in kept) else None
-
-
-def _place(path: str) -> tuple[Any, ...] | None:
-    """Return directory and name of a new file. Names that are the same to some file systems are the same here."""
-    real = Path(os.path.realpath(path))
-    try:
-        parent = real.parent.stat()
-    except OSError:
-        return None  # it cannot be made
-    return parent.st_dev, parent.st_ino, unicodedata.normalize("NFC", real.name).casefold()
 
 
 class ReadFile(io.FileIO):

@@ -27,8 +27,6 @@ from mpu_cli.text.vectorizer import Vectorizer
 
 _log = logging.getLogger(__name__)
 
-# A model that could not be read is tried again when it changes, and after this: memory may have been short.
-_SECONDS_BEFORE_RETRY = 60.0
 _States = dict[Path, State | None]  # of each file; None where it is not there
 
 
@@ -59,7 +57,8 @@ class Loaded:
             model = bundle.load(path)
             if manifest is None:
                 continue
-            names = [MANIFEST, *(name for name, _ in parse(path, manifest).all_files())]
+            named = parse(path, manifest)
+            names = [MANIFEST, *(name for name, _ in (*named.files, *named.others.values()))]
             state = {path / name: state_of(path / name) for name in names}
             if manifest == manifest_of(path):
                 break
@@ -184,7 +183,7 @@ class Current:
         self.path, self.run, self.fill_implied = path, run, fill_implied
         self.loaded = Loaded.read(path, run, fill_implied)
         self.problem: str | None = None
-        self._failed: tuple[_States, float] | None = None
+        self._failed: _States | None = None
 
     def answer(self, asked: Asked) -> "Answer":
         """Predict by the model in use, as `Loaded.answer`."""
@@ -193,10 +192,10 @@ class Current:
 
     def refresh(self) -> None:
         """Read the model if it has been replaced. The old one stays in use meanwhile, and where that fails."""
-        state, now = {file: state_of(file) for file in self.loaded.state}, time.monotonic()
+        state = {file: state_of(file) for file in self.loaded.state}
         if state == self.loaded.state:
             self.problem = self._failed = None
-        elif self._failed is None or state != self._failed[0] or now - self._failed[1] > _SECONDS_BEFORE_RETRY:
+        elif state != self._failed:
             self._read(state)
 
     def _read(self, state: _States) -> None:
@@ -204,7 +203,7 @@ class Current:
         try:
             self.loaded = Loaded.read(self.path, self.run, self.fill_implied)
         except Exception as error:  # whatever is wrong with a new model, the old one has to answer
-            self._failed, self.problem = (state, start), str(error) or type(error).__name__
+            self._failed, self.problem = state, str(error) or type(error).__name__
             _log.warning("%s; the previous model stays in use", self.problem)
             return
         self._failed = self.problem = None

@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from mpu_cli.svmlight.streams import (
     refuse_unreadable,
 )
 
+_NO_INSTANCES = "the file has no instances"
 _parsing_by_line = Lock()  # as Python objects, a block takes about 50 times the memory of its text
 
 
@@ -76,22 +77,14 @@ def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading)
             rows.append(parse_line(line, reading))
         except LineError as error:
             raise InputError(source, number, str(error)) from None
-    labels, indices = [row.labels for row in rows], [row.indices for row in rows]
+    labels, indices, values = zip(*rows, strict=True) if rows else ((), (), ())
     return Rows(
-        _flat(labels, np.int32),
-        _row_ends(labels),
-        _flat(indices, np.int32),
-        _row_ends(indices),
-        _flat([row.values for row in rows], np.float32),
+        np.fromiter(chain.from_iterable(labels), np.int32),
+        np.cumsum(list(map(len, labels)), dtype=int),
+        np.fromiter(chain.from_iterable(indices), np.int32),
+        np.cumsum(list(map(len, indices)), dtype=int),
+        np.fromiter(chain.from_iterable(values), np.float32),
     )
-
-
-def _flat(lists: list[list[Any]], dtype: type) -> np.ndarray:
-    return np.array([number for numbers in lists for number in numbers], dtype)
-
-
-def _row_ends(lists: Sequence[Sequence[float]]) -> np.ndarray:
-    return np.cumsum([len(numbers) for numbers in lists], dtype=int)
 
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
@@ -175,12 +168,7 @@ def iter_stream(
             yield chunk
     top.check(Extent(instances, labels, features), source, reading)
     if not instances and not may_be_empty:
-        raise no_instances(source)
-
-
-def no_instances(source: str) -> InputError:
-    """Return the error of a file without instances."""
-    return InputError(source, 1, "the file has no instances")
+        raise InputError(source, 1, _NO_INSTANCES)
 
 
 def no_labels(source: Source) -> InputError:
@@ -294,7 +282,7 @@ def check_parts(parts: Sequence[Part], extents: Sequence[Extent], reading: Readi
         instances, labels, features = zip(*extents[start:stop], strict=True)
         top.check(Extent(sum(instances), max(labels), max(features)), path, reading)
     if parts and not any(extent.instances for extent in extents):
-        raise no_instances(parts[0].path)
+        raise InputError(parts[0].path, 1, _NO_INSTANCES)
 
 
 def _next_line(file: BinaryIO, position: int) -> int:

@@ -111,7 +111,7 @@ def test_a_small_model_of_countless_features_takes_little_memory(sparse, width):
     tracemalloc.start()
     try:
         model = bundle.load(sparse)
-        assert model.count_unknown(matrix) == 1
+        assert model.occurring.count(matrix) == 1
         assert model.predictor.probabilities(matrix).shape == (1, Q)
         assert tracemalloc.get_traced_memory()[1] < 72 * MEGABYTE  # of 2^24 features there is a table
     finally:

@@ -58,8 +58,7 @@ def serving(
 ) -> Iterator[Asking]:
     """Serve a model from a thread."""
     from mpu_cli.runtime.run import Run
-    from mpu_cli.serve.application import Service
-    from mpu_cli.serve.listening import at_port, server_of
+    from mpu_cli.serve.application import Service, at_port, server_of
     from mpu_cli.serve.model import Current
 
     service = Service(Current(model, Run(jobs=2), fill_implied), max_bytes, hosts)

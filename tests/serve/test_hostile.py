@@ -23,10 +23,10 @@ def connected(port: int) -> socket.socket:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
 def test_idle_connections_do_not_stop_it(service, monkeypatch, caplog):
     """At 64 files, 60 of them stopped it, and left 178 MB of tracebacks in half a minute."""
-    from mpu_cli.serve import listening
+    from mpu_cli.serve import application
 
-    monkeypatch.setattr(listening, "_most_connections", lambda: 8)
-    monkeypatch.setattr(listening, "_SECONDS_TO_ASK", 1.0)
+    monkeypatch.setattr(application, "_most_connections", lambda: 8)
+    monkeypatch.setattr(application, "_SECONDS_TO_ASK", 1.0)
     asked = service("one")
     with caplog.at_level(logging.INFO):
         idle = [connected(asked.port) for _ in range(60)]
@@ -48,9 +48,9 @@ def test_idle_connections_do_not_stop_it(service, monkeypatch, caplog):
 
 @pytest.mark.parametrize("sent", [b"", b"GET /hea", HEAD + b"{"])
 def test_who_does_not_finish_a_request_is_sent_away(service, monkeypatch, sent):
-    from mpu_cli.serve import application, listening
+    from mpu_cli.serve import application
 
-    monkeypatch.setattr(listening, "_SECONDS_TO_ASK", 0.3)
+    monkeypatch.setattr(application, "_SECONDS_TO_ASK", 0.3)
     monkeypatch.setattr(application, "_SECONDS_OF_BODY", 0.3)
     with connected(service("one").port) as client:
         client.sendall(sent)
@@ -63,9 +63,9 @@ def test_who_does_not_finish_a_request_is_sent_away(service, monkeypatch, sent):
 def test_a_slow_client_is_told_that_the_service_ends(made, tmp_path, monkeypatch, caplog):
     """It left a traceback, and had status 500."""
     pytest.importorskip("uvicorn")
-    from mpu_cli.serve import listening
+    from mpu_cli.serve import application
 
-    monkeypatch.setattr(listening, "_SECONDS_TO_FINISH", 1)
+    monkeypatch.setattr(application, "_SECONDS_TO_FINISH", 1)
     logging.getLogger("uvicorn").propagate = True
     with caplog.at_level(logging.INFO), ExitStack() as stack:
         with serving(made(trained) / "one.mpu") as asked:
@@ -111,7 +111,7 @@ def test_a_page_of_another_name_reads_nothing(service):
 
 def test_a_name_that_cannot_be_one_is_an_error():
     pytest.importorskip("uvicorn")
-    from mpu_cli.serve.listening import at_port
+    from mpu_cli.serve.application import at_port
 
     with refused(MpuError), at_port("a..b", 0):
         pass

@@ -13,8 +13,7 @@ def command(
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
     try:
-        from mpu_cli.serve.application import Service
-        from mpu_cli.serve.listening import at_port, serve
+        from mpu_cli.serve.application import Service, at_port, serve
         from mpu_cli.serve.model import Current
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
