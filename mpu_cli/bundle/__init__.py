@@ -5,8 +5,7 @@ is replaced last, by a rename. Nothing is unpickled, and everything is checked b
 from elsewhere can do no harm.
 """
 
-from mpu_cli.bundle.loading import TrainedModel, load
-from mpu_cli.bundle.manifest import FORMAT_VERSION, MANIFEST
+from mpu_cli.bundle.loading import FORMAT_VERSION, MANIFEST, TrainedModel, load
 from mpu_cli.bundle.writing import Writer, save, writer
 
 __all__ = ["FORMAT_VERSION", "MANIFEST", "TrainedModel", "Writer", "load", "save", "writer"]

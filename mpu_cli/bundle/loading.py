@@ -1,5 +1,7 @@
 """A trained model, and how it is loaded: the manifest, then the files that it names, which no one need trust.
 
+``manifest.json`` has the numbers of a model, and names and checksums of the files with its arrays.
+
 A file of arrays is an ``.npz`` as NumPy writes it. Before memory is allocated, the size of the file and the name,
 dtype, shape and position of each array are compared with the manifest. Nothing is inflated or unpickled, and no array
 is larger than its file.
@@ -9,11 +11,13 @@ The names of a model's labels are text, with a line ``number<TAB>name`` for each
 """
 
 import hashlib
+import json
 import math
 import os
 import re
 import zipfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,26 +25,45 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.bundle.manifest import (
-    C_OF_LABELS,
-    MANIFEST,
-    OF_LABELS,
-    Manifest,
-    manifest_of,
-    origin_name,
-    parse,
-    read_small,
-    refusing_damage,
-)
-from mpu_cli.bundle.model_arrays import Layout, Parts, layouts, predictor
+from mpu_cli.bundle.model_arrays import Layout, Parts, layouts, predictor, whole
+from mpu_cli.bundle.provenance import origin_name
 from mpu_cli.core.features import Columns
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError, TooLargeError
 from mpu_cli.names import LabelNames
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.run import available_memory
-from mpu_cli.runtime.untrusted import expect
+from mpu_cli.runtime.untrusted import expect, json_object
 from mpu_cli.svmlight.grammar import MAX_ID
+
+FORMAT, FORMAT_VERSION = "mpu model", 1
+MANIFEST = "manifest.json"
+MOST_BYTES = 1 << 25
+# Values for each label, in the first file.
+OF_LABELS: dict[str, type] = {"labels": np.int64, "c": np.float64, "thresholds": np.float32}
+# In place of the option c in a manifest: c is in the array of that name, one for each label.
+C_OF_LABELS = "labels"
+ARRAYS_NAME = re.compile(r"(level\d+|kernel)-[0-9a-f]{16}\.npz")
+# The names of files that not every model has: of the names of labels, the vectoriser, and which labels imply others.
+OTHER_NAMES = {
+    "names": re.compile(r"labels-[0-9a-f]{16}\.txt"),
+    "vectorizer": re.compile(r"vectorizer-[0-9a-f]{16}\.bin"),
+    "implied": re.compile(r"implied-[0-9a-f]{16}\.npz"),
+}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The content of a manifest; `writing` writes one."""
+
+    options: dict[str, Any]
+    n_features: int
+    n_labels: int
+    n_known: int  # number of features that occurred in training
+    numbers: dict[str, Any]  # the numbers of the predictor
+    files: list[tuple[str, str]]  # name and SHA-256 of the file of each part
+    others: dict[str, tuple[str, str]]  # the same of the others that there are, by the keys of `OTHER_NAMES`
+    pairs: int = 0  # of a label and one that it implies
 
 
 @dataclass(frozen=True)
@@ -65,7 +88,7 @@ class TrainedModel:
     implies : csr_array of bool, shape (q, q), or None
         Whether the label of a row implies that of a column; None without rules.
     origin : bytes or None
-        How it was trained (see `mpu_cli.bundle.manifest`). No prediction depends on it.
+        How it was trained (see `mpu_cli.bundle.provenance`). No prediction depends on it.
     """
 
     predictor: StackedModel
@@ -83,6 +106,76 @@ class TrainedModel:
         if self.names is None or numbers:
             return self.label_ids
         return np.array([self.names.shown(number) for number in self.label_ids.tolist()], object)
+
+
+def digest(values: dict[str, Any]) -> str:
+    """Return the checksum of a manifest's values."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def parse(path: Path, text: bytes) -> Manifest:
+    """Parse and check the manifest of a model, whose path is for messages.
+
+    Raises ModelError (it is damaged, or of another format version).
+    """
+    with refusing_damage(f"{path}: manifest.json is damaged"):
+        values = json_object(text)
+        version = values["format_version"]
+        expect(values["format"] == FORMAT and type(version) is int and version >= 1, "of another format")
+        if version > FORMAT_VERSION:
+            raise ModelError(
+                f"{path}: is of model format {version}, and this mpu reads {FORMAT_VERSION}; train the model again, or "
+                "install the mpu that wrote it"
+            )
+        expect(values.pop("sha256") == digest(values), "its checksum does not match its content")
+        return _manifest(values)
+
+
+@contextmanager
+def refusing_damage(problem: str) -> Iterator[None]:
+    """Raise ModelError, which begins with a problem, for what the values of a damaged model raise."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise ModelError(f"{problem} ({reason}); copy or train the model again") from error
+
+
+def manifest_of(model: Path) -> bytes | None:
+    """Return the manifest of a model, by which two are the same; None if there is none, or it cannot be read."""
+    with suppress(OSError, ValueError):
+        return read_small(model / MANIFEST)
+    return None
+
+
+def read_small(path: Path) -> bytes:
+    """Read a regular file of at most `MOST_BYTES`; ValueError where it is larger; else errors as of `open_regular`."""
+    with open_regular(path) as file:
+        expect(os.fstat(file.fileno()).st_size <= MOST_BYTES, f"it has more than {MOST_BYTES:,} bytes")
+        return file.read()
+
+
+def _manifest(values: dict[str, Any]) -> Manifest:
+    numbers, options = values["predictor"], values["options"]
+    expect(isinstance(numbers, dict) and isinstance(options, dict), "numbers or options are not named")
+    expect(type(values["files"]) is list and bool(values["files"]), "no files")
+    files = [_file(entry, ARRAYS_NAME) for entry in values["files"]]
+    others = {kind: _file(values[kind], pattern) for kind, pattern in OTHER_NAMES.items() if kind in values}
+    pairs = whole(values["implied"]["pairs"]) if "implied" in others else 0
+    n_features = whole(values["features"])
+    expect(n_features <= MAX_ID + 1, "features out of range")
+    n_labels = whole(values["labels"], 1)
+    expect(n_labels <= MAX_ID + 1, "labels out of range")
+    n_known = whole(values["features_known"])
+    expect(n_known <= n_features, "known features out of range")
+    return Manifest(options, n_features, n_labels, n_known, numbers, files, others, pairs)
+
+
+def _file(entry: dict[str, Any], pattern: re.Pattern[str]) -> tuple[str, str]:
+    name, checksum = entry["file"], entry["sha256"]
+    expect(type(name) is str and type(checksum) is str, "a file's name or checksum is not a text")
+    expect(bool(pattern.fullmatch(name)), f"no file can be named {name[:80]!r}")
+    return name, checksum
 
 
 def load(path: str | os.PathLike[str]) -> TrainedModel:

@@ -1,31 +1,104 @@
-"""The record of a training in its model, for `mpu info`."""
+"""How a model was trained: what `mpu info` shows and no prediction needs.
+
+It is a file of its own, ``training-CHECKSUM.json``, so that all other files of a model have the same bytes for the same
+data, options and seed. The checksum is that of the manifest.
+"""
 
 import hashlib
+import json
 import os
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 import numpy as np
 
-from mpu_cli.bundle.manifest import Origin
+from mpu_cli.bundle.model_arrays import number_list
 from mpu_cli.errors import without_secrets
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import options_of
+from mpu_cli.runtime.report import HIDDEN, NULL
 from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.untrusted import expect, json_object
 from mpu_cli.svmlight.streams import Files, Source
 from mpu_cli.version import __version__
+
+ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
+_ORIGIN_FORMAT, _ORIGIN_FORMAT_VERSION = "mpu training", 1
+_MOST_ORIGIN_MARKS = 1 << 21  # 14 for each of many files
+# Of a file of data, as it was named; without size and checksum if it was a stream, or changed meanwhile.
+_OF_FILE = {"name": str, "bytes": int | None, "sha256": str | None}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a model was trained."""
+
+    time: str  # Time of saving: ISO 8601, in UTC.
+    instances: int
+    # Number of annotations of each label of the model.
+    annotated: list[int] = field(metadata=HIDDEN)  # long, and asked for by label
+    # Number of true labels, estimated from these by the label frequency and by decisions of reviewers.
+    true: list[float] = field(metadata=HIDDEN)
+    options: dict[str, Any]  # The options that differ from their defaults: JSON values.
+    versions: dict[str, str]  # Versions of mpu, Python and the numerical packages.
+    kernel: str  # The inner loops: "numpy" or "numba".
+    source: str | None = field(default=None, metadata=NULL)  # The data, as the user named them; None for arrays.
+    # `source_bytes`, `source_sha256`: Size and checksum of that file; None if it was a stream, or changed meanwhile.
+    source_bytes: int | None = field(default=None, metadata=NULL)
+    source_sha256: str | None = field(default=None, metadata=NULL)
+    # By `_OF_FILE`, if the data were several files; `source` has their number.
+    files: list[dict[str, Any]] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)  # Other training files, each with its option.
+
+    def written(self) -> bytes:
+        """Return the content of the file; the reverse of `parse_origin`."""
+        return (
+            json.dumps({"format": _ORIGIN_FORMAT, "format_version": _ORIGIN_FORMAT_VERSION, **asdict(self)}) + "\n"
+        ).encode()
+
+
+def origin_name(manifest: bytes) -> str:
+    """Return the name of the file that belongs to a manifest."""
+    return f"training-{hashlib.sha256(manifest).hexdigest()[:16]}.json"
+
+
+def parse_origin(content: bytes, n_labels: int) -> Origin:
+    """Parse and check the file of a model with `n_labels` labels.
+
+    Raises ValueError (it is damaged, or of a newer version).
+    """
+    try:
+        values = json_object(content, _MOST_ORIGIN_MARKS)
+        expect(values.pop("format") == _ORIGIN_FORMAT, "of another format")
+        expect(values.pop("format_version") == _ORIGIN_FORMAT_VERSION, "of a newer version")
+        expect(values.keys() == {f.name for f in fields(Origin)}, "other values are expected")
+        for name, hint in get_type_hints(Origin).items():
+            kind = get_origin(hint) if get_origin(hint) in (list, dict) else hint
+            expect(isinstance(values[name], kind) and not isinstance(values[name], bool), f"{name} is of another type")
+        for name, dtype in (("annotated", int), ("true", float)):
+            expect(len(number_list(values[name], name, dtype)) == n_labels, f"{name} is of another length")
+        for file in values["files"]:
+            expect(file.keys() == _OF_FILE.keys(), "a file has other values")
+            expect(all(isinstance(file[name], kind) for name, kind in _OF_FILE.items()), "a file has other types")
+        expect(all(isinstance(text, str) for text in (*values["others"], *values["versions"].values())), "no texts")
+        return Origin(**values)
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"{error} is missing" if isinstance(error, KeyError) else str(error)) from None
+
 
 # As reproducible builds have it: a time in seconds since 1970 that takes the place of the present one.
 _TIME_VARIABLE = "SOURCE_DATE_EPOCH"
 
 
 def described(files: Sequence[str], states: Sequence[State | None]) -> list[dict[str, Any]]:
-    """Return names, sizes and checksums of files, as `bundle.manifest.Origin` has them.
+    """Return names, sizes and checksums of files, as `bundle.provenance.Origin` has them.
 
     `states`: of each file before it was read; None where it is a stream, or others read it. Without one, and where a
     file has changed since, size and checksum are None.

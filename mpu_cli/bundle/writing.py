@@ -31,8 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli.bundle.loading import TrainedModel
-from mpu_cli.bundle.manifest import (
+from mpu_cli.bundle.loading import (
     ARRAYS_NAME,
     C_OF_LABELS,
     FORMAT,
@@ -40,14 +39,14 @@ from mpu_cli.bundle.manifest import (
     MANIFEST,
     MOST_BYTES,
     OF_LABELS,
-    ORIGIN_NAME,
     OTHER_NAMES,
+    TrainedModel,
     digest,
     manifest_of,
-    origin_name,
     read_small,
 )
 from mpu_cli.bundle.model_arrays import numbers_of, parts_of
+from mpu_cli.bundle.provenance import ORIGIN_NAME, origin_name
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import checksum, create, directory_to_disk, locked_directory, mode_of, remove

@@ -5,6 +5,9 @@ import math
 from typing import Any
 
 MOST_LEVELS = 100
+# Most brackets, quotation marks and colons in an object: where only lists of numbers are long, all else takes far more
+# memory than its text.
+_MOST_MARKS = 1 << 12
 
 
 def expect(condition: bool, otherwise: str) -> None:
@@ -72,3 +75,14 @@ _STRICT: dict[str, Any] = {
 
 def _too_deep() -> ValueError:
     return ValueError(f"this is not JSON that can be read: it is nested more than {MOST_LEVELS} deep")
+
+
+def json_object(text: bytes, most_marks: int = _MOST_MARKS) -> dict[str, Any]:
+    """Return the values of a JSON object, in which only lists of numbers are long; ValueError otherwise.
+
+    It has at most `most_marks` brackets, quotation marks and colons.
+    """
+    expect(sum(map(text.count, (b"[", b"{", b'"', b":"))) <= most_marks, "its lists contain more than numbers")
+    values = json_value(text.decode("utf-8"), strict=True)
+    expect(isinstance(values, dict), "it is not a JSON object")
+    return values

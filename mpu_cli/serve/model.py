@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
-from mpu_cli.bundle.manifest import manifest_of, parse
+from mpu_cli.bundle.loading import manifest_of, parse
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.errors import DataError
 from mpu_cli.people.suggestions import Cells

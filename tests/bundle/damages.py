@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli import bundle
-from mpu_cli.bundle.manifest import MOST_BYTES
+from mpu_cli.bundle.loading import MOST_BYTES
 from tests.bundle.models import (
     D,
     Q,

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 
 from mpu_cli import bundle
-from mpu_cli.bundle.manifest import digest
+from mpu_cli.bundle.loading import digest
 from mpu_cli.core.calibration import Calibration, StratifiedCalibration
 from mpu_cli.core.features import Columns
 from mpu_cli.core.linear_model import LinearModel, pruned

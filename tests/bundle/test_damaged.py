@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle import loading
-from mpu_cli.bundle.manifest import digest
+from mpu_cli.bundle.loading import digest
 from mpu_cli.core.predictions import Top
 from mpu_cli.errors import ModelError, TooLargeError
 from tests.bundle.corpus import replay

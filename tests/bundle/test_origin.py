@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from mpu_cli import bundle
-from mpu_cli.bundle.manifest import Origin, parse_origin
+from mpu_cli.bundle.provenance import Origin, parse_origin
 from tests.bundle.models import Q, contents, edit, make_model
 
 ORIGIN = Origin(

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Writer
-from mpu_cli.bundle.manifest import manifest_of
+from mpu_cli.bundle.loading import manifest_of
 from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept
 from mpu_cli.cli.actions.evaluate import conclusion_on, predicted_pairs

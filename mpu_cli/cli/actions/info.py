@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle.manifest import parse_origin
+from mpu_cli.bundle.provenance import parse_origin
 from mpu_cli.cli.messages import output_report
 from mpu_cli.cli.printing import print_values
 from mpu_cli.core.explanation import explain

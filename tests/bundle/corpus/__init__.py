@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle.manifest import MANIFEST, digest
+from mpu_cli.bundle.loading import MANIFEST, digest
 from mpu_cli.errors import MpuError
 from tests.bundle.models import TOP, Q, contents, make_model, make_model_in_strata, make_sparse_model
 
