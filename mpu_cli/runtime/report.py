@@ -22,7 +22,12 @@ def present(**values: Any) -> dict[str, Any]:
 def as_json(value: Any) -> Any:
     """Return a report, or a value in one, as JSON values: NaN is null, keys are texts."""
     if is_dataclass(value) and not isinstance(value, type):
-        return _fields(value)
+        values = {}
+        for of in fields(value):
+            inner, how = getattr(value, of.name), of.metadata.get("json")
+            if how != "hidden" and (inner is not None or of.default is not None or how == "null"):
+                values[of.name] = as_json(inner)
+        return values
     if isinstance(value, Mapping):
         return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -30,12 +35,3 @@ def as_json(value: Any) -> Any:
     if isinstance(value, float) and math.isnan(value):
         return None
     return str(value) if isinstance(value, Path) else value
-
-
-def _fields(report: Any) -> dict[str, Any]:
-    values = {}
-    for of in fields(report):
-        value, how = getattr(report, of.name), of.metadata.get("json")
-        if how != "hidden" and (value is not None or of.default is not None or how == "null"):
-            values[of.name] = as_json(value)
-    return values

@@ -94,10 +94,6 @@ def _wait_for_any(heeded: set[int]) -> None:
     if _askings:
         _askings.pop()()
         number = signal.sigwait(heeded)
-    _end(number)
-
-
-def _end(number: int) -> None:
     _lock.acquire()
     last_deeds: list[Callable[[], None]] = [*reversed(_cleanups), partial(_say, _WORDS[number])]
     for last_deed in last_deeds:

@@ -60,15 +60,9 @@ def _finite(text: str) -> float:
     return number
 
 
-def _whole(text: str) -> int:
-    _finite(text)
-    return int(text)
-
-
 _STRICT: dict[str, Any] = {
     "object_pairs_hook": _unique,
     "parse_float": _finite,
-    "parse_int": _whole,
     "parse_constant": _finite,
 }
 

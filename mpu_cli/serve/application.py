@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl
@@ -63,8 +63,10 @@ class Observed:
             status = message.get("status", status)
             await send(message)
 
-        app = self._app
-        if self._hosts is not None and _host(scope) not in self._hosts:
+        app, host = self._app, None
+        with suppress(ValueError):
+            host = Request(scope).url.hostname
+        if self._hosts is not None and host not in self._hosts:
             known = ", ".join(sorted(self._hosts))
             scope[_REASON] = (
                 f"this service does not answer to this host name, but to {known}, and by each --allowed-host"
@@ -73,23 +75,12 @@ class Observed:
         try:
             await app(scope, receive, sending)
         finally:
-            _log_request(scope, status, time.perf_counter() - start)
-
-
-def _log_request(scope: Scope, status: int, seconds: float) -> None:
-    who = (scope.get("client") or ("-",))[0]
-    values = {"client": who, "method": scope["method"], "path": scope["path"], "status": status}
-    if (reason := scope.get(_REASON)) is not None:
-        values["reason"] = reason
-    line = f"{who} {scope['method']} {scope['path']} {status} {1000 * seconds:.1f} ms {reason or ''}".rstrip()
-    _log.info("%s", line, extra={"counts": values | {"seconds": round(seconds, 6)}})
-
-
-def _host(scope: Scope) -> str | None:
-    try:
-        return Request(scope).url.hostname
-    except ValueError:
-        return None
+            seconds, reason = time.perf_counter() - start, scope.get(_REASON)
+            who = (scope.get("client") or ("-",))[0]
+            values = {"client": who, "method": scope["method"], "path": scope["path"], "status": status}
+            line = f"{' '.join(map(str, values.values()))} {1000 * seconds:.1f} ms {reason or ''}".rstrip()
+            counts = values | ({} if reason is None else {"reason": reason}) | {"seconds": round(seconds, 6)}
+            _log.info("%s", line, extra={"counts": counts})
 
 
 _USUAL_TOP, _MOST_TOP = 20, 100  # scores of each instance

@@ -99,7 +99,14 @@ class Loaded:
         for 32-bit numbers).
         """
         implies = implications_of(self.model) if asked.fill_implied else None
-        features = asked.data if isinstance(asked.data, csr_array) else self._vectors(asked.data)
+        if isinstance(asked.data, csr_array):
+            features = asked.data
+        elif self.vectorizer is None:
+            raise DataError("the model has no vectoriser; send instances")
+        else:
+            features = (
+                from_one(self.vectorizer.transform(asked.data)) if asked.data else csr_array((0, 1), dtype=np.float32)
+            )
         if not features.shape[0]:
             return Answer(self, 0, Fitness(), Cells.none(), Cells.none())
         thresholds = self.model.predictor.thresholds
@@ -121,11 +128,6 @@ class Loaded:
         known = np.diff(self.model.occurring.of(features).indptr)
         wordless = [f"text {row + 1} has no word that the model knows" for row in np.flatnonzero(known == 0)]
         return [*([] if foreign is None else [foreign]), *wordless]
-
-    def _vectors(self, texts: list[str]) -> csr_array:
-        if self.vectorizer is None:
-            raise DataError("the model has no vectoriser; send instances")
-        return from_one(self.vectorizer.transform(texts)) if texts else csr_array((0, 1), dtype=np.float32)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ _LABEL = rb"\+?[0-9]++(?:\.0*+)?"
 _LABELS = re.compile(rb"^" + _LABEL + rb"(?:[ \t]*+,[ \t]*+" + _LABEL + rb")*(?=[ \t\r\n#]|\Z)", re.MULTILINE)
 # Where `_LABELS` may be written otherwise; many times as fast to look for
 _OTHER_LABELS = re.compile(rb"\n[0-9,]*+(?:[+.]|[ \t]++,|(?<=,)[ \t])")
+_NOT_DIGITS = re.compile(rb"[+ \t]+|\.0*")
 _WEIGHTED = rb"[^\s,#]++(?:,[0-9]++:[^\s,#]++)+"
 _NO_LABELS = re.compile(
     rb"^(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*|" + _WEIGHTED + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z))",
@@ -110,11 +111,7 @@ def plain_labels(text: bytes, reading: Reading = DEFAULT_READING) -> bytes:
         return _NO_LABELS.sub(b"", text)
     if not _OTHER_LABELS.search(b"\n" + text):
         return text
-    return _LABELS.sub(lambda match: b",".join(map(_digits, match[0].split(b","))), text)
-
-
-def _digits(label: bytes) -> bytes:
-    return label.strip().removeprefix(b"+").partition(b".")[0]
+    return _LABELS.sub(lambda match: _NOT_DIGITS.sub(b"", match[0]), text)
 
 
 def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:

@@ -154,14 +154,17 @@ def iter_stream(
         first_line, block = numbered_block
         return parse_block(block, first_line, source, reading, run)
 
-    numbered_blocks = blocks(stream, source, block_bytes)
     top = Top()
-    if may_have_header:
-        numbered_blocks = _below(top, numbered_blocks)
+
+    def below_top() -> Iterator[tuple[int, bytes]]:
+        for first_line, block in blocks(stream, source, block_bytes):
+            end = top.end_in(block, first_line) if may_have_header else 0
+            yield first_line + block.count(b"\n", 0, end), block[end:]
+
     instances = labels = features = 0
     np.empty(_KEPT_BYTES, np.uint8)
     jobs = min(threads(run.jobs), _MOST_THREADS)
-    for chunk in map_ahead(parse, numbered_blocks, jobs):
+    for chunk in map_ahead(parse, below_top(), jobs):
         if len(chunk):
             instances += len(chunk)
             labels, features = max(labels, chunk.labels.shape[1]), max(features, chunk.features.shape[1])
@@ -179,13 +182,6 @@ def no_labels(source: Source) -> InputError:
         "no instance has a label, so there is nothing to learn; labels begin a line, such as 3,7 1:0.5; if they are in "
         "a file of their own, name both files as in docs/guide/formats.md: X.txt and Y.txt",
     )
-
-
-def _below(top: Top, numbered_blocks: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """Yield the blocks of a file without what precedes the instances."""
-    for first_line, block in numbered_blocks:
-        end = top.end_in(block, first_line)
-        yield first_line + block.count(b"\n", 0, end), block[end:]
 
 
 def read(

@@ -64,19 +64,20 @@ class Watched:
 
     def read(self, n_bytes: int = -1, /) -> bytes:
         """Read as the stream does."""
-        return self._watched(self._stream.read(n_bytes))
+        data = self._stream.read(n_bytes)
+        self._watch(data)
+        return data
 
     def readline(self, n_bytes: int = -1, /) -> bytes:
         """Read as the stream does."""
-        return self._watched(self._stream.readline(n_bytes))
+        line = self._stream.readline(n_bytes)
+        self._watch(line)
+        return line
 
     def write(self, data: bytes, /) -> int:
         """Write as the stream does."""
-        return self._stream.write(self._watched(data))
-
-    def _watched(self, data: bytes) -> bytes:
         self._watch(data)
-        return data
+        return self._stream.write(data)
 
 
 class Counted(Watched):
@@ -86,13 +87,13 @@ class Counted(Watched):
         super().__init__(stream, self._count)
         self._bytes, self._digest = 0, hashlib.sha256()
 
-    def content(self) -> Content:
-        """Return size and checksum of the bytes so far."""
-        return self._bytes, self._digest.hexdigest()
-
     def _count(self, data: bytes) -> None:
         self._bytes += len(data)
         self._digest.update(data)
+
+    def content(self) -> Content:
+        """Return size and checksum of the bytes so far."""
+        return self._bytes, self._digest.hexdigest()
 
 
 BLOCK_BYTES = 1 << 19
@@ -182,7 +183,15 @@ def _pair(source: str | Path) -> Pair | None:
 def _opened(source: str | Path) -> Iterator[ReadableLines]:
     with ExitStack() as stack:
         try:
-            raw = _raw(source, stack)
+            if is_url(source):
+                raw = stack.enter_context(open_url(str(source)))
+            elif str(source) != STANDARD_STREAM:
+                raw = stack.enter_context(BufferedReader(ReadFile(source)))
+            elif sys.stdin is None:
+                raise InputError(STANDARD_STREAM, None, "cannot be read: it is closed")
+            else:
+                stdin: Any = sys.stdin.buffer
+                raw = stdin if isinstance(stdin, BufferedReader) else BufferedReader(stdin)
         except OSError as error:
             is_folder = isinstance(error, IsADirectoryError)
             problem = f"cannot be read: {error.strerror}" + "; give the files in it" * is_folder
@@ -193,15 +202,6 @@ def _opened(source: str | Path) -> Iterator[ReadableLines]:
             yield _decompressed(raw, source)
         except _DAMAGE as error:
             raise InputError(str(source), None, _fault(source, error)) from error
-
-
-def _raw(source: str | Path, stack: ExitStack) -> BufferedReader:
-    if str(source) != STANDARD_STREAM:
-        return stack.enter_context(open_url(str(source)) if is_url(source) else BufferedReader(ReadFile(source)))
-    if sys.stdin is None:
-        raise InputError(STANDARD_STREAM, None, "cannot be read: it is closed")
-    stream: Any = sys.stdin.buffer
-    return stream if isinstance(stream, BufferedReader) else BufferedReader(stream)
 
 
 def refuse_unreadable(files: Iterable[str]) -> None:
