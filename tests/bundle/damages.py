@@ -49,13 +49,10 @@ def _calibration(predicted=(0.0, 1.0), actual=(0.0, 1.0)) -> dict:
 # Manifests that say something else; values of other types are for `test_any_value_in_the_manifest`.
 VALUES = {
     "other format": {"format": "another model"},
-    "another format": {"format_version": 5, "labels": ...},
-    "version a truth": {"format_version": True},
     "an option infinite": {"options": {"cost": float("inf")}},
     "scale negative": _numbers(scale=-0.3),
     "scale beyond float32": _numbers(scale=1e300),
     "calibrations of other levels": _numbers(calibrations=[None]),
-    "calibration without names": _numbers(calibrations=[{}, None]),
     "calibration of nothing": _calibration((), ()),
     "calibration ragged": _calibration((0.0, 1.0), (0.0,)),
     "calibration not ascending": _calibration(actual=(1.0, 0.0)),
@@ -63,16 +60,12 @@ VALUES = {
     "calibration huge": _calibration((0.0, 1e300)),
     "a kernel without arrays": _numbers(kernel={"gamma": 0.5, "landmarks": 2}),
     "a kernel of no landmarks": _numbers(kernel={"gamma": 0.5, "landmarks": 0}),
-    "a kernel without names": _numbers(kernel={}),
     "more levels": _numbers(levels=10**12),
     "features negative": {"features": -4},
     "features beyond the file format": {"features": 2**31},
-    "as many features as can be": {"features": 2**31 - 1, "features_known": 2**31 - 1},
     "no files": {"files": []},
     "file above": {"files": [{"file": "../level0-0123456789abcdef.npz", "sha256": "0"}]},
-    "file with a newline": {"files": [{"file": "level0-0123456789abcdef.npz\n", "sha256": "0"}]},
     "file without checksum": {"files": [{"file": "level0-0123456789abcdef.npz"}]},
-    "file name of half a character": {"files": [{"file": "\ud800", "sha256": "0"}]},
     "no labels": {"labels": 0},
     "more labels": {"labels": 4},
     "labels beyond the file format": {"labels": 2**31},
@@ -81,10 +74,8 @@ VALUES = {
     "top of none": _numbers(top={"most": 0, "least": 0.1}),
     "top huge": _numbers(top={"most": 10**30, "least": 0.1}),
     "top from zero": _numbers(top={"most": 2, "least": 0}),
-    "top from one": _numbers(top={"most": 2, "least": 1}),
     "compact where all features have weights": _numbers(compact=True),
     "entries of fewer levels": _numbers(entries=[None]),
-    "entries of weights without": _numbers(entries=[3, None]),
     "entries negative": _numbers(entries=[None, -3]),
     **{f"{key} missing": {key: ...} for key in ("features", "features_known", "labels", "files", "format_version")},
     **{f"{key} missing": {key: ...} for key in ("predictor", "options")},
@@ -94,7 +85,6 @@ TEXTS = {
     "no JSON": b"not json",
     "no UTF-8": b"\xff\xfe",
     "a list": b"[]",
-    "no fields": b"{}",
     "nested": b"[" * 100_000,
 }
 
@@ -131,7 +121,6 @@ def _files() -> Iterator[tuple[str, bytes | Callable[[], bytes]]]:
     yield "weights missing", npz(**{name: array for name, array in whole.items() if name != "weights"})
     yield "weights too long", _changed("weights", np.concatenate([weights, weights[:1]]))
     yield "weights of single bytes", npz(**whole | {"weights": weights.astype(np.int8)})
-    yield "weights in another byte order", npz(**whole | {"weights": weights.astype(">f4")})
     yield "an array more", npz(**whole, more=np.zeros(1))
     yield "weights not a number", _changed("weights", np.full_like(weights, np.nan))
     yield "bias infinite", _changed("bias", [np.inf, 0, 0])
@@ -145,9 +134,7 @@ def _files() -> Iterator[tuple[str, bytes | Callable[[], bytes]]]:
         yield f"known of {known}", _changed("known", known)
     yield "objects", npz(**whole | {"bias": np.array([1, "two", None], object)})
     yield "a pickle", pickle.dumps(whole)
-    yield "one array", npy(weights)
     yield "an empty file", b""
-    yield "a file with more after it", npz(**whole) + bytes(MEGABYTE)
     yield "compressed", _archive(_members(), zipfile.ZIP_DEFLATED)
     for compression in (zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA):
         yield f"a bomb by {compression}", partial(_bomb, compression)
@@ -159,8 +146,7 @@ def _files() -> Iterator[tuple[str, bytes | Callable[[], bytes]]]:
     yield "an array that ends too early", _archive(_members(weights=_header()))
     yield "an array that goes on", _archive(_members(weights=npy(weights) + b"more"))
     yield "a header of objects", _archive(_members(weights=_header(descr="|O")))
-    for text in ("__import__('os').abort()", "(" * 100, "1" + "+1" * 4000):
-        yield f"a header of {text[:24]}", _archive(_members(weights=_header(text)))
+    yield "a header of code", _archive(_members(weights=_header("__import__('os').abort()")))
 
 
 def _bomb(compression: int) -> bytes:
@@ -174,12 +160,10 @@ SPARSE = {
     "a label beyond": {"indices": [0, Q, 0, 1, 2, 1]},
     "a label twice in a row": {"indices": [0, 2, 0, 1, 1, 1]},
     "rows out of order": {"indptr": [0, 5, 2, 5, 6, 6]},
-    "rows from one on": {"indptr": [1, 2, 5, 5, 6, 6]},
     "rows beyond the entries": {"indptr": [0, 2, 5, 5, 6, 7]},
     "rows that 32 bits bring back": {"indptr": [0, 2**32 + 2, 5, 5, 6, 6]},
     "entries of no row": {"indptr": [0, 2, 5, 5, 5, 5]},
     "a row more": {"indptr": [0, 2, 5, 5, 6, 6, 6]},
-    "values too few": {"data": [1.0] * 5},
     "not a number": {"data": [1.0] * 5 + [np.nan]},
 }
 
@@ -231,7 +215,6 @@ SPECIAL = {
     "a directory": lambda path: (path.unlink(), path.mkdir()),
     "a link to a device": lambda path: _link(path, "/dev/zero"),
     "a link to the same content": lambda path: _link(path, path.parent.parent / "elsewhere"),
-    "a dangling link": lambda path: _link(path, "nowhere"),
     "with a bit changed": _flip,
 }
 
@@ -273,13 +256,11 @@ _OF_DENSE: dict[str, Damage] = {
         for name, change in SPECIAL.items()
     },
     "no directory": shutil.rmtree,
-    "an empty directory": lambda path: (shutil.rmtree(path), path.mkdir()),
     "a file": lambda path: (shutil.rmtree(path), path.write_text("1 1:1\n")),
     "levels in the wrong order": lambda path: edit(
         path, files=json.loads((path / "manifest.json").read_text())["files"][::-1]
     ),
     "a file of another model": _of_another("level0-*"),
-    "a manifest of another model": _of_another("manifest.json"),
     "a manifest changed by hand": _by_hand,
     "a key twice": _twice,
     "a huge manifest": lambda path: os.truncate(path / "manifest.json", MOST_BYTES + 1),
