@@ -147,10 +147,6 @@ class Decisions:
         """Return an error at the line of decision i."""
         return InputError(self.files[self.file[i]], int(self.line[i]), problem)
 
-    def label_text(self, i: int) -> str:
-        """Return the text of the label of decision i."""
-        return label_text(int(self.label[i]), self.names)
-
     def place(self, i: int) -> str:
         """Return file and line of decision i, for errors."""
         return f"{shown(self.files[self.file[i]])}:{self.line[i]}"
@@ -353,11 +349,9 @@ def _each_once(every: Decisions, ids: RecordIds | None) -> Decisions:
     if len(other := np.flatnonzero(verdict != verdict[first][group])):
         here, before = order[other[0]], order[first[group[other[0]]]]
         words = [YES if every.verdict[i] else NO for i in (here, before)]
-        raise every.error(
-            here,
-            f"label {every.label_text(here)} of {_record(int(instance[other[0]]), ids)} is {words[0]} "
-            f"here and {words[1]} in {every.place(before)}; remove one of the lines",
-        )
+        of = f"label {label_text(int(every.label[here]), every.names)} of {_record(int(instance[other[0]]), ids)}"
+        there = f"{words[1]} in {every.place(before)}"
+        raise every.error(here, f"{of} is {words[0]} here and {there}; remove one of the lines")
     is_sample = np.zeros(len(first), bool)
     is_sample[group[every.is_sample[order]]] = True
     origin = np.maximum.reduceat(every.origin[order], first) if len(first) else every.origin

@@ -122,12 +122,14 @@ def page(review: Review) -> bytes:
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     ]
+    # Without ``<``, it contains no end tag and no comment.
+    data = json.dumps(_data(review), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     text = asset("page.html")
     for mark, content in (
         ("{{policy}}", "; ".join(policy)),
         ("{{style}}", style),
         ("{{scripts}}", "</script>\n<script>".join(scripts)),
-        ("{{data}}", _json(_data(review))),  # last, since it may contain any text
+        ("{{data}}", data.replace("<", "\\u003c")),  # last, since it may contain any text
     ):
         text = text.replace(mark, content, 1)
     return text.encode(errors="replace")
@@ -141,11 +143,6 @@ def asset(name: str) -> str:
 def digest(text: str) -> str:
     """Return the checksum of a script or a style, as a Content-Security-Policy has it."""
     return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _json(data: dict[str, Any]) -> str:
-    """Return JSON for a ``script`` element: without ``<``, it contains no end tag and no comment."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _data(review: Review) -> dict[str, Any]:
@@ -164,6 +161,13 @@ def _data(review: Review) -> dict[str, Any]:
         i: [place[wide] for wide in review.broader.get(number, ()) if wide in place] for number, i in place.items()
     }
     uris = [None if names is None else names.uri(number) for number in numbers]
+    written, further = {}, {}  # by place: cells in review files that are not just names; names to search for
+    if names is not None:
+        for i, number in enumerate(numbers):
+            if (text := cell(names.written(number))) != names.name(number):
+                written[i] = text
+            if others := [name for name in names.by_number.get(number, ())[1:] if not is_uri(name)]:
+                further[i] = others
     return {
         "file": Path(shown(review.source)).name,
         "checksum": review.checksum,
@@ -172,8 +176,8 @@ def _data(review: Review) -> dict[str, Any]:
         "named": names is not None,
         "numbers": numbers,
         "names": [] if names is None else list(map(names.name, numbers)),
-        "written": {} if names is None else _cells(names, numbers),
-        "further": {} if names is None else _further(names, numbers),
+        "written": written,
+        "further": further,
         **({"broader": some} if (some := {i: above for i, above in broader.items() if above}) else {}),
         **({"uris": _uris(uris)} if any(uris) else {}),
         **({} if review.link is None else {"link": review.link}),
@@ -182,18 +186,6 @@ def _data(review: Review) -> dict[str, Any]:
         "items": items,
         **decided,
     }
-
-
-def _cells(names: LabelNames, numbers: list[int]) -> dict[int, str]:
-    """Return, by their places, the cells of labels in review files that are not just their names."""
-    cells = ((i, number, cell(names.written(number))) for i, number in enumerate(numbers))
-    return {i: text for i, number, text in cells if text != names.name(number)}
-
-
-def _further(names: LabelNames, numbers: list[int]) -> dict[int, list[str]]:
-    """Return, by their places, further names of labels, by which they can be searched for."""
-    texts = ((i, names.by_number.get(number, ())[1:]) for i, number in enumerate(numbers))
-    return {i: further for i, those in texts if (further := [name for name in those if not is_uri(name)])}
 
 
 def _uris(uris: list[str | None]) -> dict[str, Any]:

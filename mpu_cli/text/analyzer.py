@@ -253,14 +253,11 @@ class TermCounts:
         before = len(self.of)
         most = MOST_TERMS // 2 if before > MOST_TERMS else before
         rarest = 0
-        while self._size() > MOST_TERM_CHARACTERS // 2 or len(self.of) > most:
+        while (size := sum(map(len, self.of))) > MOST_TERM_CHARACTERS // 2 or len(self.of) > most:
             rarest += 1
             self.of = Counter({term: count for term, count in self.of.items() if count > rarest})
+        self._characters = size
         self.forgotten += before - len(self.of)
-
-    def _size(self) -> int:
-        self._characters = sum(map(len, self.of))
-        return self._characters
 
     def vocabulary(self, min_df: int, max_features: int | None, kept: set[str]) -> list[str]:
         """Return the terms that become features, in alphabetical order.

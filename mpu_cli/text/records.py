@@ -81,33 +81,26 @@ def read_rows(stream: ReadableLines, source: str, form: str, needed: Iterable[st
         if problem := _problem(line):
             yield Bad(number, problem)
         elif line and line.strip():
-            if is_first and form == "jsonl" and (line.lstrip().startswith("[") or line.strip() == "{"):
+            if form == ANNIF:
+                text, _, uris = line.rstrip("\r\n").partition("\t")
+                yield Row(number, {"text": text, SUBJECTS: uris})
+                continue
+            if is_first and (line.lstrip().startswith("[") or line.strip() == "{"):
                 records = "'.[]'" if line.lstrip().startswith("[") else "."
                 problem = "this is JSON, and not a record on each line; make that of it: "
                 raise InputError(source, number, f"{problem}jq -c {records} {quote(source)} > lines.jsonl")
-            yield _object(number, line) if form == "jsonl" else _text_and_uris(number, line)
             is_first = False
+            try:
+                fields, problem = json_value(line), "this is not a JSON object with fields; each line should be one"
+            except ValueError as error:
+                fields, problem = None, f"{error}; each line should be one object"
+            yield Row(number, fields) if isinstance(fields, dict) else Bad(number, problem)
 
 
 def _problem(line: str | None) -> str:
     if line is None:
         return f"the line is longer than {MAX_LINE_BYTES:,} bytes, the most that a line may have"
     return "" if is_utf8(line) else NOT_UTF8
-
-
-def _text_and_uris(number: int, line: str) -> Row:
-    text, _, uris = line.rstrip("\r\n").partition("\t")
-    return Row(number, {"text": text, SUBJECTS: uris})
-
-
-def _object(number: int, line: str) -> Row | Bad:
-    try:
-        fields = json_value(line)
-    except ValueError as error:
-        return Bad(number, f"{error}; each line should be one object")
-    if not isinstance(fields, dict):
-        return Bad(number, "this is not a JSON object with fields; each line should be one")
-    return Row(number, fields)
 
 
 def no_field(name: str, names: Iterable[str]) -> str:

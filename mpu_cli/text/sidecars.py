@@ -237,25 +237,23 @@ class Sidecars:
         if not there:
             return None
         try:
-            kept = stored.load(there[0])
+            found = [stored.load(path) for path in there]
             if len(there) < len(directories):
                 raise InputError(str(there[0]), None, f"is not there for each of {self._source}")
-            belongs, own = 0 if kept.content is None else kept.content.instances, packed(kept)
-            for path in there[1:]:
-                other = stored.load(path)
-                if not stored.is_same(packed(other), own):
+            for path, other in zip(there[1:], found[1:], strict=True):
+                if not stored.is_same(packed(other), packed(found[0])):
                     raise InputError(str(path), None, f"is of another vectoriser than {there[0]}")
-                belongs += 0 if other.content is None else other.content.instances
         except InputError as error:
             _log.warning(f"{_UNKNOWN}: {error}")
             return None
         stranger = self.stranger()
+        belongs = sum(one.content.instances for one in found if one.content is not None)
         if belongs != instances or stranger is not None:
             folder = there[0] if stranger is None else directory_of(stranger)
             whose = f"the {instances:,} instances of {self._source}"
             _log.warning(f"{folder}: belongs to other data, not to {whose}; {_UNKNOWN}")
             return None
-        return kept
+        return found[0]
 
     def refuse(self, name: str, otherwise: str = "") -> None:
         """Raise InputError if a file beside the data, of this name, belongs to other data."""

@@ -104,12 +104,8 @@ def save(path: Path, kept: Stored) -> None:
     files = _files(kept)
     for name, data in files.items():
         (path / name).write_bytes(data)
-    manifest = described(kept) | {"checksums": {name: _checksum(data) for name, data in files.items()}}
+    manifest = described(kept) | {"checksums": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}}
     (path / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-
-
-def _checksum(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def load(path: Path) -> Stored:
@@ -121,7 +117,8 @@ def load(path: Path) -> Stored:
         for name in (IDF, FEATURES if manifest["options"]["hashing"] is None else HASHES):
             with open_regular(path / name) as file:
                 arrays.append(file.readall())
-            expect(_checksum(arrays[-1]) == manifest["checksums"][name], f"the checksum of {name} is another")
+            checksum = hashlib.sha256(arrays[-1]).hexdigest()
+            expect(checksum == manifest["checksums"][name], f"the checksum of {name} is another")
         return _made(manifest, *arrays)
     except OSError as error:
         raise InputError(

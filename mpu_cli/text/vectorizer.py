@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -102,17 +102,14 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             chosen = ",".join(several) if len(several) > 1 else guess_language(first)
             options = replace(options, stem=chosen or NO_STEMS)
         if options.hashing is None:
-            self._fit_vocabulary(options, first, texts, names)
+            self._fit_vocabulary(options, chain(first, texts), names)
         else:
-            self._fit_hashes(options, first, texts)
+            self._fit_hashes(options, chain(first, texts))
         return self
 
-    def _fit_vocabulary(
-        self, options: TextOptions, first: list[str], texts: Iterator[str], names: Iterable[str]
-    ) -> None:
+    def _fit_vocabulary(self, options: TextOptions, texts: Iterable[str], names: Iterable[str]) -> None:
         analyzer = analyzer_of(options)
         counts = TermCounts(analyzer)
-        counts.add(first)
         counts.add(texts)
         min_df = options.min_df or 1 + (counts.texts >= 100) + (counts.texts >= 1000)
         in_names = {term for name in names for term in analyzer(name)}
@@ -124,13 +121,25 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         frequencies = np.array([counts.of[term] for term in features])
         self._set(Stored(replace(options, min_df=min_df), features, _idf(options, frequencies, counts.texts)))
 
-    def _fit_hashes(self, options: TextOptions, first: list[str], texts: Iterator[str]) -> None:
-        counts = HashCounts(Hashes(options))
-        counts.add(first)
-        counts.add(texts)
+    def _fit_hashes(self, options: TextOptions, texts: Iterable[str]) -> None:
+        hashes = Hashes(options)
+        counts = csr_array((1, hashes.width), dtype=np.int64)  # of texts, by column
+        new, entries, n = [np.zeros(0, np.int32)], 0, 0
+
+        def merged() -> csr_array:
+            columns, frequencies = np.unique(np.concatenate(new), return_counts=True)
+            return counts + csr_array((frequencies, columns, [0, len(columns)]), shape=counts.shape)
+
+        for batch in batches(texts):
+            new.append(hashes.transform(batch).indices)
+            n += len(batch)
+            entries += len(new[-1])
+            if entries > max(_LEAST_MERGED, counts.nnz):  # so that merging takes linear time in all
+                counts, new, entries = merged(), new[:1], 0
+        counts = merged()
         self.forgotten_ = 0
-        columns, frequencies = counts.of()
-        self._set(Stored(options, None, _idf(options, np.append(frequencies, 0), counts.texts), hashes=columns))
+        idf = _idf(options, np.append(counts.data, 0), n)
+        self._set(Stored(options, None, idf, hashes=counts.indices.astype(np.int32)))
 
     def _set(self, kept: Stored) -> None:
         self.options_ = kept.options
@@ -310,35 +319,3 @@ class Hashes:
                     rows, pieces, room = [], [], PIECE
         if pieces:
             yield rows, pieces
-
-
-class HashCounts:
-    """Document frequencies of the hashes of terms, in memory that grows with the number of different ones."""
-
-    def __init__(self, hashes: Hashes) -> None:
-        self._hashes = hashes
-        self.texts = 0
-        self._counts = csr_array((1, hashes.width), dtype=np.int64)
-        self._new: list[np.ndarray] = []
-        self._entries = 0
-
-    def add(self, texts: Iterable[str]) -> None:
-        """Count the terms of more texts."""
-        for batch in batches(texts):
-            counts = self._hashes.transform(batch)
-            self.texts += len(batch)
-            self._new.append(counts.indices)
-            self._entries += counts.nnz
-            if self._entries > max(_LEAST_MERGED, self._counts.nnz):  # so that merging takes linear time in all
-                self._merge()
-
-    def _merge(self) -> None:
-        columns, counts = np.unique(np.concatenate(self._new), return_counts=True)
-        self._counts += csr_array((counts, columns, [0, len(columns)]), shape=self._counts.shape)
-        self._new, self._entries = [], 0
-
-    def of(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns that occur, ascending, and in how many texts each does."""
-        if self._new:
-            self._merge()
-        return self._counts.indices.astype(np.int32), self._counts.data
