@@ -3,10 +3,6 @@
 import numpy as np
 import pytest
 
-from mpu_cli.bundle import load
-from mpu_cli.cli.actions.train import train
-from mpu_cli.core.options import Options
-from mpu_cli.inputs.training_data import Sources
 from mpu_cli.review.decisions import read
 from mpu_cli.review.matching import match
 from mpu_cli.review.tables import NOTHING_ELSE, checksum
@@ -78,9 +74,6 @@ def test_a_whole_review_by_keyboard(page, news):
     np.testing.assert_array_equal(decisions.probability, [0.8125, 0.25, *[np.nan] * 3])
     reviewed = match(decisions, reader.read(news), news)
     assert reviewed.verified.verdicts().tolist() == [[0, 1, 0], [2, 2, 2], [0, 0, 0], [2, 1, 2]]
-    report = train(Sources(news, reviewed=[path]), news.with_suffix(".mpu"), options=Options(cost=1.0, epochs=2, c=0.5))
-    assert (report["review"].decisions, report["review"].closed) == (5, 2)
-    assert load(news.with_suffix(".mpu")).label_ids.tolist() == [1, 2, 3]
     assert page.messages() == []
     assert page.requests() == []
 
@@ -216,17 +209,6 @@ def test_what_was_exported_can_be_imported(page, tmp_path):
     assert cells(page.export()) == exported
 
 
-def test_what_is_new_are_decisions_and_not_actions(page):
-    page.press("y", ARROWS["up"], "u", "n", "n")  # music: yes, open, no; Bücher: no
-    assert page.text("#export") == "Export (2 new)"
-    page.export()
-    page.press(ARROWS["up"], "y", ARROWS["up"], "n")
-    assert page.text("#export") == "Export"
-    page.press(ARROWS["up"], "u")  # what was exported says something else
-    page.open()
-    assert page.text("#export") == "Export (1 new)"
-
-
 def test_imports_what_a_spreadsheet_has_written(page, tmp_path):
     path = tmp_path / "sheet.tsv"
     path.write_bytes(
@@ -290,27 +272,6 @@ def test_what_the_page_takes_is_what_mpu_takes(page, tmp_path):
     read([path])
     assert page.import_file(path).startswith("mine.tsv: 3 decisions. 1 are on instances that are not on this page")
     assert cells(page.export()) == [(1, 7, True, False), (1, 2147483646, False, False)]
-
-
-def test_a_number_that_is_the_name_of_another_label_is_not_taken_for_it(open_page, news, tmp_path):
-    (tmp_path / "tags").write_text("sports\n2005\n4\nBücher\n")
-    page = open_page(news, "--labels", tmp_path / "tags")
-    path = tmp_path / "mine.tsv"
-    path.write_text(f"{HEADER}1\t2005\tyes\n")
-    assert "line 2: “2005” is the name of a label, and no label has this number" in page.import_file(path)
-    path.write_text(f"{HEADER}1\t4\tyes\n1\t2005 (2)\tyes\n1\t6\tno\n")
-    assert page.import_file(path) == "mine.tsv: 3 decisions."
-    assert [cell[1] for cell in cells(page.export())] == [2, 4, 6]
-
-
-def test_many_decisions_on_one_instance_are_taken_at_once(page, tmp_path):
-    """Each instance is kept once, not once for each decision, and so is what can be undone."""
-    path = tmp_path / "mine.tsv"
-    path.write_text(HEADER + "".join(f"1\t{label}\tno\n" for label in range(10, 3010)))
-    page.run("window.puts = 0; const put = reviews.put; reviews.put = (...a) => { puts += 1; put.apply(reviews, a); }")
-    assert page.import_file(path) == "mine.tsv: 3000 decisions."
-    assert page.run("return puts") == 2
-    assert page.text("#export") == "Export (3000 new)"
 
 
 def test_two_windows_of_one_page_show_the_same(page):
@@ -559,12 +520,6 @@ def test_goes_on_by_itself_where_that_is_wanted(page):
     assert page.text("#count") == "3 of 3 reviewed"
     page.open()
     assert page.find("#advance").is_selected()
-
-
-def test_goes_on_from_the_last_instance_to_one_that_is_open(page):
-    page.click("#advance")
-    page.press(ARROWS["right"], ARROWS["right"], "y")
-    assert (page.text("#title"), page.text("#count")) == ("Instance 1", "1 of 3 reviewed")
 
 
 def test_an_import_that_changes_decisions_asks_first(page, tmp_path):
