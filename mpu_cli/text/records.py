@@ -8,11 +8,10 @@ its directories are read as JSON lines.
 import csv
 import json
 import re
-from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from shlex import quote
 
@@ -139,7 +138,6 @@ def _table(lines: Iterator[str | None], source: str, form: str, needed: Iterable
     header = 0  # the line of the names of columns
     names: list[str] = []
     absent: list[str] = []
-    empty: dict[str, object] = {}
     values: list[str] | None = []
     while values is not None:
         first, problem, values = rows.line_num + 1, "", []
@@ -168,25 +166,24 @@ def _table(lines: Iterator[str | None], source: str, form: str, needed: Iterable
         elif header:
             absent = []  # each row reports it
             again = "this line names the columns again, as if two tables were joined; remove it"
-            yield Bad(first, again) if values == names else _named(first, values, names, empty)
+            yield Bad(first, again) if values == names else _named(first, values, names)
         else:
             header, names = first, [name.strip() for name in values]
             if twice := first_repeated(names):
                 raise InputError(source, first, f"two columns are called {twice[:40]!r}")
             absent = [name for name in needed if name not in names]
-            empty = dict.fromkeys(filter(None, names), "")
     if not header:
         raise InputError(source, None, "it is empty; its first line should name the columns")
     if absent:
         raise InputError(source, header, no_field(absent[0], filter(None, names)))
 
 
-def _named(line: int, values: list[str], names: list[str], empty: dict[str, object]) -> Row | Bad:
+def _named(line: int, values: list[str], names: list[str]) -> Row | Bad:
     if any(value.strip() for value in values[len(names) :]):
         return Bad(line, f"there are {len(values)} values, but {len(names)} columns; quote what has a separator")
-    fields: dict[str, object] = {name: value for name, value in zip(names, values, strict=False) if name}
-    # Spreadsheets leave out empty values at the end. So short rows under a long header take little memory.
-    return Row(line, fields if len(values) >= len(names) else ChainMap(fields, empty), values)
+    # Spreadsheets leave out empty values at the end.
+    pairs = zip_longest(names, values[: len(names)], fillvalue="")
+    return Row(line, {name: value for name, value in pairs if name}, values)
 
 
 TEXT, TAGS, ID = "text", "tags", "id"  # default fields; the last two are optional
