@@ -34,6 +34,7 @@ MISSING = ("--missing-rate", "0.5")
 OVERLAPS = {
     "corrupt to a link": ("corrupt", "x.svm", "soft.svm", *MISSING),
     "corrupt to another spelling": ("corrupt", "x.svm", "./../w/x.svm", *MISSING),
+    "the record over OUT": ("corrupt", "x.svm", "o2", "--removed", "./../w/o2", *MISSING),
     "predictions over FILE by a link": ("predict", "x.mpu", "soft.svm", "-o", "x.svm"),
     "a test set that is learned from": ("train", "x.svm", *QUICK, "--accept-on", "hard.svm"),
     "a page over FILE": ("review", "x.svm", "-o", "soft.svm"),
