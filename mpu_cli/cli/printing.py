@@ -1,5 +1,6 @@
 """Reports for people: tables, and names with their values."""
 
+from operator import itemgetter
 from typing import Any
 
 import click
@@ -23,25 +24,25 @@ def print_table(rows: list[list[Any]]) -> None:
         click.echo("  ".join(line).rstrip())
 
 
-def print_groups(rows: "list[dict[str, Any]] | None") -> None:
+def print_groups(rows: list[dict[str, Any]] | None) -> None:
     """Print c of each group of instances, the worst first, as `mpu train --json` has it under ``c_by_group``."""
-    if not rows:
-        return
-    header = ["group", "instances", "annotations", "c", "90 % from", "to", "missing", ""]
+    if rows:
+        click.echo()
+        print_rates(sorted(rows, key=itemgetter("c")), ["group", "instances", "annotations"], 0)
+
+
+def print_rates(rows: list[dict[str, Any]], names: list[str], digits: int) -> None:
+    """Print c of groups or labels, with its interval and how many labels are missing, after the columns of names."""
     table = [
         [
-            row["group"],
-            row["instances"],
-            row["annotations"],
-            row["c"],
+            *(row[name] for name in [*names, "c"]),
             *row["interval"],
-            f"{row['missing']:,.0f}",
-            "pooled: few annotations" * row["pooled"],
+            f"{row['missing']:,.{digits}f}",
+            "pooled: few annotations" if row["pooled"] else "unreliable" * row.get("unreliable", False),
         ]
-        for row in sorted(rows, key=lambda row: row["c"])
+        for row in rows
     ]
-    click.echo()
-    print_table([header, *table])
+    print_table([[*names, "c", "90 % from", "to", "missing", ""], *table])
 
 
 def print_lines(lines: dict[str, str]) -> None:

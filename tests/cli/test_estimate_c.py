@@ -90,7 +90,7 @@ def test_a_table_per_label(run, corrupted):
     assert sum(row["missing"] for row in rows) == pytest.approx(report["missing"])
     lines = run("estimate-c", path, *LINEAR, "--per-label", "-q").stdout.splitlines()
     header = next(i for i, line in enumerate(lines) if line.startswith("label  "))
-    assert lines[header].split() == ["label", "annotations", "c", "from", "to", "missing"]
+    assert lines[header].split() == ["label", "annotations", "c", "90", "%", "from", "to", "missing"]
     for row, line in zip(rows, lines[header + 1 :], strict=True):
         low, high = row["interval"]
         assert row["pooled"] == (row["annotations"] < 50)

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from mpu_cli.cli.messages import output_report
-from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, print_groups, print_lines, print_table
+from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, print_groups, print_lines, print_rates, print_table
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import has_evidence
 from mpu_cli.core.frequency.review_frequency import instances_to_review
@@ -229,16 +229,7 @@ def _print_report(report: dict[str, Any]) -> None:
         if "c" not in report:
             click.echo(f"if {report['assumption']}")
         named = ["name"] if any("name" in row for row in report["per_label"]) else []
-        rows = [
-            [
-                *(row[column] for column in ("label", *named, "annotations", "c")),
-                *row["interval"],
-                f"{row['missing']:,.1f}",
-                "pooled: few annotations" if row["pooled"] else "unreliable" * row["unreliable"],
-            ]
-            for row in report["per_label"]
-        ]
-        print_table([["label", *named, "annotations", "c", "from", "to", "missing", ""], *rows])
+        print_rates(report["per_label"], ["label", *named, "annotations"], 1)
 
 
 def _lines(report: dict[str, Any]) -> dict[str, str]:
