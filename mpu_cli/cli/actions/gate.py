@@ -1,7 +1,6 @@
 """The gate of ``mpu train --accept-on``: a new model takes the place of the present one if it is not worse."""
 
 import json
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept
 from mpu_cli.cli.actions.evaluate import conclusion_on, predicted_pairs
 from mpu_cli.cli.commands import KS, Acceptance
+from mpu_cli.cli.messages import warn
 from mpu_cli.core.labels.problem import hashes_of
 from mpu_cli.errors import BusyError, FilesError, InputError, ModelError, shown, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, compare, ranking_gains
@@ -26,7 +26,6 @@ from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.text.stored import is_same
 
 _NEW, _PRESENT = "the new model", "the present one"
-_log = logging.getLogger(__name__)
 
 
 class Gate:
@@ -54,7 +53,7 @@ class Gate:
                             f"{error}; or put a kept model in its place, or train once without --accept-on: no model "
                             "can be compared with this one"
                         ) from error
-                    _log.warning(f"{error}; {path.name} is not compared with")
+                    warn(f"{error}; {path.name} is not compared with")
                     continue
                 if not self.others:
                     self.packed_vectorizer = model.packed_vectorizer

@@ -1,6 +1,5 @@
 """What a model says: ``mpu info``."""
 
-import logging
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.provenance import parse_origin
-from mpu_cli.cli.messages import output_report
+from mpu_cli.cli.messages import output_report, warn
 from mpu_cli.cli.printing import print_values
 from mpu_cli.core.explanation import explain
 from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_ONE_LABEL
@@ -19,9 +18,6 @@ from mpu_cli.errors import ModelError, MpuError
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.runtime.report import present
 from mpu_cli.text.stored import unpacked
-
-_log = logging.getLogger(__name__)
-
 
 _ELSEWHERE = ("c", "c_estimated", "c_known", "levels")  # options that the report has under other names
 
@@ -39,7 +35,7 @@ class _Described:
             try:
                 self.origin = parse_origin(model.origin, len(model.label_ids))
             except ValueError as error:
-                _log.warning(f"{path}: the record of its training is damaged ({error}), so it is left out")
+                warn(f"{path}: the record of its training is damaged ({error}), so it is left out")
 
     def report(self, of_labels: list[dict[str, Any]]) -> dict[str, Any]:
         """Return what the model says of itself; what was not recorded is None.

@@ -4,7 +4,6 @@ Files have vectors, with the ids beside them, or texts; predictions are lines of
 """
 
 import json
-import logging
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -74,7 +73,6 @@ def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
     return {source: Path(folder, name) for name, source in files.items()}
 
 
-_log = logging.getLogger(__name__)
 # The features of some instances, and their ids.
 Rows = tuple[csr_array, list[str]]
 RECORD_FORMS = ("jsonl", "tsv")
@@ -124,7 +122,7 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
         yield from_one(vectorizer.transform(contents)), ids
         n += len(batch)
     if others := strangers(languages, vectorizer.options_.languages, n):
-        _log.warning(f"{shown(source)}: {others}")
+        warn(f"{shown(source)}: {others}")
 
 
 def _records(source: str, form: str | None, fields: Fields) -> Iterator[Record]:

@@ -1,6 +1,5 @@
 """Create a page for reviewing labels: ``mpu review``."""
 
-import logging
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from mpu_cli.cli.messages import info
+from mpu_cli.cli.messages import info, warn
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names import LabelNames, Naming, RecordIds, Suggestible
 from mpu_cli.names.label_names import read_names
@@ -29,8 +28,6 @@ from mpu_cli.text.fields import value_of
 from mpu_cli.text.records import Bad, Fields, RecordReader, format_of, open_records
 from mpu_cli.text.sidecars import Sidecars, made_with
 from mpu_cli.text.stored import Records
-
-_log = logging.getLogger(__name__)
 
 
 def _allowed(
@@ -85,10 +82,10 @@ def texts_of(
     except InputError as error:
         if text is not None:
             raise
-        _log.warning(f"no texts are shown: {error}; name them by --text")
+        warn(f"no texts are shown: {error}; name them by --text")
         return None
     if text is None:
-        _log.info(f"texts: {shown(place.file)}, {', '.join(place.fields.text)}")
+        info(f"texts: {shown(place.file)}, {', '.join(place.fields.text)}")
     return texts
 
 
@@ -114,7 +111,7 @@ def _of_instances(
     if count < n and not by_id:
         raise InputError(source, None, f"has {count} texts, but the data have {n} instances; each has one")
     if absent := len(wanted) - len(kept):
-        _log.warning(f"{shown(source)} has no text of {counted(absent, 'instance')}, by the ids: shown by features")
+        warn(f"{shown(source)} has no text of {counted(absent, 'instance')}, by the ids: shown by features")
     return kept
 
 

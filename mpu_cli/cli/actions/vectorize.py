@@ -1,6 +1,5 @@
 """Convert texts with tags to a data file, reading them for their languages, their features, and to write vectors."""
 
-import logging
 import re
 from array import array
 from collections import Counter, deque
@@ -56,7 +55,6 @@ from mpu_cli.text.sidecars import (
 from mpu_cli.text.stored import Records, written
 
 _MOST_LISTED = 20  # bad records
-_log = logging.getLogger(__name__)
 _MOST_NAMED = 3  # tags in a caution
 _MOST_FIELDS = 10  # in a caution
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars"}
@@ -101,7 +99,7 @@ def vectorize(
     vectorization = None if like is None else read_vectorization(like)
     names, cautions = _named(labels, language)
     if names.of_several:
-        _log.info(f"{shown(labels)}: {counted(len(names.of_several), 'name')} of several labels, kept apart by number")
+        info(f"{shown(labels)}: {counted(len(names.of_several), 'name')} of several labels, kept apart by number")
     n_numbered = len(names if vectorization is None else vectorization.labels)
     default = default if vectorization is None else vectorization.fields
     fields = Fields(
