@@ -167,14 +167,11 @@ def micro_intervals(truth: csr_array, predicted: csr_array, seed: int = 0) -> di
     >>> micro_intervals(labels, labels)["micro_f1"]
     (1.0, 1.0)
     """
-    n = truth.shape[0]
-    hits = np.bincount(entry_rows(predicted)[entries_in(predicted, truth)], minlength=n)
-    counts = np.stack([hits, np.diff(predicted.indptr), np.diff(truth.indptr)])
-    sums = [counts @ weights.T for weights in _samples(n, _REPLICATES_OF_ONE, seed, width=n)]
-    metrics = precision_recall_f1(*np.concatenate(sums, axis=1))
-    intervals = np.quantile(metrics, _QUANTILES, axis=1).T.tolist()
-    names = ("micro_precision", "micro_recall", "micro_f1")
-    return {name: (low, high) for name, (low, high) in zip(names, intervals, strict=True)}
+    counts, n = Counts.of([(truth, predicted)]), truth.shape[0]
+    samples = _samples(n, _REPLICATES_OF_ONE, seed, max(n, counts.truth.shape[1]))
+    drawn = [counts.metrics(weights) for weights in samples]
+    of_names = {name: np.concatenate([one[name] for one in drawn]) for name in SET_METRICS[:3]}
+    return {name: tuple(np.quantile(values, _QUANTILES).tolist()) for name, values in of_names.items()}
 
 
 def _samples(n: int, replicates: int, seed: int, width: int) -> Iterator[np.ndarray]:

@@ -75,13 +75,12 @@ class Comparison:
                 metrics.add(labels, predicted.features)
 
     def finish(self) -> None:
-        """Choose what counts, when all has been added; InputError where the threshold does not fit the scores.
+        """Choose what counts, when all has been added.
 
         `threshold` is then the one that made the label sets; None where they are label lists. What needs scores is None
         where there are label lists alone.
         """
         form, by_lists = self.form, self.form.labels and (self.threshold is None or not self.form.scores)
-        form.refuse(self.threshold)
         self.label_sets = self._listed if by_lists else self._cut
         if by_lists or not form.scores:
             self.threshold = None
@@ -107,27 +106,18 @@ class Form:
     labels: bool = False
     scores: bool = False
     _unscored: bool = False
-    _are_probabilities: bool = True
 
     def see(self, predicted: Dataset) -> None:
         """Update the form by a chunk; InputError if there are scores, and labels without one."""
         self.labels |= predicted.labels.nnz > 0
         self.scores |= predicted.features.nnz > 0
         self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
-        self._are_probabilities &= bool(((predicted.features.data >= 0) & (predicted.features.data <= 1)).all())
         if self.scores and self._unscored:
             raise InputError(
                 self.name,
                 None,
                 "has both labels and index:value pairs, so it looks like data, not predictions; give the data first "
                 "and the predictions second; to compare the labels of data, keep these alone: cut -d' ' -f1",
-            )
-
-    def refuse(self, threshold: float | None) -> None:
-        """Raise InputError, when all has been seen, where a threshold is no probability, and the scores may be some."""
-        if threshold is not None and self.scores and self._are_probabilities and not 0 <= threshold <= 1:
-            raise InputError(
-                self.name, None, f"all scores are from 0 to 1; give --threshold such a number, not {threshold:g}"
             )
 
 

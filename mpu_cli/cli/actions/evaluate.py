@@ -216,7 +216,6 @@ def _counted(
         if threshold is not None or not form.labels:
             over.append((labels, labels_from_scores(predicted.features, threshold)))
         count(len(true))
-    form.refuse(threshold)
     by_threshold = form.scores and (threshold is not None or not form.labels)
     if by_threshold and threshold is None:
         warn(f"{name}: {_CUT}")

@@ -55,12 +55,8 @@ def make(label: str, run: Run) -> Any:
     words = label.split(":")
     of_name = list(takewhile(lambda word: "=" not in word, words))
     made = _class(*of_name)
-    options: dict[str, Any] = {}
-    for word in words[len(of_name) :]:
-        key, _, text = word.partition("=")
-        if (key := key.replace("-", "_")) in options:
-            raise MpuError(f"{label}: {key!r} is duplicate")
-        options[key] = _value(text)
+    pairs = (word.partition("=") for word in words[len(of_name) :])
+    options = {key.replace("-", "_"): _value(text) for key, _, text in pairs}
     if options.pop("tuned", False):
         return Tuned(":".join(word for word in words if not word.startswith("tuned=")), run)
     try:

@@ -9,7 +9,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_beyond_free
-from mpu_cli.core.linear_model import LARGEST_SUM
 from mpu_cli.core.sample import draw
 from mpu_cli.core.selection import WORTHWHILE
 from mpu_cli.errors import OverflowingError
@@ -114,11 +113,8 @@ class Method(m3l_linear.Method):
         return gamma, bound
 
     def predict(self, X: csr_array) -> np.ndarray:
-        """Return sigma(z), computed for one slice at a time; OverflowingError where a score may leave float32."""
+        """Return sigma(z), computed for one slice at a time."""
         assert self.gamma is not None
-        largest = np.abs(self.coefficients).sum(axis=0, dtype=np.float64).max() * (1 + float(_CONSTANT))
-        if largest > LARGEST_SUM:  # a value of the RBF kernel is 1 at most
-            raise OverflowingError
         bias = self.coefficients.sum(axis=0, dtype=np.float64)
         scores = np.empty((X.shape[0], self.coefficients.shape[1]), np.float32)
         rows = max(_SLICE // len(self.coefficients), 1)
