@@ -18,9 +18,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from shutil import rmtree
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from dask import config
@@ -34,16 +33,12 @@ from mpu_cli.cluster import Address
 from mpu_cli.cluster.reading import PartRows
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.errors import ClusterError, MpuError
-from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.options import Real, checked
 from mpu_cli.runtime.parallel import blas_on_one_thread, in_background, within
 from mpu_cli.runtime.signals import finally_call
-from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.version import __version__
 
-# Of the file of a scheduler, at most.
-_MOST_BYTES = 1 << 20
 # Longest time to leave a cluster, in seconds.
 _LEAVE = 10.0
 # Seconds between checks of finished units, and of the cluster itself.
@@ -231,21 +226,22 @@ def connected(address: Address) -> Iterator[DaskExecutor]:
     configured = config.get("mpu.timeout", 300.0)
     timeout = address.timeout or checked(Real(0.1), "mpu.timeout in Dask's configuration", configured)
     with _quiet(), ExitStack() as leaving:
-        cluster: str | LocalCluster
-        if address.is_local:
-            cluster = leaving.enter_context(_local(address))
-        else:
-            cluster = address.scheduler or _address_in(cast(Path, address.file), timeout)
+        cluster = leaving.enter_context(_local(address)) if address.is_local else address.scheduler
+        file = address.file and str(address.file)  # Dask waits for it
+        connect = partial(_Client, cluster, scheduler_file=file, timeout=timeout, set_as_default=False)
         try:
-            client = within(timeout, partial(_Client, cluster, timeout=timeout, set_as_default=False))
+            client = within(timeout, connect)
             leaving.callback(_leave, client, min(timeout, _LEAVE))
             executor = DaskExecutor(client, timeout)
             executor.wait_for_worker()
         except MpuError:
             raise
         except Exception as error:  # Dask takes what a stranger sends for messages of its own
-            late = f"it did not reply within {timeout:g} seconds" if isinstance(error, TimeoutError) else ""
-            said = late or str(error) or type(error).__name__
+            said = str(error) or "what is there is not a Dask scheduler's"
+            if isinstance(error, TimeoutError):
+                said = f"it did not reply within {timeout:g} seconds"
+                if address.file is not None and not address.file.exists():
+                    said = "there is no such file"
             raise ClusterError(f"no Dask cluster answers {address}: {said}") from None
         yield executor
 
@@ -258,25 +254,6 @@ class _Client(Client):
 def _leave(what: Client | LocalCluster, seconds: float) -> None:
     with suppress(Exception):  # whatever a stranger answers even now
         within(seconds, partial(what.close, timeout=seconds))
-
-
-def _address_in(file: Path, timeout: float) -> str:
-    """Return the address in a scheduler file; wait for it until the timeout."""
-    end = time.monotonic() + timeout
-    while True:
-        problem = "is not a file that a Dask scheduler wrote"
-        try:
-            with open_regular(file.resolve()) as stream:
-                values = json_value(stream.read(_MOST_BYTES))
-            if isinstance(values, dict) and isinstance(values.get("address"), str):
-                return values["address"]
-        except OSError as error:
-            problem = f"cannot be read: {error.strerror}"
-        except ValueError:
-            pass  # no regular file, not JSON, or only half of it yet
-        if time.monotonic() > end:
-            raise ClusterError(f"{file}: {problem}")
-        time.sleep(_SOON)
 
 
 @contextmanager

@@ -76,19 +76,18 @@ class Processes:
         self,
         code: str = WORKER,
         *,
-        disk: Path | None = None,
         memory: str = "auto",
         settings: Mapping[str, str] = NOTHING,
     ) -> None:
-        """Start another worker, with a limit of memory, which may put data aside on some disk, and settings of Dask."""
+        """Start another worker, with a limit of memory and settings of Dask."""
         options = ("--nthreads", "1", "--memory-limit", memory, "--no-nanny", "--no-dashboard")
-        options = (self.address, *options, "--local-directory", str(disk or self._folder))
+        options = (self.address, *options, "--local-directory", str(self._folder))
         if (code, settings) == (WORKER, NOTHING):
             self.workers.append(_Copy("worker", options, self._folder))
         else:
             given = {f"DASK_DISTRIBUTED__WORKER__{name}": value for name, value in settings.items()}
             self.workers.append(self._start(code, options, given))
-        if (code, disk, memory, settings) != (WORKER, None, self._memory, NOTHING):
+        if (code, memory, settings) != (WORKER, self._memory, NOTHING):
             self._others.append(self.workers[-1])
 
     def replace(self, code: str = WORKER, **how: Any) -> None:
