@@ -165,8 +165,10 @@ class DaskExecutor:
 
 def _unit(expected: dict[str, str], function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a unit on a worker, which must have the same versions: others may compute other numbers."""
-    if differs := difference(expected, versions()):
-        raise ClusterError(f"worker {get_worker().address} has {differs}; install the same versions everywhere")
+    mine = versions()
+    if differing := [f"{name} {mine[name]} ({there} here)" for name, there in expected.items() if mine[name] != there]:
+        others = ", ".join(differing)
+        raise ClusterError(f"worker {get_worker().address} has {others}; install the same versions everywhere")
     try:
         with blas_on_one_thread():  # so that the order of its sums is the same in all processes
             return function(*arguments)
@@ -186,12 +188,6 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             installed[package] = "none"
     return installed
-
-
-def difference(here: dict[str, str], there: dict[str, str]) -> str | None:
-    """Describe how the versions of a worker (`there`) differ from this process; None if they do not."""
-    differing = [f"{name} {there[name]} ({here[name]} here)" for name in here if there[name] != here[name]]
-    return ", ".join(differing) or None
 
 
 def size_of(value: Any) -> int:

@@ -1,5 +1,6 @@
 import csv
 import json
+import os
 
 import pytest
 from hypothesis import given, settings
@@ -117,3 +118,9 @@ def test_settings_that_are_none_are_an_error(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InputError, match="another --out"):
         cells.keep_settings(path, {})
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=r"pipe: .*give another --out"):
+        cells.keep_settings(tmp_path / "pipe", {})
