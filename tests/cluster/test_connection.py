@@ -97,3 +97,7 @@ def test_a_scheduler_that_stops_in_the_middle_of_work(processes):
     finally:
         os.kill(processes.scheduler.pid, signal.SIGCONT)
     assert time.monotonic() - start < SOON
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    refused(Address(file=tmp_path / "none.json"), r"^no Dask cluster answers at .*none\.json: there is no such file$")
