@@ -19,6 +19,7 @@ _VARYING = (
     (re.compile(r" \[mpu [^\]]*\](?=\n|$)"), ""),  # the command, which stands at the end of each line of a log
     (re.compile(r"/[^\s'\"]*?/pytest-\d+/(popen-gw\d+/)?[^/\s:'\",;)]+/?"), ""),
     (re.compile(re.escape(f"{ROOT}/")), ""),
+    (re.compile(r"process \d+ on .* since [-\d: ]+ UTC"), "process N on HOST since TIME"),
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),
     (re.compile(r"-[0-9a-f]{16}\."), "-CHECKSUM."),
     (re.compile(r"EOF: [^)]*"), "EOF"),  # of NumPy

@@ -49,7 +49,16 @@ from mpu_cli.bundle.model_arrays import numbers_of, parts_of
 from mpu_cli.bundle.provenance import ORIGIN_NAME, origin_name
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import checksum, create, directory_to_disk, locked_directory, mode_of, remove
+from mpu_cli.runtime.files import (
+    LOCK,
+    checksum,
+    create,
+    directory_to_disk,
+    locked_directory,
+    mode_of,
+    remove,
+    unchanged_time,
+)
 from mpu_cli.version import __version__
 
 WORKSHOP = ".training"
@@ -108,7 +117,7 @@ class Writer:
         """
         path = self._path
         with self.held(), _said_to_be_unwritable(path):
-            with _unchanged_time(path):
+            with unchanged_time(path):
                 (path / WORKSHOP).mkdir(exist_ok=True)
             files, text = _written(path, model)
             manifest = _write(path / WORKSHOP, text)
@@ -117,7 +126,7 @@ class Writer:
                 if keep and manifest_of(path) not in (None, text):
                     _keep_present(path)
             with signals.unbroken():
-                with _unchanged_time(path):
+                with unchanged_time(path):
                     for temporary, name in files.items():
                         temporary.replace(path / name)
                 directory_to_disk(path)
@@ -153,7 +162,7 @@ def _is_ours(entry: Path) -> bool:
     if entry.name == WORKSHOP:
         return stat.S_ISDIR(kind)
     patterns = ARRAYS_NAME, ORIGIN_NAME, *OTHER_NAMES.values()
-    is_ours = entry.name == MANIFEST or any(pattern.fullmatch(entry.name) for pattern in patterns)
+    is_ours = entry.name in (MANIFEST, LOCK) or any(pattern.fullmatch(entry.name) for pattern in patterns)
     return is_ours and stat.S_ISREG(kind)  # opening a pipe would block
 
 
@@ -169,10 +178,9 @@ def _hold(path: Path) -> Iterator[Callable[[], bool]]:
     check_target(path)
     with ExitStack() as stack:
         with _said_to_be_unwritable(path):
-            busy = f"{path}: is being trained by another process; try again when it has finished"
-            is_held = stack.enter_context(locked_directory(path, busy))
-            if not any(path.iterdir()):
-                with suppress(OSError):  # as of `_unchanged_time`
+            is_held = stack.enter_context(locked_directory(path, "try again when it has finished"))
+            if {entry.name for entry in path.iterdir()} == {LOCK}:
+                with suppress(OSError):  # as of `unchanged_time`
                     os.utime(path, ns=(0, 0))  # there is no model yet
             stack.enter_context(signals.finally_call(clean))
             _remove_leftovers(path)
@@ -187,16 +195,6 @@ def _said_to_be_unwritable(path: Path) -> Iterator[None]:
         raise ModelError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-@contextmanager
-def _unchanged_time(path: Path) -> Iterator[None]:
-    before = path.stat().st_mtime_ns
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # the directory may be another user's
-            os.utime(path, ns=(before, before))
-
-
 def _remove_leftovers(path: Path) -> None:
     """Remove files of earlier models and of failed trainings: all that the manifest does not name."""
     try:
@@ -206,8 +204,8 @@ def _remove_leftovers(path: Path) -> None:
     except ValueError:  # nobody can say what belongs to it
         return
     named = f"{text.decode(errors='replace')} {origin_name(text)}"
-    unnamed = [entry for entry in path.iterdir() if entry.name != MANIFEST and entry.name not in named]
-    with _unchanged_time(path):
+    unnamed = [entry for entry in path.iterdir() if entry.name not in (MANIFEST, LOCK) and entry.name not in named]
+    with unchanged_time(path):
         for entry in filter(_is_ours, unnamed):
             remove(entry)
 
@@ -305,7 +303,7 @@ def _keep_present(model: Path) -> None:
     copy = workshop / paths[0].name
     copy.mkdir()
     for file in model.iterdir():
-        if file.name != WORKSHOP:
+        if file.name not in (WORKSHOP, LOCK):
             _link(file, copy / file.name)
     shutil.copystat(model, copy)
     directory_to_disk(copy)

@@ -15,9 +15,11 @@ import os
 import re
 import secrets
 import shutil
+import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
@@ -30,6 +32,7 @@ Named = Mapping[str, str | Path | None]  # files by the name of their argument o
 _STDIN, _STDOUT = 0, 1
 _STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
 _TEMPORARY = ".mpu-"
+LOCK = ".lock"
 _BUFFER_BYTES = 1 << 19
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 
@@ -307,19 +310,35 @@ def _remove_leftovers(folder: Path, prefix: str) -> None:
 
 
 @contextmanager
-def locked_directory(path: Path, busy: str) -> Iterator[Callable[[], bool]]:
-    """Lock a directory, created if missing, for the ``with`` block. If it was created and stays empty, it is removed.
+def unchanged_time(path: Path) -> Iterator[None]:
+    """Keep the modification time of a directory whose entries change."""
+    before = path.stat().st_mtime_ns
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # the directory may be another user's
+            os.utime(path, ns=(before, before))
+
+
+@contextmanager
+def locked_directory(path: Path, advice: str) -> Iterator[Callable[[], bool]]:
+    """Lock a directory for the ``with`` block, by a file in it, `LOCK`, that names the holder.
+
+    A directory that is missing is created, and removed at the end if nothing is in it.
 
     Yield a function that tells whether the path still leads to this directory.
-    Raises BusyError, with the message `busy`, where another process has locked it; OSError where it cannot be created.
+    Raises BusyError, which ends with `advice`, where another process has locked it; OSError where it cannot be created.
     """
     made = [place for place in (path, *path.parents) if not place.exists()]
-    descriptor = None
+    lock, descriptor = path / LOCK, None
 
     def let_go() -> None:
         if descriptor is not None:
-            for place in made:
-                with suppress(OSError):  # there is something in it
+            with suppress(OSError):  # there is something in it
+                if is_lock(lock, descriptor):
+                    with unchanged_time(path):
+                        lock.unlink()
+                for place in made:
                     place.rmdir()
             os.close(descriptor)
 
@@ -327,27 +346,30 @@ def locked_directory(path: Path, busy: str) -> Iterator[Callable[[], bool]]:
         while descriptor is None:
             with signals.unbroken():
                 path.mkdir(parents=True, exist_ok=True)
-                descriptor = _lock(path, busy)
-        yield partial(is_lock, path, descriptor)
+                with suppress(FileNotFoundError), unchanged_time(path):  # another has removed it, who had just made it
+                    descriptor = _lock(lock, advice)
+        yield partial(is_lock, lock, descriptor)
 
 
-def _lock(path: Path, busy: str) -> int | None:
-    """Return the descriptor of a locked directory; None if it was removed in the meantime."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    except FileNotFoundError:
-        return None
+def _lock(lock: Path, advice: str) -> int | None:
+    """Return the descriptor of a locked file that names this process; None if it was removed in the meantime."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):  # the latter from some network file systems
+        text = os.read(descriptor, 200).decode(errors="replace")
         os.close(descriptor)
-        raise BusyError(busy) from None
+        holder = text if text and text.isprintable() else "another process"
+        raise BusyError(f"{lock.parent}: is in use by {holder}; {advice}") from None
     except OSError:
         pass  # others have no locks
-    if is_lock(path, descriptor):
-        return descriptor
-    os.close(descriptor)
-    return None
+    if not is_lock(lock, descriptor):
+        os.close(descriptor)
+        return None
+    os.ftruncate(descriptor, 0)
+    since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()} since {since}".encode())
+    return descriptor
 
 
 def is_lock(path: Path, descriptor: int) -> bool:

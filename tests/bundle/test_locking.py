@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import socket
 from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
@@ -39,13 +40,23 @@ def another_process(path):
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_another_training_is_refused(path, exists):
+def test_another_training_is_refused_and_told_who_is_at_work(path, exists):
     if exists:
         bundle.save(make_model(), path)
-    with another_process(path), refused(BusyError, "news.mpu: "), bundle.writer(path):
-        pass
+    with another_process(path) as process:
+        with refused(BusyError, "news.mpu: ") as error, bundle.writer(path):
+            pass
+        assert f"process {process.pid} on {socket.gethostname()} since 20" in str(error.value)
+        assert "\n" not in str(error.value)
     assert path.exists() == exists
     assert not (path / ".training").exists()
+
+
+def test_a_lock_without_a_word_of_its_holder(path):
+    with bundle.writer(path):
+        (path / ".lock").write_bytes(b"\x1b[2J\xff")
+        with refused(BusyError), bundle.writer(path):
+            pass
 
 
 @pytest.mark.parametrize("how", ["symbolic link", "relative path", "path through the model"])

@@ -1,6 +1,7 @@
 """Several `mpu train` on the same model."""
 
 import os
+import socket
 
 import pytest
 
@@ -17,11 +18,14 @@ def busy(tmp_path):
 
 
 @pytest.mark.parametrize("options", [(), ("--json", "--quiet")])
-def test_the_second_ends_with_status_75(run, busy, options):
+def test_the_second_ends_with_status_75_and_says_who_is_the_first(run, busy, options):
     result = run("train", busy, *QUICK, *options)
     assert result.exit_code == 75
     assert result.stdout == ""
-    assert result.stderr.startswith(f"error: {busy.with_suffix('.mpu')}: is being trained by another process; ")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"error: {busy.with_suffix('.mpu')}: is in use by process {os.getpid()} on ")
+    assert f"on {socket.gethostname()} since 20" in line
+    assert line.endswith(" UTC; try again when it has finished")
 
 
 def test_the_second_reads_no_data(run, busy, tmp_path):

@@ -56,9 +56,7 @@ def command(
         raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
     with ExitStack() as stack:
         try:
-            stack.enter_context(
-                locked_directory(out, f"{out}: another experiment runs there: wait for it, or give another --out")
-            )
+            stack.enter_context(locked_directory(out, "wait for it, or give another --out"))
         except OSError as error:
             raise MpuError(f"{out}: cannot be written: {error.strerror}; give another --out") from error
         with run.step("reading data"):
