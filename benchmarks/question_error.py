@@ -41,7 +41,7 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[i
     for size in SIZES:
         nothing = sample.answered(probabilities, Answers.none())
         asked = draw(nothing.cells, size, seed)
-        answers = Answers(asked.rows, asked.columns, Y[asked.rows, asked.columns], asked.chance)
+        answers = Answers(asked.rows, asked.columns, Y[asked.rows, asked.columns])
         fitted = sample.answered(probabilities, answers).fit(automatic)
         c, [(low, high)] = float(fitted.overall.mean()[0]), fitted.overall.interval(0.1)
         by_label = float(np.average(np.abs(np.log(fitted.by_label.mean() / of_labels)), weights=true))

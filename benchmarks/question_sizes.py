@@ -31,7 +31,7 @@ def answered(of: Collection, S: np.ndarray, seed: int, run: Run) -> Iterator[dic
     labels, Y = csr_array(S[:, columns]), of.Y.toarray()[:, columns]
     run = Run(seed=seed, jobs=run.jobs)
     asked = draw_questions(Problem(of.X, labels), SIZES[-1], FrequencyOptions(), run)
-    everything = Answers(asked.rows, asked.columns, Y[asked.rows, asked.columns], asked.chance)
+    everything = Answers(asked.rows, asked.columns, Y[asked.rows, asked.columns])
     for size in SIZES:
         some = everything[:size]
         true, false = ((some.rows[of_kind], some.columns[of_kind]) for of_kind in (some.true, ~some.true))

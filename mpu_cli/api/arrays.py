@@ -467,9 +467,9 @@ def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_arra
 def _answers(chances: csr_array, verdicts: csr_array) -> Answers | None:
     """Return the answers on cells that were drawn; None where there are none."""
     rows, columns = (index.astype(np.int64) for index in chances.nonzero())
-    verdict, chance = (values_at(matrix, rows, columns) for matrix in (verdicts, chances))
+    verdict = values_at(verdicts, rows, columns)
     decided = verdict != 0
-    return Answers(rows, columns, verdict > 0, chance)[decided] if decided.any() else None
+    return Answers(rows, columns, verdict > 0)[decided] if decided.any() else None
 
 
 def _groups(names: Any, n: int, argument: str) -> InstanceGroups:

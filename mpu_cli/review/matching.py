@@ -150,7 +150,7 @@ def match(
         sampled=len(complete),
     )
     asked = has_column & ~is_annotated & ~np.isnan(decisions.chance)
-    answers = Answers(decisions.instance[asked], column[asked], decisions.verdict[asked], decisions.chance[asked])
+    answers = Answers(decisions.instance[asked], column[asked], decisions.verdict[asked])
     known = has_column & (decisions.origin != HowDecided.UNKNOWN)
     origins = csr_array((decisions.origin[known], (decisions.instance[known], column[known])), shape=labels.shape)
     return Reviewed(labels, ids, verified, complete, counts, answers, origins)

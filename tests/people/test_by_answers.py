@@ -31,7 +31,7 @@ def lost(seed, depth, line=(0.0, 1.0)):
 def learned(z, true, annotated, rng, m=300):
     rows, columns = np.nonzero(~annotated & (rng.random((N, Q)) < m / (N * Q)))
     y = true[rows, columns]
-    answers = Answers(rows, columns, y, np.full(len(rows), m / (N * Q)))
+    answers = Answers(rows, columns, y)
     verified = VerifiedLabels.of((N, Q), true=(rows[y], columns[y]), false=(rows[~y], columns[~y]))
     c = annotated.sum() / true.sum()
     reviewed = ReviewedFrequency(

@@ -164,7 +164,7 @@ class Answered:
             for seed in range(questions.SIMULATIONS):
                 asked = questions.draw(self.cells, n, seed, truth)
                 simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
-                more = self.answers.joined(Answers(asked.rows, asked.columns, simulated, asked.chance))
+                more = self.answers.joined(Answers(asked.rows, asked.columns, simulated))
                 found.append(replace(self, answers=more).fit(automatic, reviewed).width)
             return float(np.mean(found))
 

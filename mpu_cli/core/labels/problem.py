@@ -92,13 +92,12 @@ class Answers:
     rows: np.ndarray
     columns: np.ndarray
     true: np.ndarray  # bool, shape (m,)
-    chance: np.ndarray  # float64, shape (m,): the probability with which the cell was drawn, in (0, 1]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, index: np.ndarray | slice) -> "Answers":
-        return Answers(self.rows[index], self.columns[index], self.true[index], self.chance[index])
+        return Answers(self.rows[index], self.columns[index], self.true[index])
 
     def joined(self, others: "Answers") -> "Answers":
         """Return these, then others."""
@@ -108,7 +107,7 @@ class Answers:
     @classmethod
     def none(cls) -> "Answers":
         """Return no answers."""
-        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool), np.zeros(0))
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def collection(c, n=1500, seed=0):
 def answer(questions, Y):
     """Answer questions by the truth."""
     cells = questions.rows, questions.columns
-    return Answers(*cells, Y[cells], questions.chance)
+    return Answers(*cells, Y[cells])
 
 
 def asked(Y, cells, n, seed=0):
@@ -213,7 +213,7 @@ def test_scores_without_a_doubt(extreme):
     S = np.zeros((20, 2), bool)
     S[:5, 0] = True
     cells = ScoredCells.of(np.full(S.shape, extreme, np.float32), as_labels(S), None)
-    fitted = fit(cells, Answers(np.array([9]), np.array([1]), np.array([True]), np.array([0.5])), 1.0)
+    fitted = fit(cells, Answers(np.array([9]), np.array([1]), np.array([True])), 1.0)
     c, (low, high) = one(fitted)
     assert 0 < low < c < high < 1
     assert np.isfinite(fitted.by_label.mean()).all()
