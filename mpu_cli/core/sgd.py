@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
@@ -14,7 +14,7 @@ from scipy.special import logit
 from mpu_cli.core.features import Features, only_entries
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
 from mpu_cli.core.kernels import SIMD, descent, kernel
-from mpu_cli.core.kernels.numpy_kernel import shuffled
+from mpu_cli.core.kernels.numpy_kernel import Batches, shuffled
 from mpu_cli.core.labels.side_information import NegativeSample, Prior, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, loss_named
@@ -22,9 +22,6 @@ from mpu_cli.core.predictions import Block, Predictions, Top, count_positives
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-
-if TYPE_CHECKING:
-    from mpu_cli.core.kernels.numpy_kernel import Batches
 
 # Instances in a mini-batch; and in one of many instances that share few features, which makes NumPy faster.
 BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
@@ -135,19 +132,19 @@ class TrainingSet:
         self.rows = shuffled(rows, self.batch_size, task.run.seed)
         self.mean_squared_norm = task.features.mean_squared_norm(rows)
         if task.negatives is None:
-            self._batches = kernel(task.run).prepare(task.learnable, self.rows, self.batch_size)
+            self._batches = Batches(task.learnable, self.rows, self.batch_size)
         else:
             self._among = np.zeros(len(task), bool)
             self._among[rows] = True
 
-    def batches(self, block: Block) -> "Batches":
+    def batches(self, block: Block) -> Batches:
         """Return the mini-batches of the instances that a block of labels is learned from."""
-        negatives, run = self.task.negatives, self.task.run
+        negatives = self.task.negatives
         if negatives is None:
             return self._batches
         instances = negatives.instances_of(block)
-        rows = shuffled(instances[self._among[instances]], BATCH_SIZE, run.seed)
-        return kernel(run).prepare(self.task.learnable, rows, BATCH_SIZE)
+        rows = shuffled(instances[self._among[instances]], BATCH_SIZE, self.task.run.seed)
+        return Batches(self.task.learnable, rows, BATCH_SIZE)
 
 
 def label_blocks(q: int, run: Run) -> list[slice]:

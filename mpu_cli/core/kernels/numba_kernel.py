@@ -72,11 +72,6 @@ BLOCK_SIZE = 64
 _AHEAD = 2
 
 
-def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:
-    """Cut instances into mini-batches; arguments as in `numpy_kernel.prepare`."""
-    return Batches(features, rows, batch_size)
-
-
 def descend(
     batches: Batches,
     annotated: csr_array,

@@ -6,7 +6,7 @@ group's instances, from all over the data, are read from memory or disk once, an
 nearer. The order depends on the number of instances only, not on where they are kept.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -75,33 +75,28 @@ class Batch:
 
 @dataclass(frozen=True)
 class Batches:
-    """Instances `rows` of `features` in mini-batches of `size`, in that order; `kept` where they are made already."""
+    """Instances `rows` of `features` in mini-batches of `size`, in that order."""
 
     features: Features
     rows: np.ndarray
     size: int
-    kept: list[Batch] | None = None
+    _kept: dict[int, Batch] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return -(-len(self.rows) // self.size)
 
     def __getitem__(self, b: int) -> Batch:
-        if self.kept is not None:
-            return self.kept[b]
+        if b in self._kept:
+            return self._kept[b]
         rows = self.rows[b * self.size : (b + 1) * self.size]
         part = self.features[rows]
         columns, local = np.unique(part.sparse.indices, return_inverse=True)
         shape = (len(rows), len(columns))
         sparse = csr_array((part.sparse.data, local.astype(np.int32), part.sparse.indptr), shape=shape)
-        return Batch(rows, columns, sparse, sparse.T.tocsr(), part.dense)
-
-
-def prepare(features: Features, rows: np.ndarray, batch_size: int) -> Batches:
-    """Cut instances into mini-batches, in the order of the rows, for any number of settings and label blocks."""
-    batches = Batches(features, rows, batch_size)
-    if len(rows) > _KEPT_INSTANCES:
-        return batches
-    return replace(batches, kept=[batches[b] for b in range(len(batches))])
+        batch = Batch(rows, columns, sparse, sparse.T.tocsr(), part.dense)
+        if len(self.rows) <= _KEPT_INSTANCES:
+            self._kept[b] = batch
+        return batch
 
 
 def descend(
@@ -130,7 +125,7 @@ def descend(
     The result is the mean of the weights after each of the last epochs / 2 epochs (averaged SGD, Polyak and Juditsky
     1992), which takes out part of the noise of the last steps.
 
-    `batches`: from `prepare`; visited in a new random order every epoch (`visited`).
+    `batches`: visited in a new random order every epoch (`visited`).
     `annotated`: bool or float32, shape (N, q): the positives of all instances of the features
     (`LabelFrequency.positives`), or the weights with which these count as annotated.
     `frequency`: of all instances of the features and q labels, in single precision.
@@ -247,7 +242,7 @@ def descend_dual(
     annotated = annotated.astype(bool).toarray()
     for _ in range(epochs):
         order = visited(len(batches.rows), 1, rng)
-        mixed = replace(batches, rows=batches.rows[order], kept=None)
+        mixed = Batches(batches.features, batches.rows[order], batches.size)
         for b in range(len(mixed)):
             batch = mixed[b]
             v_dense = v[len(v) - batch.dense.shape[1] :]

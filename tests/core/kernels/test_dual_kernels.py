@@ -10,6 +10,7 @@ from sklearn.svm import LinearSVC
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel, numpy_kernel
+from mpu_cli.core.kernels.numpy_kernel import Batches
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.loss.squared_hinge import cell_weights
 from mpu_cli.runtime.run import Run
@@ -40,7 +41,7 @@ def test_kernels_agree(seed, n, D, d, q, size, epochs, cost, knowing, shifted):
     offsets = csr_array(random_array((n, q), density=0.4, rng=rng, dtype=np.float32)) if shifted else None
     results = [
         kernels.descend_dual(
-            kernels.prepare(features, rows, size),
+            Batches(features, rows, size),
             frequency.positives(annotated),
             frequency,
             cost=cost,
@@ -65,7 +66,7 @@ def test_the_solution_is_that_of_liblinear_with_weights(c, cost):
     features, annotated = problem(rng, 150, 8, 3, 4)
     frequency = LabelFrequency(np.full(4, c, np.float32))
     weights, bias = kernel(Run()).descend_dual(
-        kernel(Run()).prepare(features, np.arange(150), 32),
+        Batches(features, np.arange(150), 32),
         annotated,
         frequency,
         cost=cost,
@@ -91,7 +92,7 @@ def test_what_is_known_counts_once_and_what_is_ignored_not_at_all():
     frequency = LabelFrequency(np.full(1, 0.5, np.float32), verified)
 
     def learn(rows: np.ndarray, labels: csr_array, of_cells: LabelFrequency) -> np.ndarray:
-        batches = numpy_kernel.prepare(features, rows, 8)
+        batches = Batches(features, rows, 8)
         settings = {"cost": 1.0, "bias_norm": 1.0, "epochs": 400, "rng": np.random.default_rng(0)}
         return np.vstack(numpy_kernel.descend_dual(batches, of_cells.positives(labels), of_cells, **settings))
 

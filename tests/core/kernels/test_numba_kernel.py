@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, random_array
 
-from mpu_cli.core.kernels import descent, kernel, numpy_kernel
+from mpu_cli.core.kernels import descent, numpy_kernel
+from mpu_cli.core.kernels.numpy_kernel import Batches
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency
@@ -44,7 +45,7 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, k
     before = [array.copy() for array in given]
     results = [
         kernel.descend(
-            kernel.prepare(features, rows, size),
+            Batches(features, rows, size),
             frequency.positives(annotated),
             frequency,
             bias,
@@ -96,7 +97,7 @@ def test_a_gradient_that_is_not_compiled_is_followed_by_numpy():
     given = annotated, random_frequency(rng, 20, 3, False), np.zeros(3, np.float32)
     results = [
         descent(Run(kernel=name), lambda z, s, c: z - s)(
-            kernel(Run(kernel=name)).prepare(features, np.arange(20), 4),
+            Batches(features, np.arange(20), 4),
             *given,
             step=0.1,
             bias_step=0.1,

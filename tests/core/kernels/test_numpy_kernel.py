@@ -8,7 +8,7 @@ from scipy.special import expit
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import numpy_kernel
-from mpu_cli.core.kernels.numpy_kernel import SMALL_GRADIENT, THINNED_TO_ONE_IN, descend, prepare, scores, thinned
+from mpu_cli.core.kernels.numpy_kernel import SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, descend, scores, thinned
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 OPTIONS = {"step": 0.3, "bias_step": 0.05, "decay": 0.02}
@@ -56,7 +56,7 @@ def test_equals_plain_stochastic_gradient_descent(sparse_columns, batch_size, ep
     bias = np.array([-1, 0, 0.5], np.float32)
     options = OPTIONS | {"epochs": epochs}
     weights, final_bias = descend(
-        prepare(features, ROWS, batch_size),
+        Batches(features, ROWS, batch_size),
         as_labels(S),
         LabelFrequency(C),
         bias,
@@ -84,7 +84,7 @@ def test_goes_on_where_it_stopped(sparse_columns):
 
     def descended(rows, bias, **options):
         options |= OPTIONS | {"epochs": 1, "rng": InOrder()}
-        return descend(prepare(features, rows, 1), as_labels(S), LabelFrequency(C), bias, **options)
+        return descend(Batches(features, rows, 1), as_labels(S), LabelFrequency(C), bias, **options)
 
     weights, bias = descended(ROWS[:11], start)
     assert_allclose(
@@ -100,7 +100,7 @@ def test_batches_cover_the_instances_once_in_order(n, batch_size, sparse_columns
     rng = np.random.default_rng(n)
     rows = rng.permutation(n)[: max(n // 2, 1)]
     X = rng.integers(1, 9, (n, 5)) * (rng.random((n, 5)) < 0.4).astype(np.float32)
-    prepared = prepare(Features(as_features(X[:, :sparse_columns]), X[:, sparse_columns:]), rows, batch_size)
+    prepared = Batches(Features(as_features(X[:, :sparse_columns]), X[:, sparse_columns:]), rows, batch_size)
     batches = [prepared[b] for b in range(len(prepared))]
     assert_array_equal(np.concatenate([batch.rows for batch in batches]), rows)
     for batch in batches:
@@ -119,7 +119,7 @@ def test_batches_that_are_not_kept_are_the_same(monkeypatch, sparse_columns):
     def weights_and_bias() -> list[bytes]:
         options = OPTIONS | {"epochs": 3, "rng": np.random.default_rng(3)}
         trained = descend(
-            prepare(features, ROWS, 4), as_labels(S), LabelFrequency(C), np.zeros(3, np.float32), **options
+            Batches(features, ROWS, 4), as_labels(S), LabelFrequency(C), np.zeros(3, np.float32), **options
         )
         return [array.tobytes() for array in trained]
 
@@ -158,7 +158,7 @@ def test_the_biases_move_by_all_gradients():
     options = OPTIONS | {"epochs": 1, "step": 0.0}
     final = [
         descend(
-            prepare(features, ROWS, 4), as_labels(S * False), LabelFrequency(C), bias,
+            Batches(features, ROWS, 4), as_labels(S * False), LabelFrequency(C), bias,
             rng=np.random.default_rng(3), thin=thin, **options,
         )[1]
         for thin in (False, True)
