@@ -184,11 +184,9 @@ class Sample:
     `m`: number of folds; None: by their number.
     `drawn`: some of the labels, as of `draw_labels`. Default: all.
     `pool`: int: those of them, by their places among these, that c of all is estimated by. Default: all.
-    `label_features`: csr_array, shape (q, D): what the mean of the weights may be; see `core.labels.side_information`.
-    `features`, `labels`, `verified`, `groups`: of the instances, and labels, in it.
-    `columns`: which labels are in it, ascending.
+    `rows`, `columns`: int: which instances and labels are in it, ascending.
+    `features`, `labels`, `verified`, `groups`: of these.
     `weights`: float64, shape (m,): how many labels each of them stands for; None: each for itself, since all are in it.
-    `rows`: which they are, ascending.
     `fold_rows`: the instances of each fold, by their places among these.
     `share`: of all instances, those that are in it.
     """
@@ -201,55 +199,43 @@ class Sample:
         run: Run = DEFAULT_RUN,
         drawn: tuple[np.ndarray, np.ndarray] | None = None,
         pool: np.ndarray | slice = slice(None),
-        label_features: csr_array | None = None,
     ) -> None:
-        self.share = min(size / len(population), 1.0)
-        self.rows: np.ndarray | slice = slice(None)
-        self.columns: np.ndarray | slice = slice(None)
-        self.weights: np.ndarray | None = None
-        self.pool = pool
+        n, q = population.labels.shape
+        self.run, self.pool, self.rows, self.share = run, pool, draw(n, size, run.seed), min(size / n, 1.0)
+        self.columns, self.weights = np.arange(q), None if drawn is None else drawn[1]
         instances = population  # a copy of all would take as much memory
         if self.share < 1:
-            self.rows = draw(len(population), size, run.seed)
             instances = population.rows(self.rows)
         if drawn is not None:
-            self.columns, self.weights = drawn
-            instances = instances.block(drawn[0])
+            self.columns = drawn[0]
+            instances = instances.block(self.columns)
         self.features, self.labels, self.verified = instances.features, instances.labels, instances.verified
-        self.groups = instances.groups
-        prior = None
-        if label_features is not None:
-            of_labels = label_features[self.columns]
+        self.groups, self._prior = instances.groups, None
+        if population.label_features is not None:
+            of_labels = population.label_features[self.columns]
             if not self.features.dense.shape[1]:  # words of names of other labels, say, are left out
                 used = Columns.occurring(self.features.sparse, of_labels)
                 narrow, of_labels = used.of(self.features.sparse), used.of(of_labels)
                 self.features = Features(narrow, self.features.dense)
-            prior = Prior.of(self.features, of_labels)
-        self._prior = prior
-        self.fold_rows = deal(len(instances), m or default_folds(len(instances)), run.seed, instances.kin)
-        self._run = run
+            self._prior = Prior.of(self.features, of_labels)
+        self.fold_rows = deal(len(self.rows), m or default_folds(len(self.rows)), run.seed, instances.kin)
 
     @property
     def is_all(self) -> bool:
         """Whether it has all instances and all labels."""
         return self.share == 1 and self.weights is None
 
-    @property
-    def m(self) -> int:
-        """Number of folds there are."""
-        return len(self.fold_rows)
-
     @cached_property
     def fold_of_instances(self) -> np.ndarray:
         """The number of the fold of each instance: int, shape (n,)."""
-        numbers = np.empty(self.labels.shape[0], int)
+        numbers = np.empty(len(self.rows), int)
         for number, rows in enumerate(self.fold_rows):
             numbers[rows] = number
         return numbers
 
     def task(self, frequency: LabelFrequency, settings: Settings) -> LearningTask:
         """Return what is learned from them."""
-        return LearningTask(self.features, self.labels, frequency, settings, self._run, self._prior)
+        return LearningTask(self.features, self.labels, frequency, settings, self.run, self._prior)
 
     def of_sample(self, settings: Settings) -> Settings:
         """Turn settings for all instances into those for the sample: the inverse of `step_for_all`."""
@@ -262,8 +248,6 @@ class Sample:
 
     def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
         """Turn an estimate from labels of the pool into one from labels of all: their numbers."""
-        if isinstance(self.columns, slice):
-            return estimate
         columns = self.columns[self.pool]
         left_out = tuple(columns[list(estimate.left_out)].tolist())
         return replace(estimate, labels=columns[estimate.labels], left_out=left_out)
@@ -275,18 +259,12 @@ class Sample:
             HeldOut(probabilities, self.labels, LabelFrequency.of(1.0, self.labels.shape, by_chance))
         )
         calibrated = probabilities if calibration is None else calibration(probabilities)
-        n, m = self.labels.shape
-        rows, columns = (
-            np.arange(size) if isinstance(index, slice) else index
-            for index, size in ((self.rows, n), (self.columns, m))
-        )
-        inside = answers[np.isin(answers.rows, rows) & np.isin(answers.columns, columns)]
-        placed = replace(
-            inside, rows=np.searchsorted(rows, inside.rows), columns=np.searchsorted(columns, inside.columns)
-        )
-        placed = placed[~values_at(self.labels, placed.rows, placed.columns).astype(bool)]
+        inside = answers[np.isin(answers.rows, self.rows) & np.isin(answers.columns, self.columns)]
+        rows, columns = np.searchsorted(self.rows, inside.rows), np.searchsorted(self.columns, inside.columns)
+        is_open = ~values_at(self.labels, rows, columns).astype(bool)
         cells = ScoredCells.of(calibrated, self.labels, self.verified, self.weights)
-        return Answered(cells, placed, rows, columns)
+        placed = replace(inside, rows=rows, columns=columns)[is_open]
+        return Answered(cells, placed, self.rows, self.columns)
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x labels: what c is estimated from.
@@ -301,7 +279,7 @@ class Sample:
 
     def part_of(self, cells: np.ndarray) -> np.ndarray:
         """Select the values of its cells from those of all cells (n x q)."""
-        return np.ascontiguousarray(cells[self.rows][:, self.columns])
+        return cells[np.ix_(self.rows, self.columns)]
 
 
 def draw_sample(population: Instances, options: FrequencyOptions, run: Run, per_label: bool = False) -> Sample:
@@ -317,7 +295,7 @@ def draw_sample(population: Instances, options: FrequencyOptions, run: Run, per_
         drawn = columns, np.ones(len(columns))
     refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn[0]))
     folds = options.folds or usual_folds(n, q)
-    return Sample(population, options.sample, folds, run, drawn, pool, population.label_features)
+    return Sample(population, options.sample, folds, run, drawn, pool)
 
 
 def estimate_out_of_fold(
@@ -358,7 +336,7 @@ def draw_questions(
     if not has_evidence(sample.labels, sample.verified):
         raise DataError("only complete label sets have annotations, so there is nothing to choose questions by")
     if scores is None:
-        with run.step("predicting out of fold", sample.m) as tick:
+        with run.step("predicting out of fold", len(sample.fold_rows)) as tick:
             probabilities = sample.naive_probabilities(tick)
     else:
         probabilities = sample.part_of(scores)

@@ -295,7 +295,7 @@ def choose_hyper_parameters(
         free = (*free, "prior")
     sample = draw_sample(population, options, run) if is_estimated(options.c) or free or many else None
     if is_estimated(options.c) and sample is not None and estimates is None:
-        with run.step("estimating c", sample.m) as tick:
+        with run.step("estimating c", len(sample.fold_rows)) as tick:
             estimates = estimate_frequency(population, sample, run, tick)
     if estimates is None:
         estimates = Estimates(

@@ -23,7 +23,7 @@ def test_draws_instances_with_their_labels():
     assert sample.share == 0.3
     assert len(np.unique(drawn)) == 30
     assert_array_equal(sample.labels.toarray(), labels[drawn.astype(int)])
-    assert sample.m == len(sample.fold_rows) == 4
+    assert len(sample.fold_rows) == 4
     assert sorted(np.concatenate(sample.fold_rows)) == list(range(30))
     again, other = (
         Sample(Instances(features, as_labels(labels)), 30, 4, Run(seed=seed)).labels.toarray() for seed in (0, 1)
@@ -49,11 +49,11 @@ def test_features_that_neither_instances_nor_its_labels_have_change_nothing():
     rng = np.random.default_rng(0)
     matrix, labels = csr_array((rng.random((200, 30)) < 0.1).astype(np.float32)), rng.random((200, 3)) < 0.3
     names = csr_array(np.eye(3, 30, dtype=np.float32))
-    narrow = Sample(Instances(Features.of(matrix), as_labels(labels)), 200, 4, label_features=names)
+    narrow = Sample(Instances(Features.of(matrix), as_labels(labels), label_features=names), 200, 4)
     pad = csr_array((200, 70), dtype=np.float32), csr_array((3, 70), dtype=np.float32)
     wide = Features.of(csr_array(hstack([matrix, pad[0]])))
     padded = csr_array(hstack([names, pad[1]]))
-    sample = Sample(Instances(wide, as_labels(labels)), 200, 4, label_features=padded)
+    sample = Sample(Instances(wide, as_labels(labels), label_features=padded), 200, 4)
     assert sample.features.width == 30
     settings, frequency = Settings(3.0, 1.0, 2, prior=5.0), LabelFrequency.of(0.7, (200, 3))
     one, other = (out_of_fold(each.task(frequency, settings), each.fold_rows) for each in (narrow, sample))

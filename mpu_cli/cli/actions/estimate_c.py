@@ -73,7 +73,7 @@ def command(
     if data.scores is not None:
         probabilities = sample.part_of(data.scores)
     elif not data.has_complete_sets or has_evidence(sample.labels, sample.verified):
-        with run.step("predicting out of fold", sample.m) as tick:
+        with run.step("predicting out of fold", len(sample.fold_rows)) as tick:
             probabilities = sample.naive_probabilities(tick)
     with run.step("estimating c"):
         estimates = estimate_frequency(population, sample, run, probabilities=probabilities, method=method)

@@ -48,7 +48,7 @@ class SingleFrequencies:
     intervals: np.ndarray  # float64, shape (q, 2): 90 %
     pooled: np.ndarray  # bool, shape (q,): whether c is pooled over labels, since the label has too few annotations
 
-    def of_all(self, q: int, columns: np.ndarray | slice, c: float) -> "SingleFrequencies":
+    def of_all(self, q: int, columns: np.ndarray, c: float) -> "SingleFrequencies":
         """Return frequencies of q labels: these at `columns`; the others have c of all labels."""
         rates, intervals = np.full(q, c), np.tile([CEILINGS[0], 1.0], (q, 1))
         pooled = np.ones(q, bool)
