@@ -26,8 +26,7 @@ from mpu_cli.core.predictions import Predictions
 from mpu_cli.inputs.training_data import fit
 from mpu_cli.people import claims
 from mpu_cli.people.missing import find
-from mpu_cli.people.posterior import posterior_at
-from mpu_cli.people.suggestions import Choice, Z
+from mpu_cli.people.suggestions import Choice, Z, posterior_at
 from mpu_cli.runtime.run import Run
 
 SCHEMES = ("uniform", "label", "rare", "single", "hard")

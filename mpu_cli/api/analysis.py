@@ -26,8 +26,7 @@ from mpu_cli.core.selection import choose_features, estimate_frequency
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
-from mpu_cli.people.posterior import unannotated_posterior
-from mpu_cli.people.suggestions import Cells
+from mpu_cli.people.suggestions import Cells, unannotated_posterior
 from mpu_cli.runtime.options import RunOptions
 
 # Keywords as of `MPUClassifier.fit`.

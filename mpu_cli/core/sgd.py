@@ -201,7 +201,9 @@ def learn_labels(
     def units() -> Iterator[tuple[Fold, list[TrainingSet], Block, LinearModel, bool]]:
         for fold in folds:
             sets, blocks = fold.sets(), fold.task.blocks(np.concatenate(fold.learned))
-            begin = cold_start(sets[0])
+            of_fold = fold.task.frequency.rows(sets[0].rows).single_precision()
+            bias = initial_bias(of_fold.count(fold.task.labels[sets[0].rows]), of_fold.rates)
+            begin = LinearModel(np.empty((0, len(bias)), np.float32), bias)  # no weights: a cold start
             yield from ((fold, sets, block, begin, block is blocks[-1]) for block in blocks)
 
     with closing(parallel.run(learn_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
@@ -325,13 +327,6 @@ def default_step(epochs: int, coherence: float = 1.0) -> float:
 def _bold_step(coherence: float) -> float:
     """Return the largest power of two at which mini-batches of such instances do not throw the weights about."""
     return float(2.0 ** np.floor(np.log2(np.clip(_STABLE / coherence, 0.25, _LARGEST_STEP))))
-
-
-def cold_start(data: TrainingSet) -> LinearModel:
-    """Return where all labels start: no weights, and biases of `initial_bias`."""
-    frequency = data.task.frequency.rows(data.rows).single_precision()
-    bias = initial_bias(frequency.count(data.task.labels[data.rows]), frequency.rates)
-    return LinearModel(np.empty((0, len(bias)), np.float32), bias)
 
 
 def initial_bias(counts: LabelCounts, rates: np.ndarray) -> np.ndarray:

@@ -94,7 +94,11 @@ def train(
     task = with_side_information(task, instances.label_features)
     learned = Stack(instances.annotated, task.positives_of_labels, scale_of_predictions(x.mean_squared_norm()))
     for number in range(n_levels):  # the paper's l = 0, ..., L
-        below, task = task, _extended(task, learned) if number else task
+        below = task
+        if number:
+            predictions = learned.held_out.probabilities
+            extended = with_predictions(task.features, predictions, learned.scale, learned.calibrate_features())
+            task = task.above(extended, predictions)
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
         whole, fold_rows = plan(task, enough, chosen.folds, kin=instances.kin)
         features_of = None
@@ -158,13 +162,6 @@ def _learn(
         made_by = source_models([holding_out(task, rows) for rows in fold_rows] or whole)
         held_out = replace(held_out, made_by=made_by)
     return model, held_out
-
-
-def _extended(task: LearningTask, below: "Stack") -> LearningTask:
-    """Return what the next level learns, from x^(l+1) = (x^(l), y^(l))."""
-    predictions = below.held_out.probabilities
-    features = with_predictions(task.features, predictions, below.scale, below.calibrate_features())
-    return task.above(features, predictions)
 
 
 def _features_without(

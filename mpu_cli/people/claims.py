@@ -1,6 +1,6 @@
 """What is claimed of suggestions: how probable each is, and how many of a list are right.
 
-The posterior (`posterior`) is right where all true labels are annotated with one chance. Where people annotate what is
+The posterior is right where all true labels are annotated with one chance. Where people annotate what is
 obvious first, fewer of the surest suggestions are right, and annotations cannot show that. So the share that is right
 at the top of a list has a prior of its own, beside c, and decisions and answers update both. The model is in
 docs/method.md, "Missing labels", and how its constants were chosen in docs/choices/reviews.md, "Claims".
@@ -30,8 +30,7 @@ from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.labels.verified import HowDecided, Verdict
 from mpu_cli.core.predictions import Predictions, values_at
 from mpu_cli.core.selection import Estimates
-from mpu_cli.people.posterior import log_odds, posterior_at, posterior_blocks
-from mpu_cli.people.suggestions import Choice, Count, Z, suggest
+from mpu_cli.people.suggestions import Choice, Count, Z, log_odds, posterior_at, posterior_blocks, suggest
 
 # What d may be, and the standard deviation of its prior about 0.
 _DEPTHS = np.arange(-0.3, 0.91, 0.05)
@@ -197,8 +196,10 @@ class Claims:
         if evidence.estimates.are_estimated or is_listed.any():
             claims = cls.learned(claimed, top.probabilities, decided, true, is_listed)
             is_asked, may_be_none = len(true) or learned, reviewed is None or reviewed.interval[1] == 1
-            if is_asked and may_be_none and not true.any():  # people found no missing label
-                claims = claims.or_nothing()
+            if is_asked and may_be_none and not true.any():
+                # People found no missing label: that there is none is as probable as all other cases.
+                right, weights = np.vstack([claims.right, np.zeros((1, len(_TABULATED)))]), np.append(claims.weights, 1)
+                claims = replace(claims, right=right, weights=weights / 2)
             return replace(claims, at_top=claims.expected_right(top.probabilities))
         return cls(claimed(expit(_TABULATED))[:1], np.ones(1))
 
@@ -235,11 +236,6 @@ class Claims:
         of_list = true[is_listed]
         return cls(right, (weights / weights.sum()).ravel(), Decided.of(of_list) if len(of_list) else None)
 
-    def or_nothing(self) -> "Claims":
-        """Return claims where one more case, that nothing is missing, is as probable as all the others."""
-        nothing = np.zeros((1, self.right.shape[1]))
-        return replace(self, right=np.vstack([self.right, nothing]), weights=np.append(self.weights, 1.0) / 2)
-
     def adding_up_to(self, total: float, every: np.ndarray) -> "Claims":
         """Return claims with log odds lower by one number, so that those of `every` posterior add up to a total."""
         log_odds, cells = np.unique(_odds_of_answers(self.corrected(every)), return_counts=True)
@@ -258,7 +254,7 @@ class Claims:
     def expected_right(self, posterior: np.ndarray) -> Count:
         """Estimate how many suggestions with these posteriors are right; the 90 % interval covers chance too."""
         r = self.corrected(posterior).astype(float)
-        sums = self._sums(posterior)
+        sums = self.right @ np.bincount(_place(posterior), minlength=len(_TABULATED))  # in each case
         order = np.argsort(sums)
         reached = np.cumsum(self.weights[order])
         ends = sums[order][np.searchsorted(reached, [0.05, 0.95]).clip(max=len(sums) - 1)]
@@ -268,11 +264,6 @@ class Claims:
             return count
         before = replace(self, log_kappa=None).expected_right(posterior)  # the ends go by what is known of lists alone
         return replace(count, low=min(before.low, count.expected), high=before.high)
-
-    def _sums(self, posterior: np.ndarray) -> np.ndarray:
-        """Return how many are right in each case."""
-        sums: np.ndarray = self.right @ np.bincount(_place(posterior), minlength=len(_TABULATED))
-        return sums
 
 
 def _of_c(estimates: Estimates) -> Claimed:

@@ -13,7 +13,6 @@ from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.people.claims import Claims, Decided
 from mpu_cli.people.other_labels import given_other_labels
-from mpu_cli.people.posterior import posterior_at
 from mpu_cli.people.suggestions import (
     Cells,
     Choice,
@@ -21,6 +20,7 @@ from mpu_cli.people.suggestions import (
     FillingIn,
     missing_labels,
     no_fewer,
+    posterior_at,
     suggest,
     worth_filling_in,
 )

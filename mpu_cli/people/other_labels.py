@@ -17,7 +17,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.validation import deal
-from mpu_cli.people.posterior import log_odds
+from mpu_cli.people.suggestions import log_odds
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

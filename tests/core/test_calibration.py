@@ -15,7 +15,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import SourceModels
 from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import pooled_threshold
-from mpu_cli.people.posterior import unannotated_posterior
+from mpu_cli.people.suggestions import unannotated_posterior
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.hypotheses import examples
 

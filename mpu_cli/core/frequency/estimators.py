@@ -286,7 +286,8 @@ def _best_bin(cells: CountedCells) -> _Statistic:
     thresholds, counts = np.full(q, np.inf, cells.probabilities.dtype), np.zeros((2, q), int)
     for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist():
         probabilities, annotated = cells.label(k)
-        ends = _thresholds(probabilities[annotated])
+        # A bin that may be the best ends with an annotated instance, and others of the same score.
+        ends = np.unique(probabilities[annotated])[::-1]
         of_bins = np.array([_reaching(ends, probabilities[annotated]), _reaching(ends, probabilities)])
         best = _best(*of_bins)
         thresholds[k], counts[:, k] = ends[best], of_bins[:, best]
@@ -332,14 +333,6 @@ def _best_partners(cells: CountedCells) -> tuple[np.ndarray, np.ndarray]:
     bounds = np.where(positives >= _FEWEST_POSITIVES, _wilson_lower(positives, np.maximum(size, 1)), -1)
     best = bounds.argmax(axis=0), np.arange(len(bounds))
     return np.where(bounds[best] >= 0, best[0], -1), np.array([positives[best], size[best]])
-
-
-def _thresholds(scores: np.ndarray) -> np.ndarray:
-    """Return the thresholds of the bins of a label that may be the best, from the top down.
-
-    Such a bin ends with an annotated instance, and others of the same score; `scores`: of the annotated ones.
-    """
-    return np.unique(scores)[::-1]
 
 
 def _reaching(thresholds: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -490,7 +483,7 @@ def _held_out(cells: CountedCells, folds: np.ndarray, m: int) -> tuple[np.ndarra
     chosen, thresholds = np.zeros((2, m, q)), np.full((m, q), np.inf, np.float32)
     for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist():
         of_folds = [part.label(k) for part in parts]
-        ends = _thresholds(np.concatenate([scores[annotated] for scores, annotated in of_folds]))
+        ends = np.unique(np.concatenate([scores[annotated] for scores, annotated in of_folds]))[::-1]
         counts = np.array([(_reaching(ends, scores[one]), _reaching(ends, scores)) for scores, one in of_folds])
         for f, (positives, size) in enumerate(counts.sum(axis=0) - counts):
             if positives[-1]:
