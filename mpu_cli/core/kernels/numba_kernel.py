@@ -5,12 +5,7 @@ Nothing of the data is copied: instances are read from the one CSR array in the 
 of all scores is ever made (`top_scores`).
 """
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 from scipy.sparse import csr_array
 from scipy.special import logit
 
@@ -21,55 +16,8 @@ from mpu_cli.core.kernels.numpy_kernel import LARGEST_COST, SMALL_GRADIENT, THIN
 from mpu_cli.core.predictions import Top
 from mpu_cli.runtime.compilation import compiled, fused_inlined, inlined
 
-_CACHE_LINE = 64  # bytes
-_READ, _KEEP, _DATA = 0, 3, 1  # arguments of LLVM's intrinsic function
-
-
-@intrinsic
-def _prefetch(_typing_context, array, i):
-    """Ask for the cache line that holds ``array[i]``, and do not wait for it; nothing is read, whatever i is."""
-
-    def generate(context, builder, signature, arguments):
-        array_type, index_type = signature.args
-        address = cgutils.get_item_pointer(
-            context,
-            builder,
-            array_type,
-            context.make_array(array_type)(context, builder, arguments[0]),
-            [context.cast(builder, arguments[1], index_type, types.intp)],
-            wraparound=False,
-            boundscheck=False,
-        )
-        byte_pointer = ir.IntType(8).as_pointer()
-        number = ir.IntType(32)
-        hint = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.VoidType(), [byte_pointer, number, number, number]), "llvm.prefetch.p0i8"
-        )
-        builder.call(hint, [builder.bitcast(address, byte_pointer), *map(number, (_READ, _KEEP, _DATA))])
-        return context.get_dummy_value()
-
-    return types.void(array, i), generate
-
-
-@inlined
-def _ask(array, start, stop):
-    """Ask for ``array[start:stop]``, of 32-bit numbers, to be brought near the processor while it does other work."""
-    for i in range(start, stop, _CACHE_LINE // 4):
-        _prefetch(array, i)
-
-
-def _do_nothing(array, start, stop):
-    """Do nothing: there is no such hint in Python."""
-
-
-prefetch = _do_nothing if numba.config.DISABLE_JIT else _ask
-
-
 # Labels learned together: a row of weights then fills few cache lines, and two threads share the labels of RCV1.
 BLOCK_SIZE = 64
-# How many instances ahead, within a batch, data are prefetched: instances are visited in random order, and waiting for
-# their data took a fifth of the time.
-_AHEAD = 2
 
 
 def descend(
@@ -224,10 +172,6 @@ def _epoch(
         else:
             z[:B] = 0
         for i in range(B):
-            if i + _AHEAD < B:
-                r = rows[first + i + _AHEAD]
-                prefetch(indices, indptr[r], indptr[r + 1])
-                prefetch(values, indptr[r], indptr[r + 1])
             r = rows[first + i]
             _add_product(indices, values, indptr[r], indptr[r + 1], v, z[i])
 
