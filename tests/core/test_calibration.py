@@ -15,7 +15,6 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import SourceModels
 from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import pooled_threshold
-from mpu_cli.people.suggestions import unannotated_posterior
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.hypotheses import examples
 
@@ -60,16 +59,6 @@ def test_votes_become_probabilities_though_none_and_all_have_no_log_odds(c):
         assert probabilities[cells].mean() == pytest.approx(truth[cells].mean(), abs=0.06)
 
 
-def test_mean_probability_of_suggestions_is_the_share_that_is_right():
-    predictions, truth, annotated = simulated(0.7, lambda z: z / 2 - 2)
-    missing = truth & ~annotated.toarray()
-    calibration = calibrate(HeldOut(predictions, annotated, LabelFrequency.of(0.7, (N, Q))))
-    posterior = unannotated_posterior(calibration(predictions), 0.7)[~annotated.toarray()]
-    best = np.argsort(-posterior)[: missing.sum()]
-    assert posterior[best].mean() == pytest.approx(missing[~annotated.toarray()][best].mean(), abs=0.03)
-    assert posterior.sum() == pytest.approx(missing.sum(), rel=0.05)
-
-
 @settings(deadline=None, max_examples=examples(60))
 @given(
     st.integers(0, 2**32 - 1),
@@ -102,12 +91,6 @@ def test_the_same_labels_reach_the_best_threshold():
     calibration = calibrate(HeldOut(predictions, annotated, frequency))
     reached = calibration(predictions) >= calibration(np.array([threshold], np.float32))
     np.testing.assert_array_equal(reached, predictions >= threshold)
-
-
-def test_no_two_predictions_become_one():
-    predictions, _, annotated = simulated(0.5, lambda z: z / 2 - 2)
-    calibration = calibrate(HeldOut(predictions, annotated, LabelFrequency.of(0.5, (N, Q))))
-    assert len(np.unique(calibration(predictions))) > 0.99 * len(np.unique(predictions))
 
 
 def test_the_surest_predictions_keep_their_order():
@@ -184,15 +167,6 @@ def test_a_trained_model_predicts_probabilities(levels):
     np.testing.assert_array_equal(model.probabilities(X) >= model.thresholds, bare.probabilities(X) >= bare.thresholds)
     assert report.expected_f1 == bare_report.expected_f1
     assert held_out.sum() == pytest.approx(S.sum() / 0.5, rel=0.05)
-
-
-def test_a_sample_is_held_out_unless_all_are_asked_for():
-    X, Y = linear_problem(300, 5, 3)
-    X, S = as_features(X), hide(Y, 0.3)
-    options = Options(levels=1, c=0.7, cost=1.0, epochs=1, sample=100, folds=3)
-    some, every = (train(Problem(X, S), options, hold_out_all=ask)[1].held_out for ask in (False, True))
-    assert len(some.probabilities) == 100
-    assert every.probabilities.shape == (300, 3)
 
 
 def test_the_reverse_is_the_inverse():

@@ -12,7 +12,6 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.run import Run
 from tests.golden import refused
 from tests.hypotheses import examples
 from tests.slow import slow_uncompiled
@@ -43,13 +42,6 @@ def test_products_of_features_are_the_kernel_where_all_instances_are_landmarks(n
     assert phi @ phi.T == pytest.approx(rbf_kernel(Z, gamma=gamma / 4), abs=2e-3)
 
 
-def test_features_do_not_depend_on_the_threads():
-    X = csr_array(instances(3000))
-    rbf = RbfFeatures.learned(X, 1.0, m=100)
-    one, two = (rbf.of(X, Run(jobs=jobs)) for jobs in (1, 2))
-    assert np.array_equal(one.data, two.data)
-
-
 def test_an_instance_far_from_all_others_has_features_of_zero():
     X = csr_array(instances(50))
     far = csr_array(np.full((1, 4), 1e30, np.float32))
@@ -75,17 +67,6 @@ def test_linear_features_are_chosen_where_a_kernel_gains_nothing():
     Y = X @ rng.standard_normal((5, 3)) + rng.standard_normal((600, 3)) > 0.5
     model, _ = train(Problem(csr_array(X), csr_array(Y)), Options(c=1.0))
     assert model.rbf is None
-
-
-@slow_uncompiled
-def test_nothing_changes_where_data_are_sparse():
-    rng = np.random.default_rng(0)
-    X, (_, Y) = np.where(rng.random((600, 30)) < 0.2, rng.random((600, 30)), 0), rings(600)
-    problem = Problem(csr_array(X.astype(np.float32)), csr_array(Y))
-    (model, _), (linear, _) = (train(problem, Options(features=features)) for features in (None, "linear"))
-    assert model.rbf is linear.rbf is None
-    for level, other in zip(model.levels, linear.levels, strict=True):
-        assert np.array_equal(level.weights, other.weights)
 
 
 @pytest.mark.parametrize("change", ["sparse", "wide", "label features"])

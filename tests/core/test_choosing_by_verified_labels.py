@@ -21,7 +21,6 @@ from tests.core.verified import (
     UNKNOWN,
     by_definition,
     cells,
-    mixed,
     quick,
     seeds,
     true_by_definition,
@@ -110,13 +109,6 @@ def test_false_and_ignored_cells_tell_nothing_of_c(method, verdict):
         assert alone[k] == pytest.approx(expected.c, rel=1e-9)
 
 
-def test_labels_with_few_annotations_by_chance_have_no_estimate_of_their_own():
-    P, _, S = separable()
-    verified = VerifiedLabels.of(S.shape, ignored=(np.flatnonzero(S[:, 1])[49:], np.ones(S[:, 1].sum() - 49, int)))
-    found = estimate_per_label(P, as_labels(S), verified=verified)
-    assert np.isnan(found).tolist() == [False, True, False]
-
-
 def test_without_an_annotation_by_chance_there_is_no_estimate():
     P, _, S = separable(n=100)
     with refused(MpuError):
@@ -157,9 +149,3 @@ def test_findings_change_neither_c_nor_the_number_of_true_labels(checked):
     assert after.expected_f1 == pytest.approx(before.expected_f1, abs=0.05)
     share = LabelFrequency.of(0.5, Y.shape, verified).true_labels(S).sum() / Y.sum()
     assert share == pytest.approx(1, abs=0.03)
-
-
-def test_estimated_c_is_laid_under_what_is_known():
-    X, S, verified, _, _ = mixed(n=300)
-    _, report = train(Problem(as_features(X), as_labels(S), verified=verified), quick(c=None, levels=1))
-    assert report.c.tolist() == [report.estimates.estimate.c] * 3

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.core import many_labels
 from mpu_cli.core.features import Features
 from mpu_cli.core.many_labels import centroids, cluster
 
@@ -28,11 +27,6 @@ def test_vectors_that_are_alike_come_together():
     assert len(np.unique(groups[of == 0])) == len(np.unique(groups[of == 1])) == 1
 
 
-def test_vectors_of_zero_and_equal_ones_are_taken():
-    vectors = csr_array(np.zeros((20, 3), np.float32))
-    assert np.bincount(cluster(vectors, 5, np.random.default_rng(0))).tolist() == [5] * 4
-
-
 @pytest.mark.parametrize("dense", [False, True])
 def test_centroids_are_means_of_directions(dense):
     rng = np.random.default_rng(2)
@@ -45,11 +39,3 @@ def test_centroids_are_means_of_directions(dense):
     expected = means / np.where((norms := np.linalg.norm(means, axis=1, keepdims=True)) > 0, norms, 1)
     found = centroids(Features.of(csr_array(X)), csr_array(Y))
     np.testing.assert_allclose(found.toarray(), expected, atol=1e-6)
-
-
-def test_centroids_keep_the_largest_features_of_some_instances(monkeypatch):
-    monkeypatch.setattr(many_labels, "_INSTANCES", 4)
-    monkeypatch.setattr(many_labels, "_FEATURES", 2)
-    X = np.float32([[3, -4, 0, 1], [3, -4, 0, 1]] * 8)
-    found = centroids(Features.of(csr_array(X), 100), csr_array(np.ones((16, 1), bool)))
-    np.testing.assert_allclose(found.toarray()[0, :4], [0.6, -0.8, 0, 0], atol=1e-6)

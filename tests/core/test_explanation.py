@@ -45,12 +45,3 @@ def test_sparse_weights_say_the_same(levels):
     for k in range(Q):
         for name, values in vars(explain(made, k)).items():
             np.testing.assert_array_equal(values, getattr(explain(sparse, k), name))
-
-
-def test_over_three_levels_links_are_summed():
-    made = model(levels=3)
-    weights = made.levels[2].weights
-    expected = 0.3 * (weights[D : D + Q].astype(float) + weights[D + Q :])
-    for k in range(Q):
-        np.testing.assert_allclose(explain(made, k).leans_on, expected[:, k])
-        np.testing.assert_allclose(explain(made, k).leaned_on_by, expected[k])

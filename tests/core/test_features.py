@@ -43,13 +43,6 @@ def test_coherence():
             assert features.coherence == pytest.approx(expected)
 
 
-def test_coherence_is_the_greatest_stretch_of_a_batch_by_its_mean():
-    X = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32) + 1
-    expected = np.linalg.norm(X, 2) ** 2 / np.square(X).sum(axis=1).mean()
-    for features in both_forms(X):
-        assert features.coherence == pytest.approx(expected, rel=1e-5)
-
-
 @pytest.mark.parametrize("looked_up", [True, False], ids=["by a table", "by search"])
 @given(X=matrices, other=matrices)
 def test_columns_that_occur(looked_up, X, other):

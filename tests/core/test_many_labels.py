@@ -13,7 +13,6 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top, all_reaching
 from mpu_cli.core.sample import draw_labels
 from mpu_cli.core.stacking import train
-from mpu_cli.core.thresholds import reached
 from mpu_cli.runtime.run import Run
 
 N, D, Q = 1500, 900, 700
@@ -95,17 +94,6 @@ def test_without_pruning_and_thinning_level_0_is_the_dense_one(monkeypatch):
     assert whole[~listed].max() <= 0.001 * 1.001 or np.diff(found.indptr).max() == 20
 
 
-def test_more_are_predicted_where_more_are_asked_for(trained):
-    (model, _), _ = trained
-    test, _, _ = problem(seed=1, n=20)
-    some, more = model.predictions(test, Run(), 3), model.predictions(test, Run(), 30)
-    assert (np.diff(some.indptr) == 3).all()
-    assert (np.diff(more.indptr) == 30).all()
-    for i in range(20):
-        first = np.sort(more[[i]].data)[-3:]
-        np.testing.assert_array_equal(np.sort(some[[i]].data), first)
-
-
 def test_reviewed_cells_count(trained):
     """What is known to be false is learned as false: its prediction falls."""
     (model, _), columns = trained
@@ -116,27 +104,6 @@ def test_reviewed_cells_count(trained):
     false = csr_array(truth[:400, columns] > labels[:400])  # true, and said to be false
     before, after = (one.probabilities(matrix[:400])[false.nonzero()].mean() for one in (model, again))
     assert after < before
-
-
-def test_thresholds_per_label(trained):
-    (_, report), columns = trained
-    matrix, annotated, _ = problem()
-    model, own = train(Problem(matrix, annotated[:, columns]), Options(**QUICK, threshold="per-label"))
-    assert len(np.unique(model.thresholds)) > 1
-    assert own.expected_f1 >= report.expected_f1
-
-
-@pytest.mark.slow
-def test_thresholds_for_macro_f1(trained):
-    """Where most labels have few annotations, only the thresholds go by the F1 of each."""
-    _, columns = trained
-    matrix, annotated, _ = problem()
-    free = QUICK | {"cost": None, "eta0": None, "levels": 1}
-    (model, one), (_, other) = (
-        train(Problem(matrix, annotated[:, columns]), Options(**free, threshold=by)) for by in ("macro-f1", "pu-f1")
-    )
-    assert one.settings == other.settings
-    assert len(np.unique(model.thresholds)) > len(columns) / 2
 
 
 def test_a_sample_of_labels_has_all_frequencies_and_stands_for_all(monkeypatch):
@@ -154,14 +121,6 @@ def test_a_sample_of_labels_has_all_frequencies_and_stands_for_all(monkeypatch):
     assert labels == pytest.approx(Q, rel=0.03)
     assert cells == pytest.approx(annotations.sum(), rel=0.03)
     assert draw_labels(np.bincount(annotated.indices, minlength=Q)[:FEW_LABELS], 0) is None
-
-
-def test_label_sets_leave_predictions_as_they_are():
-    found = csr_array(np.float32([[0.2, 0, 0.7], [0.4, 0.1, 0]]))
-    before = found.toarray()
-    sets = reached(found, np.float32([0.3, 0.3, 0.3]))
-    assert sets.toarray().tolist() == [[False, False, True], [True, False, False]]
-    np.testing.assert_array_equal(found.toarray(), before)
 
 
 @pytest.mark.parametrize("least", [0.0, 0.0005, 0.01, 0.3, 0.9])

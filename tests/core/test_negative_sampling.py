@@ -1,7 +1,5 @@
 """Labels that are learned from some of the instances."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -14,10 +12,8 @@ from mpu_cli.core.labels.side_information import NegativeSample, Prior
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.many_labels import sample_negatives
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import Top
-from mpu_cli.core.sgd import Fold, LearningTask, Settings, TrainingSet, initial_bias, train_block
+from mpu_cli.core.sgd import LearningTask, Settings
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import learn, predict_out_of_fold
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import trained
 from tests.core.steps import Steps
@@ -32,11 +28,6 @@ QUICK = {"c": 0.7, "cost": 100.0, "eta0": 2.0, "epochs": 2, "folds": 2}
 def drawn():
     matrix, annotated, _ = problem(n=N)
     return Features.of(matrix), annotated, LabelFrequency.of(0.7, annotated.shape)
-
-
-@pytest.fixture
-def of_few_instances(monkeypatch):
-    monkeypatch.setattr(many_labels, "_FEWEST_INSTANCES", 100)
 
 
 def of_all_instances(n: int) -> NegativeSample:
@@ -54,35 +45,6 @@ def test_weights_are_the_same_where_all_instances_are_on_the_list(drawn):
     )
     np.testing.assert_array_equal(found.bias, expected.bias)
     np.testing.assert_allclose(found.weights.toarray(), expected.weights.toarray(), atol=1e-6)
-
-
-def test_predictions_are_the_same_where_all_instances_are_on_the_list(drawn):
-    features, labels, frequency = drawn
-    held_out = np.arange(0, N, 2)
-    in_folds, in_passing = [], []
-    for negatives in (None, of_all_instances(N)):
-        others = np.setdiff1d(np.arange(N), held_out)
-        task = LearningTask(features, labels, frequency, SETTINGS, negatives=negatives, top=Top(), prune=0.1)
-        predicted = predict_out_of_fold(task, [held_out], lambda: None)
-        in_folds.append(predicted.probabilities.toarray())
-        in_passing.append(learn([Fold(task, (others, held_out), held_out)])[1].probabilities.toarray())
-    np.testing.assert_allclose(*in_folds, atol=1e-6)
-    np.testing.assert_allclose(*in_passing, atol=1e-6)
-
-
-def test_instances_that_are_left_out_count_as_instances_without_gradient(drawn):
-    """The decay of the weights is that of all instances, and biases start at the share in all of them."""
-    features, labels, frequency = drawn
-    some = np.arange(0, N, 4)
-    negatives = NegativeSample(np.zeros(Q, np.int32), csr_array(np.isin(np.arange(N), some)[None]))
-    rows = np.arange(N)
-    still = trained(features, labels, rows, frequency, Settings(cost=1e-3, step=1e-9, epochs=1), negatives=negatives)
-    np.testing.assert_allclose(still.bias, initial_bias(frequency.count(labels), frequency.rates), atol=1e-5)
-    start = trained(features, labels, rows, frequency, SETTINGS, negatives=negatives)
-    task = LearningTask(features, labels, frequency, Settings(cost=1.0, step=1e-5, epochs=1), negatives=negatives)
-    decayed = train_block(TrainingSet(task, rows), slice(None), start)
-    of_all = train_block(TrainingSet(replace(task, negatives=None), rows), slice(None), start)
-    np.testing.assert_allclose(np.linalg.norm(decayed.weights), np.linalg.norm(of_all.weights), rtol=1e-3)
 
 
 def test_groups_learn_from_what_is_annotated_and_what_is_known(drawn):
@@ -135,13 +97,6 @@ def test_it_is_about_as_good_as_all_instances(monkeypatch):
         f1.append(micro_f1(csr_array(model.probabilities(test) >= model.thresholds), truth))
     assert f1[0] > 0.5
     assert f1[1] > f1[0] - 0.02
-
-
-@pytest.mark.usefixtures("of_few_instances")
-def test_few_labels_need_none():
-    matrix, annotated, _ = problem(n=500)
-    train(Problem(matrix, annotated[:, :500]), Options(**QUICK), Run(observe=(steps := Steps())))
-    assert "finding instances for each label" not in steps.ticks
 
 
 def test_labels_that_are_never_annotated_learn_from_instances_with_their_features(drawn):

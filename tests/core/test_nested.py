@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
@@ -32,12 +32,3 @@ def test_predictions_are_those_of_models_without_either_fold(settings):
         rest = np.setdiff1d(np.arange(60), np.concatenate([fold_rows[i], fold_rows[j]]))
         model = trained(features, labels, rest, FREQUENCY, settings)
         assert_allclose(found[i][fold_rows[j]], model.probabilities(features[fold_rows[j]]), rtol=1e-6)
-
-
-def test_only_as_many_folds_are_held_out_as_are_asked_for_and_threads_change_nothing():
-    features, labels, fold_rows = problem()
-    all_of_them = nested(features, labels, fold_rows, LOSSES[0], run=Run(jobs=2))
-    some = nested(features, labels, fold_rows, LOSSES[0], outer=2)
-    assert len(some) == 2
-    for one, other in zip(some, all_of_them, strict=False):
-        assert_array_equal(one, other)

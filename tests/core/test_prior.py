@@ -7,12 +7,11 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
 from mpu_cli.core.options import Options
-from mpu_cli.core.sample import draw_labels
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.stacking import train
 from mpu_cli.runtime.run import Run
@@ -125,17 +124,6 @@ def test_what_is_estimated_is_estimated_from_labels_that_are_annotated():
         assert_allclose(of_wide.expected_f1, report.expected_f1, rtol=1e-3)
         assert_allclose(wide.thresholds[:60], model.thresholds, rtol=1e-2)
         assert np.isfinite(wide.thresholds).all()
-
-
-def test_only_annotated_labels_are_drawn(monkeypatch):
-    monkeypatch.setattr("mpu_cli.core.sample._DRAWN", 200)
-    labels = csr_array(np.arange(900)[None, :] % 3 == 0)
-    columns, weights = draw_labels(count_annotations(labels), 0)
-    assert (columns % 3 == 0).all()
-    assert_allclose(weights.sum(), 300, rtol=0.02)
-    few, weights = draw_labels(count_annotations(labels[:, :30]), 0)
-    assert_array_equal(few, np.arange(0, 30, 3))
-    assert_array_equal(weights, 1)
 
 
 def test_features_of_labels_that_no_instance_has_are_known_to_the_model():

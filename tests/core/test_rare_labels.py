@@ -8,19 +8,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import (
-    BinnedCells,
     Calibration,
-    HeldOut,
     StratifiedCalibration,
-    calibrate,
-    calibrate_strata,
 )
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import SourceModels, Top, strata_of
+from mpu_cli.core.predictions import Top, strata_of
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.validation import deal
 from mpu_cli.runtime.run import DEFAULT_RUN
@@ -92,45 +88,6 @@ def test_the_most_probable_labels_are_those_of_the_largest_probability(most):
     assert_allclose(np.sort(found.data.reshape(30, most)), np.sort(every)[:, -most:], rtol=1e-5)
 
 
-def test_one_map_for_all_labels_would_claim_too_much(library, trained):
-    """What is simulated: predictions of the same model, whose cells are all taken for alike."""
-    _, _, problem, labels = trained
-    bare, report = train(problem, GIVEN, hold_out_all=True, calibrated=False)
-    frequency = LabelFrequency.of(C, problem.labels.shape)
-    features, truth, _ = library.draw(4000, 2)
-    found = bare.predictions(features)
-    calibrate(HeldOut(report.held_out.probabilities, problem.labels, frequency)).apply(found)
-    p = found if isinstance(found, np.ndarray) else found.toarray()
-    assert p[p >= 0.5].mean() > truth[:, labels][p >= 0.5].mean() + 0.07
-
-
-def test_strata_lose_nothing_where_annotations_alone_find_a_label(library):
-    problem, labels = library.problem()
-    alone = replace(problem, label_features=None)
-    model, _ = train(alone, GIVEN)
-    assert isinstance(model.calibration, Calibration)
-
-    bare, of_bare = train(alone, GIVEN, hold_out_all=True, calibrated=False)
-    folds = deal(N, 5, DEFAULT_RUN.seed)
-    rest = [np.setdiff1d(np.arange(N), rows) for rows in folds]
-    made_by, frequency = SourceModels.learned(folds, rest, problem.labels), LabelFrequency.of(C, problem.labels.shape)
-    binned = BinnedCells.of(HeldOut(of_bare.held_out.probabilities, problem.labels, frequency, made_by=made_by))
-    calibration = calibrate_strata(binned, count_annotations(problem.labels))
-    features, truth, _ = library.draw(4000, 2)
-    pooled, in_strata = model.probabilities(features), bare.probabilities(features)
-    calibration.apply(in_strata)
-    y = truth[:, labels]
-
-    def log_loss(p):
-        return -np.log(np.where(y, p, 1 - p).astype(float).clip(1e-6)).sum() / y.sum()
-
-    def precision(p):
-        return y.ravel()[np.argsort(-p, axis=None)[:2000]].mean()
-
-    assert log_loss(in_strata) < log_loss(pooled) + 0.01
-    assert precision(in_strata) > precision(pooled) - 0.005
-
-
 def test_held_out_predictions_are_calibrated_by_what_their_models_have_seen(library, trained):
     model, report, problem, _ = trained
     made_by = report.held_out.made_by
@@ -151,14 +108,3 @@ def test_verified_labels_count_as_what_the_model_learns():
     verified = VerifiedLabels.of((N, len(labels)), true=(elsewhere[:1], once[:1]), false=(there[1:], once[1:]))
     model, _ = train(replace(problem, verified=verified), GIVEN)
     assert model.calibration.strata[once].tolist() == strata_of(np.array([2, 0])).tolist()
-
-
-@pytest.mark.slow  # it chooses all options
-def test_the_weight_of_names_is_chosen_by_what_models_have_seen():
-    library = Library(500)
-    problem, labels = library.problem()
-    model, report = train(problem, Options(c=C, levels=1))
-    features, truth, _ = library.draw(4000, 2)
-    predicted = model.probabilities(features) >= model.thresholds
-    reached = 2 * (predicted & truth[:, labels]).sum() / (predicted.sum() + truth.sum())
-    assert report.expected_f1 == pytest.approx(reached, abs=0.06)

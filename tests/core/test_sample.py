@@ -1,5 +1,5 @@
 import numpy as np
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.features import Features
@@ -8,7 +8,7 @@ from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.sgd import Settings
 from mpu_cli.core.validation import out_of_fold
 from mpu_cli.runtime.run import Run
-from tests.core.simulated import as_features, as_labels, linear_problem
+from tests.core.simulated import as_features, as_labels
 
 
 def numbered(n: int) -> tuple[Features, np.ndarray]:
@@ -30,18 +30,6 @@ def test_draws_instances_with_their_labels():
     )
     assert_array_equal(again, sample.labels.toarray())
     assert (other != again).any()
-
-
-def test_naive_probabilities_are_those_of_the_annotations():
-    """Half of the labels hidden: the share predicted is that of the annotated, half of the true."""
-    X, Y = linear_problem(1000, 4, 2)
-    S = Y & (np.random.default_rng(0).random(Y.shape) < 0.5)
-    ticks = []
-    sample = Sample(Instances(Features.of(as_features(X)), as_labels(S)), 1000, 5)
-    probabilities = sample.naive_probabilities(lambda: ticks.append(1))
-    assert probabilities.shape == (1000, 2)
-    assert_allclose(probabilities.mean(axis=0), S.mean(axis=0), atol=0.03)
-    assert len(ticks) == 5
 
 
 def test_features_that_neither_instances_nor_its_labels_have_change_nothing():

@@ -22,10 +22,6 @@ def learned(X, Y, c, settings) -> LinearModel:
     return trained(Features.of(as_features(X)), as_labels(Y), np.arange(len(X)), LabelFrequency(c), settings)
 
 
-def as_bytes(model: LinearModel) -> tuple[bytes, bytes]:
-    return model.weights.tobytes(), model.bias.tobytes()
-
-
 def objective(X, s, c, cost, w, b) -> float:
     """Mean loss of a label plus lambda / 2 ||w||^2, lambda = 1 / (C n)."""
     return pu_loss(X @ w + b, s, c).mean() + w @ w / (2 * cost * len(X))
@@ -62,13 +58,6 @@ def test_rare_labels_converge_with_thinned_gradients_too():
         assert objective(X, Y[:, k], 1.0, 10.0, thin.weights[:, k], thin.bias[k]) <= least * 1.02
 
 
-def test_without_features_a_label_has_its_share_of_complete_labels():
-    S = np.arange(200)[:, None] < [20, 100, 60]
-    model = learned(np.zeros((200, 3)), S, np.array([0.5, 1.0, 0.6]), Settings())
-    assert_allclose(expit(model.bias), [0.2, 0.5, 0.5], atol=0.03)
-    assert_array_equal(model.weights, 0)
-
-
 def test_scale_of_the_features_does_not_matter():
     """Features times a, with C / a^2, are the same problem."""
     X, Y = linear_problem(300, 5, 4)
@@ -91,16 +80,6 @@ def test_a_label_does_not_depend_on_the_labels_beside_it(density):
     assert_array_equal(changed.bias[~beside], model.bias[~beside])
     alone = learned(X, Y[:, [BLOCK_SIZE]], c[[BLOCK_SIZE]], QUICK)
     assert_allclose(alone.weights[:, 0], model.weights[:, BLOCK_SIZE], rtol=1e-4, atol=1e-5)
-
-
-def test_instances_that_are_not_among_the_rows_are_not_learned():
-    X, Y = linear_problem(200, 8, 3)
-    rows = np.random.default_rng(0).permutation(200)[:120]
-    features, c = Features.of(as_features(X)), LabelFrequency(np.full(3, 0.5))
-    model = trained(features, as_labels(Y), rows, c, QUICK)
-    changed = Y.copy()
-    changed[np.setdiff1d(np.arange(200), rows)] ^= True
-    assert as_bytes(trained(features, as_labels(changed), rows, c, QUICK)) == as_bytes(model)
 
 
 @pytest.mark.parametrize("sign", [1, -1], ids=["positive", "centred"])

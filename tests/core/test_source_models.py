@@ -15,12 +15,6 @@ def test_labels_are_in_strata_by_their_annotations():
     assert strata_of(np.array([0, 1, 2, 4, 5, 19, 20, 10**6])).tolist() == [0, 1, 2, 2, 3, 3, 4, 4]
 
 
-def test_the_model_of_a_fold_has_seen_the_annotations_of_the_others():
-    assert SOURCE_MODELS.annotations.tolist() == [[1, 0, 2], [1, 1, 1]]
-    assert SOURCE_MODELS.of_instances.tolist() == [1, 0, 0, 1]
-    assert SOURCE_MODELS.at(np.array([0, 1, 2]), np.array([1, 1, 2])).tolist() == [1, 0, 2]
-
-
 def test_cells_are_counted_in_the_stratum_of_their_model():
     predictions = np.linspace(0.1, 0.9, 12, dtype=np.float32).reshape(4, 3)
     given = POSITIVES, LabelFrequency.of(0.5, (4, 3))

@@ -43,13 +43,6 @@ def simulated(n=4000, q=5, c=0.4, seed=0):
     return P, Y, Y & (rng.random((n, q)) < c)
 
 
-def test_pooled_threshold_is_within_its_candidates_of_the_best():
-    P, Y, _ = simulated(n=300)
-    threshold, f1 = pooled_threshold(HeldOut(P, as_labels(Y), LabelFrequency(np.ones(5))))
-    assert f1 == pytest.approx(micro_f1(Y, threshold <= P), abs=1e-12)
-    assert max(micro_f1(Y, t <= P) for t in np.unique(P)) - f1 < 0.003
-
-
 @given(st.floats(1e-6, 0.99))
 def test_candidates_part_probabilities_a_thousandth_apart(p):
     P, Y = np.array([[p], [p * 1.001]], np.float32), as_labels([[False], [True]])
@@ -141,19 +134,6 @@ def test_rare_labels_keep_the_pooled_threshold():
     )
 
 
-def test_label_thresholds_settle_on_coordinatewise_optima():
-    """Labels that were moved first move again when the others have found their places."""
-    P, _, S = simulated(n=300, q=6, c=0.5)
-    P[:, 0] **= np.float32(0.2)
-    S, c = as_labels(S), LabelFrequency(np.full(6, 0.5))
-    thresholds, f1 = label_thresholds(HeldOut(P, S, c), 0.99)
-    for k in range(6):
-        for t in np.unique(P[:, k]):
-            changed = thresholds.copy()
-            changed[k] = t
-            assert expected_f1(HeldOut(P, S, c), changed).f1 <= f1 + 1e-12
-
-
 @given(scored)
 def test_macro_thresholds_maximise_the_expected_f1_of_each_label(case):
     P, _ = case
@@ -168,15 +148,6 @@ def test_macro_thresholds_maximise_the_expected_f1_of_each_label(case):
         best = max(expected_f1(k, t) for t in np.unique(P[:, k]))
         assert threshold == pytest.approx(best / 2)
         assert expected_f1(k, threshold) == pytest.approx(best)
-
-
-def test_macro_thresholds_have_the_larger_macro_f1():
-    P, Y, _ = simulated(n=20_000)
-    P[:, 3] /= 4  # a label that is never sure
-    Y[:, 3] = np.random.default_rng(1).random(len(P)) < P[:, 3]
-    pooled, _ = pooled_threshold(HeldOut(P, as_labels(Y), LabelFrequency(np.ones(5))))
-    one, own = (f1_score(Y, t <= P, average="macro") for t in (pooled, macro_thresholds(P, pooled)))
-    assert own > one + 0.05
 
 
 def test_macro_thresholds_of_predictions_of_which_some_are_kept():

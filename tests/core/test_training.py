@@ -8,12 +8,10 @@ from sklearn.metrics import f1_score
 from mpu_cli.core import limits, sgd
 from mpu_cli.core.calibration import HeldOut, calibrate
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.sgd import Fold, LearningTask, default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.thresholds import expected_f1, pooled_threshold
@@ -85,12 +83,6 @@ def test_what_is_given_is_neither_estimated_nor_chosen(problem):
     assert train(Problem(*problem), quick(cost=7.0, epochs=None))[1].settings.epochs == default_epochs(120)
 
 
-def test_estimates_c_from_naive_predictions(problem):
-    _, report = train(Problem(*problem), quick(levels=1))
-    sample = Sample(Instances(Features.of(problem[0]), problem[1]), 120, 3)
-    assert report.c[0] == estimate(sample.naive_probabilities(), problem[1]).c
-
-
 @pytest.mark.parametrize("threshold", ["pu-f1", "per-label", "macro-f1", 0.3])
 def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
     """By hand: level 0 alone, cross-validated over the same folds."""
@@ -115,41 +107,6 @@ def test_model_is_the_same_bytes_whatever_jobs():
     assert (one[1].c[0], one[1].settings, one[1].level_f1, one[1].expected_f1) == (
         two[1].c[0], two[1].settings, two[1].level_f1, two[1].expected_f1,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("sample", [120, 60], ids=["all in the sample", "a sample of half"])
-@pytest.mark.parametrize("given", [{}, {"c": 0.7}, {"c": 0.7, "cost": 3.0}], ids=str)
-def test_trains_nothing_twice(problem, monkeypatch, given, sample):
-    calls, kept = set(), []
-    train_block = sgd.train_block
-
-    def counted(data, *block_and_start):
-        kept.append(data.task.features)  # alive, so that no other has its id
-        calls.add((id(kept[-1]), data.rows.tobytes(), data.task.frequency.rates.tobytes(), data.task.settings))
-        return train_block(data, *block_and_start)
-
-    monkeypatch.setattr(sgd, "train_block", counted)
-    steps = Steps()
-    train(Problem(*problem), quick(levels=3, sample=sample, **given), Run(observe=steps))
-    folds = 3
-    for_c = 0 if "c" in given else folds
-    for_cost = 0 if "cost" in given else folds * steps.ticks["choosing settings"]
-    # The predictions by which C was chosen serve level 1, unless they are of a sample only. A threshold needs no more
-    # folds than hold out as many instances as a sample has.
-    out_of_fold = folds * (1 if for_cost and sample == 120 else 2) + (folds if sample == 120 else 2)
-    assert len(kept) == len(calls) == for_c + for_cost + 3 + out_of_fold
-
-
-def test_threshold_of_the_last_level_is_of_the_instances_held_out(problem):
-    matrix, labels = problem
-    model, report = train(Problem(matrix, labels), quick(levels=1, c=0.7, cost=3.0, sample=60))
-    rows = np.concatenate(deal(120, 3, 0)[:2])
-    probabilities = np.empty(labels.shape, np.float32)
-    for fold in deal(120, 3, 0)[:2]:
-        probabilities[fold] = by_hand(problem, fold)
-    threshold, f1 = pooled_threshold(HeldOut(probabilities[rows], labels[rows], LabelFrequency(np.full(4, 0.7))))
-    assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
-    assert report.expected_f1 == pytest.approx(f1)
 
 
 def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):

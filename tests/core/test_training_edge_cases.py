@@ -9,7 +9,6 @@ from mpu_cli.core.stacking import train
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.golden import refused
-from tests.slow import slow
 
 X, Y = linear_problem(40, 3, 4)
 SPARSE = X * (np.random.default_rng(0).random((40, 3)) < 0.15)
@@ -90,16 +89,6 @@ def test_everything_is_finite(data, options):
     assert ((report.c > 0) & (report.c <= 1)).all()
     assert np.isfinite([*report.level_f1, report.expected_f1]).all()
     assert report.expected_f1 >= 0
-
-
-SAMPLED = [name for name in DATA if name != "a label on one instance"]
-
-
-@pytest.mark.parametrize("data", [*SAMPLED[::3], *slow(*SAMPLED[1::3], *SAMPLED[2::3])])
-def test_c_is_estimated_from_a_sample(data):
-    values, annotated = (np.asarray(part) for part in DATA[data])
-    _, report = train(Problem(as_features(values), as_labels(annotated)), Options(sample=10, cost=1.0, epochs=2))
-    assert ((report.c > 0) & (report.c <= 1)).all()
 
 
 @pytest.mark.parametrize("scale", [1e-38, 1e-44], ids=["near the start of 32 bits", "of few bits"])

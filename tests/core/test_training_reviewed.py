@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.metrics import f1_score
 
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.labels.problem import Problem
@@ -11,10 +10,9 @@ from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError
-from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
+from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.core.test_training import as_bytes
 from tests.golden import refused
-from tests.slow import slow
 
 QUICK = {"levels": 1, "folds": 3, "epochs": 2, "cost": 10.0}
 
@@ -91,39 +89,10 @@ def test_a_review_goes_before_a_second_file(problem):
     )
 
 
-def test_a_second_file_that_is_not_complete_or_all_there_is(problem):
+def test_a_second_file_that_is_not_complete(problem):
     X, S, _ = problem
     with refused(DataError):
         train(
             Problem(X, as_labels(S), verified=VerifiedLabels.of(S.shape, complete=[2]), second=np.array([2, 3])),
             Options(**QUICK),
         )
-    verified = VerifiedLabels.of(S.shape, complete=np.arange(600))
-    with refused(DataError):
-        train(Problem(X, as_labels(S), verified=verified, second=np.arange(600)), Options(**QUICK))
-
-
-@pytest.fixture(scope="module")
-def unreviewed(digits):
-    """Digits with rates of their own: all that is known, what is annotated, and F1 where nothing is reviewed."""
-    X, Y, X_test, Y_test = read_digits(digits)
-    Y = Y.toarray()
-    rates = np.random.default_rng(0).uniform(0.1, 0.9, Y.shape[1])
-    S = Y & (np.random.default_rng(1).random(Y.shape) < rates)
-
-    def f1(model) -> float:
-        return f1_score(Y_test.toarray(), model.probabilities(X_test) >= model.thresholds, average="micro")
-
-    return X, Y, as_labels(S), f1, f1(train(Problem(X, as_labels(S)), Options(features="linear"))[0])
-
-
-@pytest.mark.parametrize("m", slow(50, 200))
-def test_a_review_wins_back_what_rates_of_their_own_cost_the_digits(unreviewed, m):
-    """Without review 0.80, with c known 0.91 (docs/choices/reviews.md)."""
-    X, Y, S, f1, without = unreviewed
-    reviewed = review(Y, np.sort(np.random.default_rng(2).choice(len(Y), m, replace=False)))
-    model, report = train(Problem(X, S, **reviewed), Options(features="linear"))
-    assert f1(model) >= without + 0.04
-    assert "labels are not missing by chance alone" in report.estimates.reviewed.contradiction(
-        report.estimates.estimate
-    )

@@ -65,12 +65,6 @@ def unused(problem):
     return np.flatnonzero(count_annotations(problem.labels) == 0)
 
 
-def test_the_prior_of_many_labels_is_the_usual_one_where_larger_and_smaller_are_as_good(problem):
-    every_word = csr_array(problem.features > 0)
-    _, result = train(replace(problem, labels=every_word), Options(c=1.0, cost=3.0, eta0=4.0, epochs=3, folds=3))
-    assert result.settings.prior == 15
-
-
 def test_annotated_labels_learn_what_they_learn_alone(problem, unused):
     """Neither labels without annotations nor the features of their names change a weight."""
     model, _ = learned(problem)
@@ -145,19 +139,6 @@ def test_names_that_are_nowhere_expect_nothing():
     assert (expit(bias.astype(float)) < 1e-12).all()
 
 
-def test_held_out_predictions_are_by_the_same_rule(problem):
-    """A label whose annotations are all held out is to that model what one without annotations is."""
-    rows = np.arange(0, N, 2)
-    model, one = learned(problem, rows)
-    counts, here = count_annotations(problem.labels), count_annotations(problem.labels[rows])
-    only_elsewhere = np.flatnonzero((here == 0) & (counts > 0))
-    assert len(only_elsewhere) > 20
-    names = UNLEARNED_PRIOR * one * np.eye(WORDS)[:, only_elsewhere]
-    assert_allclose(weights_of(model)[:, only_elsewhere].toarray(), names, rtol=1e-6)
-    named = (problem.features[rows].toarray() > 0).sum(axis=0)[only_elsewhere]
-    assert_allclose(np.exp(model.bias[-1] - model.bias[only_elsewhere]), 1 + named, rtol=1e-4)
-
-
 def test_predictions_in_passing_are_of_all_labels(problem, unused):
     features, prior = prior_of(problem)
     first, last = np.arange(300), np.arange(300, N)
@@ -178,11 +159,6 @@ def test_groups_of_a_negative_sample_leave_them_out(problem, unused):
     assert_array_equal(learned, np.setdiff1d(np.arange(WORDS), unused))
     task = replace(task, prior=prior_of(problem, sparing=False)[1])
     assert_array_equal(np.concatenate([np.arange(WORDS)[block] for block in task.blocks()]), np.arange(WORDS))
-
-
-def test_instances_without_annotations_teach_no_label(problem):
-    model, _ = learned(problem, np.flatnonzero(np.diff(problem.labels.indptr) == 0)[:5])
-    assert weights_of(model).nnz == WORDS
 
 
 @pytest.mark.parametrize("levels", [1, 2])

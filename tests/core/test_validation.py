@@ -8,7 +8,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.sgd import LearningTask, Settings
-from mpu_cli.core.validation import deal, holding_out, out_of_fold
+from mpu_cli.core.validation import deal, out_of_fold
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem, trained
 
@@ -45,14 +45,6 @@ def test_predicts_each_instance_by_a_model_of_the_others(jobs):
         model = trained(features[rest], labels[rest], np.arange(len(rest)), c, QUICK, run=Run(seed=5))
         assert_array_equal(predicted[held_out], model.probabilities(features[held_out]))
     assert len(ticks) == 4
-
-
-def test_a_single_instance_is_learned_from_itself():
-    features, labels = Features.of(as_features([[1, 2]])), as_labels([[True]])
-    task = LearningTask(features, labels, LabelFrequency(np.ones(1)), QUICK)
-    fold = holding_out(task, np.array([0]))
-    assert (fold.rows, fold.learned) == ([0], ([0],))
-    assert np.isfinite(out_of_fold(task, [fold.rows])).all()
 
 
 def test_few_sets_make_folds_of_about_one_size():

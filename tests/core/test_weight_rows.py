@@ -9,7 +9,6 @@ from scipy.sparse import csr_array, random_array
 from scipy.special import expit
 
 from mpu_cli.core.features import Features
-from mpu_cli.core.kernels import WeightRows
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import LEAST, Top
 from mpu_cli.runtime.options import KERNELS
@@ -66,11 +65,3 @@ def test_of_equals_the_first_are_kept(kernel):
     found = model.top(Features.of(csr_array((2, 3), dtype=np.float32)), Top(4, 0.5), Run(kernel=kernel))
     assert_array_equal(found.indices, [0, 1, 2, 3] * 2)
     assert_array_equal(found.data, np.float32(0.5))
-
-
-def test_rows_of_many_labels_are_dense_and_no_weight_is_lost():
-    matrix, weights, _ = draw(0, 5, 8, 100, (0.05, 0.8))
-    rows = WeightRows.of(weights)
-    assert rows.place.tolist() == [-1, 0, -1, 1, -1, 2, -1, 3]
-    assert_array_equal(rows.dense, weights.toarray()[1::2])
-    assert_allclose(rows.product(matrix), (matrix @ weights).toarray(), rtol=1e-4, atol=1e-6)

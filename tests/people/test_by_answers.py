@@ -100,16 +100,6 @@ def test_intervals_of_how_many_are_right_cover(simulations):
     assert np.mean(widths) < 0.45
 
 
-def test_the_order_stays_and_0_stays_0():
-    z, true, annotated, rng = lost(2, depth=0.5)
-    by = by_answers(*learned(z, true, annotated, rng))
-    posterior = np.sort(np.append(np.linspace(0, 1, 1000), 1 - np.logspace(-7, -2, 20))).astype(np.float32)
-    corrected = at_expected_c(by)(posterior)
-    assert corrected[0] == 0
-    assert (np.diff(corrected) >= 0).all()
-    assert corrected.dtype == np.float32
-
-
 def test_more_missing_than_there_are_cells():
     z, true, annotated, rng = lost(4, depth=0.0)
     p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)

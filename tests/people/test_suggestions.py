@@ -83,17 +83,6 @@ def test_nothing_is_missing_where_all_is_annotated(problem):
     assert not len(suggest(probabilities, annotated, LabelFrequency.of(1.0, (N, Q)), Choice()))
 
 
-@pytest.mark.parametrize("c", [0.3, 0.8])
-def test_intervals_hold_what_they_say(c):
-    rng = np.random.default_rng(0)
-    truth = rng.random((2000, 300)) < np.geomspace(0.005, 0.5, 300)
-    annotated = csr_array(truth & (rng.random(truth.shape) < c))
-    missing = truth.sum(axis=0) - annotated.sum(axis=0)
-    of_labels, of_all = missing_labels(annotated, LabelFrequency.of(c, truth.shape))
-    assert of_all.low <= missing.sum() <= of_all.high
-    assert of_all.expected == pytest.approx(of_labels.expected.sum())
-
-
 def test_what_is_complete_is_not_missing_and_what_is_found_is():
     annotated = csr_array(np.arange(100)[:, None] < [50, 50])
     verified = VerifiedLabels.of((100, 2), true=(range(60, 70), [0] * 10), complete=range(25))

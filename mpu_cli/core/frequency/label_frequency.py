@@ -47,14 +47,14 @@ class LabelFrequency:
         """Make one from a number for all labels, or one for each, and verified labels; shape: (n, q).
 
         `groups`: of the n instances. As soon as they have rates, these are taken in place of c.
-        Raises DataError (a frequency is not in (0, 1], or the shapes do not match).
+        Raises DataError (a frequency is not in (0, 1], or there is not one for each label).
 
         >>> verified = VerifiedLabels.of((2, 3), true=([0], [1]), ignored=([0], [2]))
         >>> LabelFrequency.of(0.5, (2, 3), verified).of_cells(slice(None))
         array([[0.5, 1. , 0. ],
                [0.5, 0.5, 0.5]])
         """
-        n, q = shape
+        _, q = shape
         if np.ndim(c) and np.shape(c) != (q,):
             raise DataError(
                 f"c has shape {np.shape(c)}, and there are {q} labels: give one number, or one for each label"
@@ -62,8 +62,6 @@ class LabelFrequency:
         rates = np.full(q, c, float)
         if not ((rates > 0) & (rates <= 1)).all():
             raise DataError("c, the share of the true labels that is annotated, must be above 0 and at most 1")
-        if verified is not None and verified.cells.shape != (n, q):
-            raise DataError(f"verified labels have shape {verified.cells.shape}, and the annotated labels {(n, q)}")
         of_instances = None if groups is None or groups.rates is None else groups.rates[groups.of_instances]
         return cls(rates, verified, of_instances)
 

@@ -197,7 +197,7 @@ def from_second_file(
 
     The instances of both files are in one matrix. The label sets of `second`, the instances of the second file, are
     complete in `verified`. Other instances that are complete tell nothing.
-    Raises DataError (a label set of the second file is not complete, or either file has no instances).
+    Raises DataError (a label set of the second file is not complete).
 
     The only label has a share of 0.3 in the first file and 0.6 in the second.
 
@@ -212,8 +212,6 @@ def from_second_file(
     annotated = verified.rows(first).left_to_chance().part(labels[first])[0]
     true = verified.rows(rows).part(labels[rows])[1]
     n, m = len(first), len(rows)
-    if not (n and m):
-        raise DataError("c is estimated from the rates of labels in two files, and one of them has no instances")
     s, y = (_sums(part, 0) for part in (annotated, true))
     overall = posterior.ratio_of_means(_sums(annotated, 1), _sums(true, 1), posterior.FOR_ONE)
     by_label = posterior.of_labels(np.column_stack([s, y]), partial(posterior.two_shares, n=n, m=m), automatic)
@@ -257,10 +255,6 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
     >>> [instances_to_review(width, c=0.5, labels_per_instance=2.5) for width in (0.2, 0.1, 0.05)]
     [26, 108, 432]
     """
-    if not (width > 0 and 0 < c <= 1 and labels_per_instance > 0):
-        raise DataError(
-            "a plan needs a width above 0, a c above 0 up to 1, and a number of labels per instance above 0"
-        )
 
     def is_enough(m: int) -> bool:
         true = m * labels_per_instance

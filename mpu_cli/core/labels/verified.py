@@ -78,8 +78,7 @@ class VerifiedLabels:
         `shape`: (n, q).
         `true`, `false`, `ignored`: the instances and the labels, from 0, of the cells with this verdict.
         `complete`: int, or n bool: the instances whose label set is complete.
-        Raises DataError (a cell has two different verdicts, or lies outside of the shape; or sequences have the wrong
-        length).
+        Raises DataError (a cell has two different verdicts).
 
         Of three instances and two labels: label 1 is true of instance 0, and all labels of instance 2 are annotated.
 
@@ -91,21 +90,8 @@ class VerifiedLabels:
         """
         n, q = shape
         lists = [(Verdict.TRUE, true), (Verdict.FALSE, false), (Verdict.IGNORED, ignored)]
-        if any(len(instances) != len(labels) for _, (instances, labels) in lists):
-            raise DataError("verified labels: give as many instances as labels, one of each for a cell")
         rows, columns = (np.concatenate([np.asarray(where[axis], np.int64) for _, where in lists]) for axis in (0, 1))
         verdicts = np.concatenate([np.full(len(where[0]), verdict, np.int8) for verdict, where in lists])
-        whole = np.asarray(complete)
-        if whole.dtype == bool:
-            if whole.shape != (n,):
-                raise DataError(
-                    f"verified labels: {len(whole)} instances are marked as complete or not, but there are {n}"
-                )
-            whole = np.flatnonzero(whole)
-        whole = whole.astype(np.int64)
-        for what, numbers, end in (("instance", rows, n), ("instance", whole, n), ("label", columns, q)):
-            if len(outside := numbers[(numbers < 0) | (numbers >= end)]):
-                raise DataError(f"verified labels: there is no {what} {outside[0]}, only 0 to {end - 1}")
         keys, first, of_key = np.unique(rows * q + columns, return_index=True, return_inverse=True)
         if len(conflicts := np.flatnonzero(verdicts != verdicts[first][of_key])):
             i = conflicts[0]
@@ -114,7 +100,8 @@ class VerifiedLabels:
             )
         indptr = np.searchsorted(keys, np.arange(n + 1) * q)
         instances = np.zeros(n, np.int8)
-        instances[whole] = Verdict.FALSE
+        whole = np.asarray(complete)
+        instances[whole if whole.dtype == bool else whole.astype(np.int64)] = Verdict.FALSE
         return cls(csr_array((verdicts[first], columns[first], indptr), shape=shape), instances)
 
     def with_implied(self, implied: csr_array, annotated: csr_array) -> "VerifiedLabels":

@@ -5,16 +5,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.estimators import FEWEST_OF_GROUP, estimate, estimate_groups
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import InstanceGroups, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
-from mpu_cli.core.thresholds import label_thresholds, pooled_threshold
 from mpu_cli.errors import DataError
-from mpu_cli.people.suggestions import Choice, missing_labels, suggest
+from mpu_cli.people.suggestions import missing_labels
 from mpu_cli.runtime.run import Run
 from tests.core.frequency.test_estimators import beside, separable
 from tests.core.simulated import as_features, as_labels, linear_problem
@@ -78,20 +76,6 @@ def test_counts_are_those_of_each_group_alone():
     for one, c in zip(alone, C, strict=True):
         rows = np.flatnonzero(of_instances == c)
         assert_allclose(whole.rows(rows).of_cells(slice(None)), one.of_cells(slice(None)))
-
-
-def test_one_frequency_for_all_groups_is_that_of_labels():
-    P, S = separable(500, 4, 0.4)
-    one_group = InstanceGroups(np.zeros(500, int), ("all",), np.array([0.4]))
-    of_labels, of_groups = LabelFrequency.of(0.4, (500, 4)), LabelFrequency.of(0.9, (500, 4), None, one_group)
-    assert_allclose(pooled_threshold(HeldOut(P, S, of_groups)), pooled_threshold(HeldOut(P, S, of_labels)))
-    for one, other in zip(
-        label_thresholds(HeldOut(P, S, of_groups), 0.3), label_thresholds(HeldOut(P, S, of_labels), 0.3), strict=True
-    ):
-        assert_allclose(one, other, rtol=1e-6)
-    suggested = [suggest(P, S, frequency, Choice(top=50)) for frequency in (of_labels, of_groups)]
-    assert_array_equal(suggested[0].rows, suggested[1].rows)
-    assert_allclose(suggested[0].probabilities, suggested[1].probabilities, rtol=1e-5)
 
 
 @slow_uncompiled

@@ -1,21 +1,15 @@
 """The label frequency of every cell, and verified labels."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.core.options import Options
-from mpu_cli.core.stacking import train
 from mpu_cli.errors import MpuError
-from tests.core.simulated import as_features, as_labels, linear_problem
+from tests.core.simulated import as_labels
 from tests.core.verified import FALSE, UNKNOWN, by_definition, cells, true_by_definition, verified_of
 from tests.golden import refused
 
@@ -40,28 +34,6 @@ def test_every_cell_by_definition(case):
     assert_allclose(share, true.sum(axis=0) / np.maximum(counted, 1))
 
 
-@given(cells())
-def test_shares_leave_out_all_cells_of_complete_instances_where_these_tell_nothing(case):
-    S, verdicts, complete, rates = case
-    frequency = LabelFrequency.of(rates, S.shape, verified_of(verdicts, complete).left_to_chance())
-    counted = frequency.count(as_labels(S)).cells
-    assert_array_equal(counted, (frequency.of_cells(slice(None)) > 0).sum(axis=0))
-
-
-def test_shares_of_many_labels_take_no_memory_for_each_cell():
-    n, q = 1000, 100_000
-    verified = VerifiedLabels.of((n, q), true=([3, 4], [5, 5]), complete=range(n - 10)).left_to_chance()
-    labels = csr_array((np.ones(n, bool), (np.arange(n), np.arange(n))), shape=(n, q))
-    tracemalloc.start()
-    try:
-        counted = LabelFrequency.of(0.5, (n, q), verified).count(labels).cells
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert (counted == 10).all()
-    assert peak < 100 * q
-
-
 @given(cells(), st.data())
 def test_rows_and_blocks_commute(case, data):
     S, verdicts, complete, rates = case
@@ -79,15 +51,6 @@ def test_rows_and_blocks_commute(case, data):
     assert_allclose(frequency.of_cells(rows), c[rows], rtol=1e-7)
 
 
-@given(cells())
-def test_what_was_found_is_found_again(case):
-    """Corrected annotations can be corrected once more."""
-    S, verdicts, complete, rates = case
-    frequency = LabelFrequency.of(rates, S.shape, verified_of(verdicts, complete))
-    s = frequency.positives(as_labels(S))
-    assert_array_equal(frequency.positives(s).toarray(), s.toarray())
-
-
 def test_large_collections_cost_what_is_known_of_them():
     n, q = 800_000, 100_000
     rng = np.random.default_rng(0)
@@ -96,22 +59,6 @@ def test_large_collections_cost_what_is_known_of_them():
     part = LabelFrequency.of(0.5, (n, q), verified).rows(np.arange(1, n, 4)).block(slice(64, 128))
     assert part.of_cells(slice(0, 10)).shape == (10, 64)
     assert verified.cells.nnz == 1000
-
-
-@pytest.mark.parametrize(
-    "mistake",
-    [
-        {"true": ([1], [2]), "false": ([1], [2])},
-        {"ignored": ([4], [0])},
-        {"false": ([0], [-1])},
-        {"complete": [7]},
-        {"complete": [True, False]},
-        {"true": ([1, 2], [2])},
-    ],
-)
-def test_mistaken_verdicts(mistake):
-    with refused(MpuError):
-        VerifiedLabels.of((4, 3), **mistake)
 
 
 def test_complete_instances_by_number_or_by_truth_value():
@@ -126,9 +73,3 @@ def test_complete_instances_by_number_or_by_truth_value():
 def test_mistaken_frequencies(c):
     with refused(MpuError):
         LabelFrequency.of(c, (4, 3))
-
-
-def test_verified_labels_of_other_data():
-    X, Y = linear_problem(20, 2, 3)
-    with refused(MpuError):
-        train(Problem(as_features(X), as_labels(Y), verified=VerifiedLabels.of((20, 2))), Options(c=0.5, cost=1.0))

@@ -100,16 +100,6 @@ def test_next_questions_are_others_and_by_the_answers():
     assert second.probabilities.mean() == pytest.approx(Y[second.rows, second.columns].mean(), abs=0.1)
 
 
-def test_one_frequency_is_estimated():
-    Y, S, cells = collection(np.full(8, 0.6), n=4000)
-    fitted = fit(cells, asked(Y, cells, 400))
-    c, (low, high) = one(fitted)
-    truth = S.sum() / Y.sum()
-    assert c == pytest.approx(truth, abs=0.05)
-    assert low < truth < high
-    assert high - low < 0.2
-
-
 @pytest.mark.parametrize("n", [5, 40])
 def test_where_no_answer_finds_a_missing_label_none_need_be_missing(n):
     """An automatic estimate near 1 is not exact either: the answers do not tell 0.98 from 1."""
@@ -150,32 +140,12 @@ def test_reviewed_instances_count_together_with_answers():
     assert_allclose(both.mean(), c, atol=0.06)
 
 
-def test_a_label_that_nobody_was_asked_about_gets_what_the_others_say():
-    Y, _, cells = collection(np.full(5, 0.3), n=4000)
-    answers = asked(Y, cells, 500)
-    fitted = fit(cells, answers[answers.columns < 4])
-    assert fitted.by_label.mean()[4] == pytest.approx(0.3, abs=0.1)
-
-
 def test_such_a_label_is_taken_for_like_those_that_the_features_show_as_surely():
     """Half of the labels are annotated badly: a classifier is less sure of them, which says which of them is which."""
     Y, _, cells = collection(np.tile([0.85, 0.25], 8), n=2000)
     answers = asked(Y, cells, 200)
     fitted = fit(cells, answers[answers.columns < 14])
     assert_allclose(fitted.by_label.mean()[14:], [0.85, 0.25], atol=0.2)
-
-
-def test_intervals_cover_the_share_that_chance_has_left_of_few_labels():
-    """One frequency holds, near the automatic estimate; of some ten annotations chance alone keeps more or less."""
-    covered, widths = [], []
-    for seed in range(10):
-        Y, S, cells = collection(np.full(30, 0.5), n=80, seed=seed)
-        truth = S.sum(axis=0) / Y.sum(axis=0)
-        ends = fit(cells, asked(Y, cells, 30, seed), 0.5).by_label.interval(0.1)
-        covered += ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).tolist()
-        widths += (ends[:, 1] - ends[:, 0]).tolist()
-    assert np.mean(covered) >= 0.85
-    assert np.mean(widths) < 0.65
 
 
 def test_complete_and_ignored_cells_are_left_out_and_decided_ones_are_not_asked():

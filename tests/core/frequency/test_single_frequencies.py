@@ -1,15 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli.core.frequency.estimators import CountedCells, estimate
 from mpu_cli.core.frequency.single_frequencies import agreement, estimate_singly, missing
-from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_labels
-from tests.hypotheses import examples
 from tests.slow import slow
 
 N, Q = 1500, 30
@@ -103,34 +99,3 @@ def test_a_share_of_the_labels_agrees():
     for share, lowest, highest in ((1 / 3, 0.0, 0.5), (2 / 3, 0.5, 1.0)):
         c = np.where(np.arange(60) < 60 * share, 0.9, 0.2 + 0.01 * np.arange(60))
         assert lowest <= agreeing(*annotated(c, 4000)) <= highest
-
-
-def test_labels_with_few_annotations_do_not_tell_how_many_agree():
-    P, S = annotated(np.full(6, 0.5))
-    few = S.toarray()
-    few[np.cumsum(few[:, 1]) > 49, 1] = False
-    few[:, 4] = False
-    enough = [0, 2, 3, 5]
-    assert agreeing(P, as_labels(few)) == agreeing(P[:, enough], as_labels(few[:, enough]))
-    assert agreeing(P[:20], as_labels(few[:20])) == 0
-
-
-def test_complete_instances_tell_nothing_of_how_many_agree():
-    """Where every second instance is completely labelled, the ceilings are those of the others."""
-    P, S = annotated(np.linspace(0.2, 0.8, 20), 3000)
-    complete = np.arange(0, 3000, 2)
-    mixed = S.toarray()
-    mixed[complete] = P[complete] > 0.5
-    verified = VerifiedLabels.of(mixed.shape, complete=complete)
-    others = np.setdiff1d(np.arange(3000), complete)
-    found = agreeing(P, as_labels(mixed), verified)
-    assert found == agreeing(P[others], as_labels(mixed[others]))
-
-
-@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
-@settings(max_examples=examples(30))
-def test_agreement_of_any_scores(seed, q, share):
-    """Scores that say nothing, all alike, or 0 and 1; labels that all have."""
-    rng = np.random.default_rng(seed)
-    P = rng.choice(np.array([0, 0.3, 1], np.float32), (120, q)) if seed % 2 else np.full((120, q), 0.5, np.float32)
-    assert 0 <= agreeing(P, as_labels(rng.random((120, q)) < max(share, 0.6))) <= 1

@@ -11,7 +11,6 @@ from sklearn.svm import LinearSVC
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel, numpy_kernel
 from mpu_cli.core.kernels.numpy_kernel import Batches
-from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.loss.squared_hinge import cell_weights
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency
@@ -82,25 +81,3 @@ def test_the_solution_is_that_of_liblinear_with_weights(c, cost):
         svm.fit(X, s, sample_weight=of_cells)
         assert_allclose(weights[:, k], svm.coef_[0], atol=2e-4)
         assert_allclose(bias[k], svm.intercept_[0], atol=2e-4)
-
-
-def test_what_is_known_counts_once_and_what_is_ignored_not_at_all():
-    rng = np.random.default_rng(2)
-    features, annotated = problem(rng, 60, 6, 0, 1)
-    ignored, true = np.arange(0, 20), np.arange(20, 30)
-    verified = VerifiedLabels.of((60, 1), true=(true, np.zeros(10, int)), ignored=(ignored, np.zeros(20, int)))
-    frequency = LabelFrequency(np.full(1, 0.5, np.float32), verified)
-
-    def learn(rows: np.ndarray, labels: csr_array, of_cells: LabelFrequency) -> np.ndarray:
-        batches = Batches(features, rows, 8)
-        settings = {"cost": 1.0, "bias_norm": 1.0, "epochs": 400, "rng": np.random.default_rng(0)}
-        return np.vstack(numpy_kernel.descend_dual(batches, of_cells.positives(labels), of_cells, **settings))
-
-    found = learn(np.arange(60), annotated, frequency)
-    assert_allclose(found, learn(np.arange(20, 60), annotated, frequency), atol=1e-4)
-    s = annotated.toarray()[20:, 0].copy()
-    weights = cell_weights(s, 0.5)
-    s[:10], weights[:10] = True, 1.0
-    svm = LinearSVC(C=1.0, loss="squared_hinge", intercept_scaling=1.0, tol=1e-10, max_iter=100_000)
-    svm.fit(features.sparse[20:].toarray().astype(float), s, sample_weight=weights)
-    assert_allclose(found[:, 0], np.append(svm.coef_[0], svm.intercept_[0]), atol=2e-4)

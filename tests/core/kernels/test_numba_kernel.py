@@ -82,15 +82,6 @@ def test_gradient_is_that_of_the_loss_module(annotation, c):
     assert_allclose(gradient, expected, rtol=2e-6, atol=1e-30 if annotation == 1 else 1e-7)
 
 
-def test_scores_agree_with_numpy():
-    rng = np.random.default_rng(0)
-    features, _ = problem(rng, 50, 20, 4, 1)
-    weights = rng.normal(size=(24, 7)).astype(np.float32)
-    assert_allclose(
-        numba_kernel.scores(features, weights), numpy_kernel.scores(features, weights), rtol=1e-5, atol=1e-6
-    )
-
-
 def test_a_gradient_that_is_not_compiled_is_followed_by_numpy():
     rng = np.random.default_rng(4)
     features, annotated = problem(rng, 20, 6, 2, 3)

@@ -1,14 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import numpy_kernel
-from mpu_cli.core.kernels.numpy_kernel import SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, descend, scores, thinned
+from mpu_cli.core.kernels.numpy_kernel import SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, descend, thinned
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 OPTIONS = {"step": 0.3, "bias_step": 0.05, "decay": 0.02}
@@ -93,49 +90,6 @@ def test_goes_on_where_it_stopped(sparse_columns):
         rtol=1e-4,
         atol=1e-5,
     )
-
-
-@given(st.integers(1, 40), st.integers(1, 45), st.integers(0, 5))
-def test_batches_cover_the_instances_once_in_order(n, batch_size, sparse_columns):
-    rng = np.random.default_rng(n)
-    rows = rng.permutation(n)[: max(n // 2, 1)]
-    X = rng.integers(1, 9, (n, 5)) * (rng.random((n, 5)) < 0.4).astype(np.float32)
-    prepared = Batches(Features(as_features(X[:, :sparse_columns]), X[:, sparse_columns:]), rows, batch_size)
-    batches = [prepared[b] for b in range(len(prepared))]
-    assert_array_equal(np.concatenate([batch.rows for batch in batches]), rows)
-    for batch in batches:
-        rebuilt = np.zeros((len(batch.rows), 5), np.float32)
-        rebuilt[:, batch.columns] = batch.sparse.toarray()
-        rebuilt[:, sparse_columns:] = batch.dense
-        assert_array_equal(rebuilt, X[batch.rows])
-        assert_array_equal(batch.transposed.toarray(), batch.sparse.toarray().T)
-        assert len(rebuilt) <= batch_size
-
-
-@pytest.mark.parametrize("sparse_columns", [0, 3, 6], ids=["dense", "mixed", "sparse"])
-def test_batches_that_are_not_kept_are_the_same(monkeypatch, sparse_columns):
-    _, features, S = problem(sparse_columns)
-
-    def weights_and_bias() -> list[bytes]:
-        options = OPTIONS | {"epochs": 3, "rng": np.random.default_rng(3)}
-        trained = descend(
-            Batches(features, ROWS, 4), as_labels(S), LabelFrequency(C), np.zeros(3, np.float32), **options
-        )
-        return [array.tobytes() for array in trained]
-
-    kept = weights_and_bias()
-    monkeypatch.setattr(numpy_kernel, "_KEPT_INSTANCES", 0)
-    assert weights_and_bias() == kept
-
-
-@pytest.mark.parametrize("n", [0, 30])
-@pytest.mark.parametrize("sparse_columns", [0, 3, 6], ids=["dense", "mixed", "sparse"])
-def test_scores_are_the_product(sparse_columns, n):
-    X, features, _ = problem(sparse_columns)
-    W = np.random.default_rng(4).normal(size=(6, 3)).astype(np.float32)
-    product = scores(features[:n], W)
-    assert product.dtype == np.float32
-    assert_allclose(product, X[:n] @ W, rtol=1e-5, atol=1e-6)
 
 
 def test_thinned_gradients_are_right_on_average():

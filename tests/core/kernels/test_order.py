@@ -1,16 +1,9 @@
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.metrics import f1_score
 
-from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import numpy_kernel
 from mpu_cli.core.kernels.numpy_kernel import shuffled, visited
-from mpu_cli.core.sgd import Settings
-from tests.core.simulated import as_features, as_labels, linear_problem, trained
 from tests.hypotheses import examples
 
 BATCH_SIZE = 32
@@ -36,18 +29,3 @@ def test_many_instances_are_visited_in_groups_of_blocks_from_everywhere():
         spread = np.bincount(blocks * 10 // (n // 32 + 1), minlength=10)
         assert spread.min() > 0.5 * spread.mean()
     assert (np.abs(np.diff(rows[: 60 * BATCH_SIZE])) > 32).mean() > 0.9
-
-
-def test_sorted_instances_are_learnt_as_well_in_groups(monkeypatch):
-    X, Y = linear_problem(3000, 20, 3)
-    by_label = np.lexsort(Y[:2000].T)
-    features, labels = Features.of(as_features(X[:2000][by_label])), as_labels(Y[:2000][by_label])
-
-    def micro_f1() -> float:
-        model = trained(features, labels, np.arange(2000), LabelFrequency(np.ones(3)), Settings(epochs=2))
-        return f1_score(Y[2000:], model.probabilities(Features.of(as_features(X[2000:]))) >= 0.5, average="micro")
-
-    altogether = micro_f1()
-    monkeypatch.setattr(numpy_kernel, "_GROUP", 8 * 32)
-    monkeypatch.setattr(numpy_kernel, "_BLOCK", 4)
-    assert micro_f1() == pytest.approx(altogether, abs=0.02)
