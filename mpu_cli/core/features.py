@@ -295,17 +295,14 @@ class Scaling:
         matrix = features.sparse
         values = (matrix.data - self.shift[matrix.indices]) * self.factor[matrix.indices]
         scaled = csr_array((values.astype(np.float32), matrix.indices, matrix.indptr), shape=matrix.shape)
-        return Features(csr_array(scaled + self._of_zeros(matrix)), features.dense)
-
-    def _of_zeros(self, matrix: csr_array) -> csr_array:
-        """Return what becomes of the zeros of columns that are shifted."""
         shifted = np.flatnonzero(self.shift)
         part = matrix[:, shifted]
-        there = np.zeros(part.shape, bool)
-        there[entry_rows(part), part.indices] = True
-        rows, places = np.nonzero(~there)
-        values = (-self.shift * self.factor)[shifted[places]].astype(np.float32)
-        return csr_array((values, (rows, shifted[places])), shape=matrix.shape)
+        is_zero = np.ones(part.shape, bool)
+        is_zero[entry_rows(part), part.indices] = False
+        rows, places = np.nonzero(is_zero)
+        of_zeros = (-self.shift * self.factor)[shifted[places]].astype(np.float32)
+        moved = csr_array((of_zeros, (rows, shifted[places])), shape=matrix.shape)
+        return Features(csr_array(scaled + moved), features.dense)
 
 
 # Instances whose kernel values are in memory at a time, for each thread.

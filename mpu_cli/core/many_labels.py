@@ -96,7 +96,8 @@ def _sums_of_instances(features: Features, positives: csc_array) -> csr_array:
     members = csr_array(positives.T)
     sizes = np.diff(members.indptr)
     kept = np.minimum(sizes, _INSTANCES)
-    places = _numbers(kept) * np.repeat(sizes, kept) // np.repeat(kept, kept) + np.repeat(members.indptr[:-1], kept)
+    numbers = np.arange(kept.sum()) - np.repeat(np.cumsum(kept) - kept, kept)  # of each label 0, 1, ...
+    places = numbers * np.repeat(sizes, kept) // np.repeat(kept, kept) + np.repeat(members.indptr[:-1], kept)
     instances = members.indices[places]
     of_labels = csr_array((scale[instances], instances, np.append(0, np.cumsum(kept))), shape=members.shape)
     return csr_array(of_labels @ X)
@@ -115,11 +116,6 @@ def _directions_of(sums: csr_array) -> csr_array:
     lengths = np.sqrt(np.bincount(rows, np.square(values, dtype=np.float64), sums.shape[0]))[rows]
     directions.data = np.divide(values, lengths, out=np.zeros_like(values), where=lengths > 0, casting="unsafe")
     return directions
-
-
-def _numbers(sizes: np.ndarray) -> np.ndarray:
-    """Return 0, 1, ... again for each of some runs of these lengths."""
-    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 # Labels of a group: as many as are learned together by the compiled kernel.

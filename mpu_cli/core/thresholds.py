@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import (
     BINS,
@@ -249,18 +249,16 @@ def _ranked(held_out: HeldOut) -> Callable[[int], tuple[np.ndarray, np.ndarray]]
 
     Ignored cells, and predictions that are not kept, are left out.
     """
-    shape, frequency = held_out.labels.shape, held_out.frequency
-    by_chance, certain = (part.tocsc() for part in frequency.counted(held_out.labels))
-    rows, columns = frequency.ignored()
-    ignored = csc_array((np.ones(len(rows), bool), (rows, columns)), shape=shape)
-    kept = by_label(held_out.probabilities)
+    frequency, (rows, columns) = held_out.frequency, held_out.frequency.ignored()
+    ignored = csr_array((np.ones(len(rows), bool), (rows, columns)), shape=held_out.labels.shape)
+    kept, left_out, *true = map(by_label, (held_out.probabilities, ignored, *frequency.counted(held_out.labels)))
 
     def of_label(k: int) -> tuple[np.ndarray, np.ndarray]:
         instances, p = kept(k)
-        counted = ~np.isin(instances, _instances(ignored, k))
+        counted = ~np.isin(instances, left_out(k)[0])
         order = np.argsort(-p[counted], kind="stable")
         instances, p = instances[counted][order], p[counted][order]
-        hits, sure = (np.isin(instances, _instances(part, k)) for part in (by_chance, certain))
+        hits, sure = (np.isin(instances, part(k)[0]) for part in true)
         if frequency.of_instances is None:
             return p, np.cumsum(hits) / frequency.rates[k] + np.cumsum(sure)
         return p, np.cumsum(hits / frequency.of_instances[instances] + sure)
@@ -283,11 +281,6 @@ def _reaching(held_out: HeldOut, thresholds: np.ndarray) -> tuple[np.ndarray, np
     by_chance, certain = frequency.counted(held_out.labels)
     true = frequency.true_of(*reaching(*by_chance.nonzero()))
     return predicted, true + count(reaching(*certain.nonzero()))
-
-
-def _instances(labels: csc_array, k: int) -> np.ndarray:
-    """Return the instances that have label k."""
-    return labels.indices[labels.indptr[k] : labels.indptr[k + 1]]
 
 
 def decide(

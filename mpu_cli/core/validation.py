@@ -124,17 +124,6 @@ def _folds(
         yield holding_out(task if features_of is None else replace(task, features=features_of(number)), rows)
 
 
-def predict_top(model: LinearModel, features: Features, rows: np.ndarray, top: Top, run: Run) -> csr_array:
-    """Predict the most probable of many labels of some of the instances: float32, shape (r, q)."""
-
-    def predict_rows(start: int) -> csr_array:
-        return model.top(features[rows[start : start + _TOP_ROWS]], top, run)
-
-    starts = ((start,) for start in range(0, len(rows), _TOP_ROWS))
-    none = csr_array((0, len(model.bias)), dtype=np.float32)
-    return csr_array(vstack([none, *parallel.run(predict_rows, starts, run.jobs)], format="csr"))
-
-
 def predict(
     model: LinearModel,
     features: Features,
@@ -232,10 +221,15 @@ def _learn_sparse(fold: Fold, prune: float, tick: Callable[[], None]) -> tuple[L
         return LinearModel.of_blocks(*zip(*of_set, *others, strict=True))
 
     model = after(0)
-    predictions = predict_top(model, task.features, fold.rows, task.top or Top(), task.run)
-    if len(fold.learned) > 1:
-        model = after(-1)
-    return model, HeldOut(predictions, task.labels[fold.rows], task.frequency.rows(fold.rows))
+
+    def predict_top(start: int) -> csr_array:
+        return model.top(task.features[fold.rows[start : start + _TOP_ROWS]], task.top or Top(), task.run)
+
+    starts = ((start,) for start in range(0, len(fold.rows), _TOP_ROWS))
+    predicted = [csr_array((0, len(every)), dtype=np.float32), *parallel.run(predict_top, starts, task.run.jobs)]
+    predictions = csr_array(vstack(predicted, format="csr"))
+    last = after(-1) if len(fold.learned) > 1 else model
+    return last, HeldOut(predictions, task.labels[fold.rows], task.frequency.rows(fold.rows))
 
 
 def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:

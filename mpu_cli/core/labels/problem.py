@@ -44,20 +44,16 @@ def hashes_of(features: csr_array) -> np.ndarray:
     for start, stop in zip(starts, [*starts[1:], features.shape[0]], strict=True):
         part = slice(indptr[start], indptr[stop])
         values = np.ascontiguousarray(features.data[part] + np.float32(0), np.float32).view(np.uint32)
-        mixed = _mixed(features.indices[part].astype(np.uint64) << np.uint64(32) | values)
+        # Numbers of 64 bits, mixed (Steele, Lea and Flood, OOPSLA 2014).
+        mixed = (features.indices[part].astype(np.uint64) << np.uint64(32) | values) + _ODD[0]
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * _ODD[1]
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * _ODD[2]
+        mixed ^= mixed >> np.uint64(31)
         mixed[values == 0] = 0
         rows = start + np.flatnonzero(np.diff(indptr[start : stop + 1]))
         if len(rows):
             hashes[rows] = np.add.reduceat(mixed, indptr[rows] - indptr[start])
     return hashes
-
-
-def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """Mix 64-bit numbers (Steele, Lea and Flood, OOPSLA 2014)."""
-    mixed = numbers + _ODD[0]
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * _ODD[1]
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * _ODD[2]
-    return mixed ^ (mixed >> np.uint64(31))
 
 
 def joined(kin: np.ndarray | None, same_fold: np.ndarray | None) -> np.ndarray | None:
