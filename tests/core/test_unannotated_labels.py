@@ -12,7 +12,7 @@ from mpu_cli.core.calibration import StratifiedCalibration
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.side_information import NegativeSample, Prior, times_named, unannotated_bias
+from mpu_cli.core.labels.side_information import Prior, times_named, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top
@@ -149,16 +149,6 @@ def test_predictions_in_passing_are_of_all_labels(problem, unused):
     assert has_name.any()
     assert (held_out[:, unused][has_name] > 1e-4).all()
     assert model.weights.shape == (WORDS, WORDS)
-
-
-def test_groups_of_a_negative_sample_leave_them_out(problem, unused):
-    features, prior = prior_of(problem)
-    groups = NegativeSample(np.arange(WORDS, dtype=np.int32) // 64, csr_array(np.ones((11, N), bool)))
-    task = LearningTask(features, problem.labels, RATES, prior=prior, negatives=groups)
-    learned = np.concatenate([np.arange(WORDS)[block] for block in task.blocks()])
-    assert_array_equal(learned, np.setdiff1d(np.arange(WORDS), unused))
-    task = replace(task, prior=prior_of(problem, sparing=False)[1])
-    assert_array_equal(np.concatenate([np.arange(WORDS)[block] for block in task.blocks()]), np.arange(WORDS))
 
 
 @pytest.mark.parametrize("levels", [1, 2])

@@ -4,7 +4,6 @@ from numpy.testing import assert_array_equal
 from scipy.special import expit
 
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, METHODS, estimate, estimate_per_label
-from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_labels
 
 
@@ -46,13 +45,6 @@ def test_best_bin_rests_on_the_predictable_labels():
     assert set(found.labels) <= {6, 7}
 
 
-@pytest.mark.parametrize("c", [0.7, 0.4])
-@pytest.mark.parametrize("share", [0.005, 0.02])
-def test_rare_noise_labels_do_not_push_c_up(share, c):
-    found = estimate(*beside(separable(3000, 3, c), noise(3000, 200, share)))
-    assert found.c == pytest.approx(c, abs=0.05)
-
-
 def test_elkan_and_noto_by_hand():
     P = np.array([[0.5, 0.25], [0.125, 0.75], [0.25, 0.0], [0.0, 0.125]], np.float32)
     S = as_labels([[True, False], [False, True], [True, False], [False, False]])
@@ -87,12 +79,6 @@ def test_labels_that_go_together_count_only_where_scores_do_not_tell_c():
     both = beside((P, S), (np.random.default_rng(3).random((3000, 2), dtype=np.float32), pairs))
     assert estimate(*both).c == pytest.approx(estimate(P, S).c, abs=0.01)
     assert estimate(both[0][:, 3:], pairs).c == 1
-
-
-def test_checked_labels_are_nobodys_partner():
-    P, S = together(3000, 1, 0.3, 0.5)
-    verified = VerifiedLabels.of(S.shape, complete=np.arange(1500))
-    assert estimate(P, S, verified=verified).c == estimate(P[1500:], S[1500:]).c
 
 
 @pytest.mark.parametrize("q", [1, 10])

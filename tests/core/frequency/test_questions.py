@@ -113,13 +113,6 @@ def test_where_no_answer_finds_a_missing_label_none_need_be_missing(n):
     assert c < high == 1
 
 
-def test_labels_differ():
-    c = np.linspace(0.15, 0.9, 6)
-    Y, S, cells = collection(c, n=3000)
-    fitted = fit(cells, asked(Y, cells, 600))
-    assert_allclose(fitted.by_label.mean(), S.sum(axis=0) / Y.sum(axis=0), atol=0.15)
-
-
 def test_few_answers_that_agree_leave_the_automatic_estimate_and_others_outweigh_it():
     Y, _, cells = collection(np.full(8, 0.5), n=2000)
     lists = [asked(Y, cells, 30, seed) for seed in range(8)]

@@ -55,14 +55,6 @@ def test_finite_and_within_bounds_at_any_score(z, s, c, dtype):
     assert -1 <= pu_gradient(z, s, c) <= 0 if s else 0 <= pu_gradient(z, s, c) <= 1
 
 
-def test_one_label_frequency_a_column():
-    rng = np.random.default_rng(0)
-    z, s, c = rng.normal(size=(20, 3)), rng.random((20, 3)) < 0.5, np.array([0.2, 0.7, 1])
-    for k in range(3):
-        assert_allclose(pu_loss(z, s, c)[:, k], pu_loss(z[:, k], s[:, k], c[k]))
-        assert_allclose(pu_gradient(z, s, c)[:, k], pu_gradient(z[:, k], s[:, k], c[k]))
-
-
 @given(scores, st.floats(0, 1), frequencies)
 def test_between_annotated_and_not_the_gradient_is_their_mixture(z, s, c):
     z = np.float64(z)
