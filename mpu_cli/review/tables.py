@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -141,10 +140,15 @@ def read_table(
             names_of = f"its first line should name the columns: {', '.join(required)}"
             raise InputError(str(source), None, f"it is empty; {names_of}")
         delimiter = delimiter_of(first.lower(), "\t", required)
-        cells = partial(
-            _cells, delimiter=delimiter, quoted=delimiter != "\t" or first.startswith('"'), source=str(source)
-        )
-        header = [name.strip().lower() for name in cells(first, number=number)]
+        is_plain = delimiter == "\t" and not first.startswith('"')
+
+        def cells(line: str, number: int) -> list[str]:
+            try:
+                return line.split(delimiter) if is_plain else next(csv.reader([line], delimiter=delimiter))
+            except csv.Error as error:
+                raise InputError(str(source), number, f"this is not a row of a table ({error})") from None
+
+        header = [name.strip().lower() for name in cells(first, number)]
         while header and not header[-1]:
             header.pop()
         absent = {name for name, other in (in_place or {}).items() if name not in header and other in header}
@@ -159,7 +163,7 @@ def read_table(
         same: dict[str, str] = {}  # so that a repeated value is in memory once
         numbers = []
         for number, line in lines:
-            fields = cells(line, number=number)
+            fields = cells(line, number)
             if any(map(str.strip, fields[len(header) :])):
                 there = ", ".join(header)[:200]
                 raise InputError(str(source), number, f"there are {len(fields)} values, but the columns are {there}")
@@ -196,15 +200,6 @@ def _lines(text: Iterable[str], comments: list[tuple[int, str]]) -> Iterator[tup
                 comments.append((number, comment))
         elif line.strip(' \t,;"'):
             yield number, line
-
-
-def _cells(line: str, delimiter: str, quoted: bool, source: str, number: int) -> list[str]:
-    if not quoted:
-        return line.split(delimiter)
-    try:
-        return next(csv.reader([line], delimiter=delimiter))
-    except csv.Error as error:
-        raise InputError(source, number, f"this is not a row of a table ({error})") from None
 
 
 _LONGEST_COMMENT = 200  # characters of one that tells of the data

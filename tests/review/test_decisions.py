@@ -3,7 +3,6 @@
 import csv
 import gzip
 import io
-import time
 
 import numpy as np
 import pytest
@@ -197,16 +196,6 @@ def test_anything_is_read_or_refused(tmp_path_factory, content):
     else:
         assert (decisions.instance >= 0).all()
         assert (decisions.label >= NOTHING_ELSE).all()
-
-
-@pytest.mark.slow
-def test_a_million_lines(file):
-    lines = (f"{i // 4 + 1}\t{i % 4 * 1000 + i % 997}\t{('yes', 'no', '')[i % 3]}\tsample\n" for i in range(10**6))
-    path = file(HEADER + "".join(lines))
-    start = time.process_time()
-    decisions = read([path])
-    assert len(decisions) + decisions.undecided == 10**6
-    assert time.process_time() - start < 20  # 3 s where nothing else runs
 
 
 def test_what_two_files_contradict_each_other_about_is_left_undecided(file, caplog):
