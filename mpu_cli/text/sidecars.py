@@ -137,7 +137,7 @@ def read_vectorization(like: str | Path) -> Vectorization:
         labels.broader = read_implications(path / BROADER).next_broader()
     if (path / DEPRECATED).is_file():
         labels.deprecated = [number for line in text_lines(path / DEPRECATED) if (number := whole(line, MAX_ID))]
-    return Vectorization(Vectorizer.load(path), labels, kept.fields)
+    return Vectorization(Vectorizer.of(kept), labels, kept.fields)
 
 
 def write_directory(
