@@ -6,10 +6,8 @@ import logging
 import numpy as np
 import pytest
 
-from mpu_cli.errors import InputError
 from mpu_cli.names import Naming, read_ids
 from mpu_cli.names.label_names import read_names
-from tests.golden import refused
 
 LABELS = np.array([1, 2, 3])
 
@@ -42,11 +40,6 @@ def test_forms(file, form):
     text, expected = FORMS[form]
     assert read_names(file(text))[0] == expected
     assert read_names(file(gzip.compress(text.encode()), "tags.gz"))[0] == expected
-
-
-def test_a_line_without_end_is_refused(file):
-    with refused(InputError, "tags:1: "):
-        read_names(file("x" * (1 << 23)))
 
 
 def names_of(path, labels=LABELS, **how):
