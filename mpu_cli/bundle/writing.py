@@ -158,7 +158,10 @@ def save(model: TrainedModel, path: str | os.PathLike[str]) -> None:
 
 
 def _is_ours(entry: Path) -> bool:
-    kind = entry.lstat().st_mode
+    try:
+        kind = entry.lstat().st_mode
+    except FileNotFoundError:  # the lock of a training that has just ended
+        return True
     if entry.name == WORKSHOP:
         return stat.S_ISDIR(kind)
     patterns = ARRAYS_NAME, ORIGIN_NAME, *OTHER_NAMES.values()

@@ -345,8 +345,12 @@ def locked_directory(path: Path, advice: str) -> Iterator[Callable[[], bool]]:
     with signals.finally_call(let_go):
         while descriptor is None:
             with signals.unbroken():
-                path.mkdir(parents=True, exist_ok=True)
-                with suppress(FileNotFoundError), unchanged_time(path):  # another has removed it, who had just made it
+                try:
+                    path.mkdir(parents=True, exist_ok=True)
+                except FileExistsError:
+                    if path.is_file() or path.is_symlink():
+                        raise
+                with suppress(FileNotFoundError), unchanged_time(path):  # another has just removed it
                     descriptor = _lock(lock, advice)
         yield partial(is_lock, lock, descriptor)
 
