@@ -37,14 +37,17 @@ _BUFFER_BYTES = 1 << 19
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 
 
-def refuse_overlaps(inputs: Named, outputs: Named) -> None:
+def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] = ()) -> None:
     """Refuse files if one would overwrite another. Call this before any of them is opened.
 
     `inputs`, `outputs`: files and directories by the name of their argument or option; ``-`` is a standard stream.
-    Raises FilesError (an output is an input or another output, or is a URL; or two inputs are the same stream).
+    `directories`: names of those that are directories written by `mpu`. No other file may be in them.
+    Raises FilesError (an output is an input or another output, is in one of the directories, or is a URL; or two inputs
+    are the same stream).
     """
     refuse_urls(outputs)
     inputs, outputs = _given(inputs), _given(outputs)
+    folders = {name: path for name, path in (inputs | outputs).items() if name in directories}
     streams: dict[Any, str] = {}
     read: dict[Any, str] = {}
     written: dict[Any, str] = {}
@@ -66,6 +69,9 @@ def refuse_overlaps(inputs: Named, outputs: Named) -> None:
         is_folder = Path(path).is_dir()  # the command itself says whether it may be replaced
         if not is_folder and (other := read.get(identity, name)) != name:
             raise FilesError(f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name")
+        for other, other_path in folders.items():
+            if other != name and Path(os.path.realpath(other_path)) in Path(os.path.realpath(path)).parents:
+                raise FilesError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
 
 
 def refuse_urls(outputs: Named) -> None:

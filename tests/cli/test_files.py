@@ -36,6 +36,8 @@ OVERLAPS = {
     "corrupt to another spelling": ("corrupt", "x.svm", "./../w/x.svm", *MISSING),
     "the record over OUT": ("corrupt", "x.svm", "o2", "--removed", "./../w/o2", *MISSING),
     "predictions over FILE by a link": ("predict", "x.mpu", "soft.svm", "-o", "x.svm"),
+    "predictions into MODEL": ("predict", "x.mpu", "x.svm", "-o", "x.mpu/manifest.json"),
+    "predictions into MODEL, new": ("predict", "soft.mpu", "x.svm", "-o", "../w/x.mpu/tags"),
     "a test set that is learned from": ("train", "x.svm", *QUICK, "--accept-on", "hard.svm"),
     "a page over FILE": ("review", "x.svm", "-o", "soft.svm"),
     "a text and data from standard input": ("review", "-", "--text", "-", "-o", "page.html"),

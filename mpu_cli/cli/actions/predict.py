@@ -372,6 +372,7 @@ def command(
     refuse_overlaps(
         {"MODEL": model, **what.suggestible.by_option(), **{called("FILE", source): source for source in sources}},
         {called("--output", target): target for target in targets.values()},
+        ("MODEL",),
     )
     with run.step("reading the model"):
         trained = bundle.load(model)

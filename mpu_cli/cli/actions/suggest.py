@@ -275,7 +275,7 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path 
         "the rules beside --output": rules,
         "--model": outputs.model,
     }
-    refuse_overlaps(inputs, written)
+    refuse_overlaps(inputs, written, ("--model",))
     refuse_unwritable(outputs.target)
     if outputs.fill:
         if isinstance(sources.file, Files):

@@ -69,7 +69,7 @@ def train(
     """
     test = None if acceptance is None else acceptance.test
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
-    refuse_overlaps(inputs, {"--output": target, "--oof": oof, "--history": history})
+    refuse_overlaps(inputs, {"--output": target, "--oof": oof, "--history": history}, ("--output",))
     for name, path in sources.by_option().items():
         with suppress(OSError):
             if test is not None and path is not None and Path(path).samefile(test):

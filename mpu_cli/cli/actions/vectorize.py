@@ -477,7 +477,7 @@ def command(
     if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
     inputs = {"TEXTS": file, "--labels": labels, "--like": like}
-    refuse_overlaps(inputs, {"--output": output, "its directory": directory})
+    refuse_overlaps(inputs, {"--output": output, "its directory": directory}, ("its directory",))
     new = None if like is not None else options
     report = vectorize(file, output, options=new, labels=labels, language=language, like=like, **of_source)
     output_report(report, as_json, _print_summary)
