@@ -70,7 +70,9 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
         if not is_folder and (other := read.get(identity, name)) != name:
             raise FilesError(f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name")
         for other, other_path in folders.items():
-            if other != name and Path(os.path.realpath(other_path)) in Path(os.path.realpath(path)).parents:
+            if other == name or STANDARD_STREAM in (path, other_path):
+                continue
+            if Path(os.path.realpath(other_path)) in Path(os.path.realpath(path)).parents:
                 raise FilesError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
 
 
