@@ -107,6 +107,14 @@ def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, i
     assert "of these 0" not in nothing.stderr
 
 
+def test_before_any_decision_a_c_near_one_does_not_limit_what_may_be_right(run, complete, tmp_path):
+    """Labels of a collection in which people leave out the same ones again and again look complete, too."""
+    options = ("--features", "linear", "--cost", 10, "--epochs", 3, "-o", tmp_path / "missing.tsv")
+    report = run.json("suggest", complete, *options, "--top", 200)
+    assert report["right_low"] < 1
+    assert report["right"] <= report["missing"] < report["missing_high"] < 100 < report["right_high"] < 200
+
+
 def test_where_all_is_known_nothing_is_missing(run, tmp_path):
     data, checked = tmp_path / "data.svm", tmp_path / "checked.tsv"
     data.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n")
