@@ -378,9 +378,10 @@ def _lock(lock: Path, advice: str) -> int | None:
     if not is_lock(lock, descriptor):
         os.close(descriptor)
         return None
-    os.ftruncate(descriptor, 0)
     since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()} since {since}".encode())
+    with suppress(OSError):  # a full disk: others learn only that the directory is in use
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()} since {since}".encode())
     return descriptor
 
 
