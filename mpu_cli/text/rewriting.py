@@ -98,7 +98,9 @@ class Rewriter:
             set_value(new, name, value)
         mark = "\ufeff" * row.startswith("\ufeff")
         is_ascii = row.removeprefix(mark).isascii() or "\\u" in row
-        return mark + json.dumps(new, ensure_ascii=is_ascii, separators=None if ": " in row else (",", ":")) + end
+        separators = None if ": " in row else (",", ":")
+        allowed = "Infinity" in row or "NaN" in row  # otherwise, a number too large for a float is an error
+        return mark + json.dumps(new, ensure_ascii=is_ascii, separators=separators, allow_nan=allowed) + end
 
     def _with_columns(self, lines: list[str]) -> list[str]:
         """Return the lines up to the first record, with the names of columns that are new."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mpu_cli.errors import InputError
 from mpu_cli.text.records import DEFAULT_FIELDS, form_and_fields
 from mpu_cli.text.rewriting import Retagged, Rewriter
 
@@ -187,3 +188,10 @@ def test_fields_that_are_tags_keep_their_form(yes, no):
     before, after = (f"text;a;b\r\nx;{yes};{no}\r\ny;{one};{other}\r\n" for one, other in ((yes, no), (no, yes)))
     changes = iter([Retagged(), Retagged({"b": "decided"}, frozenset("a"))])
     assert written(Rewriter("csv", fields, ""), before.encode(), lambda record: next(changes)) == after
+
+
+def test_a_number_too_large_for_a_float_is_an_error_and_not_infinite():
+    with pytest.raises(InputError, match="x:2: "):
+        rewritten(
+            b'{"text": "a", "n": 1e400}\n{"text": "b", "tags": ["a"], "n": 1e400}\n', "jsonl", Retagged((), {"a"})
+        )
