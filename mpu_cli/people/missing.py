@@ -95,10 +95,11 @@ def find(
                 left = replace(left, low=max(left.low, min(right.low, left.expected)))
             if is_by_lists:
                 of_all = Count(*(count + found.nnz for count in vars(left).values()))
-            high = right.high
-            right = Count(*map(min, vars(right).values(), vars(left).values()))
-            if is_by_lists and claims.decided is None:  # c may be wrong, so that it does not limit what a list has
-                right = replace(right, high=high)
+            is_open = (
+                is_by_lists and claims.decided is None
+            )  # c may be wrong, so that it does not limit what a list has
+            limits = left.expected, left.low, np.inf if is_open else left.high
+            right = Count(*map(min, vars(right).values(), limits))
         filling_in = worth_filling_in(listed, annotated, float(left.expected))
     return Suggestions(
         probabilities=probabilities,
