@@ -227,6 +227,8 @@ def connected(address: Address) -> Iterator[DaskExecutor]:
         connect = partial(_Client, cluster, scheduler_file=file, timeout=timeout, set_as_default=False)
         try:
             client = within(timeout, connect)
+            # Else asyncio prints what became of messages that Dask was about to send when the loop stopped.
+            client.loop.asyncio_loop.set_exception_handler(lambda loop, context: None)
             leaving.callback(_leave, client, min(timeout, _LEAVE))
             executor = DaskExecutor(client, timeout)
             executor.wait_for_worker()

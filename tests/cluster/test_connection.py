@@ -1,5 +1,6 @@
 """Whatever answers at the address of a scheduler, it is one clear error, and soon."""
 
+import gc
 import os
 import signal
 import socket
@@ -10,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
+from distributed import Client
 
 from mpu_cli.cluster import Address
 from mpu_cli.cluster.dask_executor import connected
@@ -101,3 +103,15 @@ def test_a_scheduler_that_stops_in_the_middle_of_work(processes):
 
 def test_a_file_that_is_not_there(tmp_path):
     refused(Address(file=tmp_path / "none.json"), r"^no Dask cluster answers at .*none\.json: there is no such file$")
+
+
+def test_an_error_that_no_one_waits_for_any_more_is_not_printed(caplog):
+    """As that of a message that Dask was about to send when its event loop stopped."""
+    before = set(Client._instances)
+    with connected(Address(workers=1)):
+        (client,) = set(Client._instances) - before
+        waited_for = client.loop.asyncio_loop.create_future()
+    waited_for.set_exception(TimeoutError("Timeout"))
+    del waited_for, client
+    gc.collect()
+    assert not [record for record in caplog.records if record.name == "asyncio"]
