@@ -250,6 +250,8 @@ class Record:
         Whether a tab or line end within a tag, the id or the group became a blank.
     group : str or None
         Empty: the group without a name. None if that is not read.
+    row : Row
+        What it was made of.
     """
 
     line: int
@@ -258,6 +260,7 @@ class Record:
     id: str | None
     mended: bool
     group: str | None = None
+    row: Row = field(default=Row(0, {}), compare=False, repr=False)
 
     def size(self) -> int:
         """Return the number of its characters."""
@@ -273,7 +276,7 @@ def flag(value: object) -> bool | None:
 
 
 class RecordReader:
-    """Reads records one by one, each with the row that it was made of.
+    """Reads records one by one.
 
     A text is a string, or null for none. Tags are a list of strings or whole numbers, or one string: a list
     (`fields.listed`), or else split at the separator; null is no tags. An id is a string or a whole number.
@@ -287,8 +290,8 @@ class RecordReader:
         self._has_id = False
         self._rows = read_rows(stream, source, form, fields.needed())
 
-    def __iter__(self) -> Iterator[tuple[Row | Bad, Record | Bad]]:
-        """Yield rows and records; `Bad` as the record, and as the row if that is bad.
+    def __iter__(self) -> Iterator[Record | Bad]:
+        """Yield records, or what is wrong with them.
 
         Raises InputError (as `read_rows`; or no field is named that has the text, and there are several).
         """
@@ -300,15 +303,15 @@ class RecordReader:
         is_first = True
         for row in rows:
             if isinstance(row, Bad):
-                yield row, row
+                yield row
                 continue
             if is_first:
                 self._choose_others(row)
                 is_first = False
             try:
-                yield row, self._record(row)
+                yield self._record(row)
             except ValueError as error:
-                yield row, Bad(row.line, str(error))
+                yield Bad(row.line, str(error))
 
     def _choose_tags(self, first: list[Mapping[str, object]]) -> None:
         """Find fields that are tags: all that are named or, where there is no field of tags, two others or more."""
@@ -356,7 +359,7 @@ class RecordReader:
         key, group = (None if one is None else plain[one] for one in (key, group))
         if key == "":
             raise ValueError(f"the field {fields.id!r} is empty; each record needs an id of its own")
-        return Record(row.line, text, clean_tags, key, mended, group)
+        return Record(row.line, text, clean_tags, key, mended, group, row)
 
     def _tags(self, name: str, value: object) -> list[str]:
         if self.fields.are_tags:

@@ -55,26 +55,25 @@ class Rewriter:
         taken: list[bytes] = []  # lines that have been read and not written
         encoding = getattr(stream, "encoding", "utf-8")
         next_line = 1
-        for row, record in RecordReader(Watched(stream, taken.append), source, self._form, self._fields):
+        for record in RecordReader(Watched(stream, taken.append), source, self._form, self._fields):
             if isinstance(record, Bad):
                 raise InputError(source, record.line, record.problem)
-            assert not isinstance(row, Bad)  # there would be no record of it
             lines = [line.decode() for line in taken if line]
             taken.clear()
-            before, own = lines[: row.line - next_line], lines[row.line - next_line :]
+            before, own = lines[: record.line - next_line], lines[record.line - next_line :]
             next_line += len(lines)
             if self._form in DELIMITERS and not self._columns:
                 before = self._with_columns(before)
             if self._fields.are_tags and record.tags:
-                self._mark = str(value_of(row.fields, record.tags[0]))
+                self._mark = str(value_of(record.row.fields, record.tags[0]))
             try:
-                text = self._record("".join(own), row, change_of(record))
+                text = self._record("".join(own), record.row, change_of(record))
                 yield "".join([*before, text]).encode(encoding)
             except UnicodeEncodeError as error:
                 problem = f"{error.object[error.start]!r} cannot be written in {encoding}, as this file is"
-                raise InputError(source, row.line, problem) from None
+                raise InputError(source, record.line, problem) from None
             except ValueError as error:
-                raise InputError(source, row.line, str(error)) from None
+                raise InputError(source, record.line, str(error)) from None
         yield b"".join(taken).decode().encode(encoding)
 
     def _record(self, text: str, of: Row, change: Retagged) -> str:

@@ -128,7 +128,7 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
 def _records(source: str, form: str | None, fields: Fields) -> Iterator[Record]:
     form, _ = form_and_fields(source, form, fields)
     with open_records(source) as stream:
-        for _, record in RecordReader(stream, source, form, fields):
+        for record in RecordReader(stream, source, form, fields):
             if isinstance(record, Bad):
                 raise InputError(source, record.line, record.problem)
             yield record

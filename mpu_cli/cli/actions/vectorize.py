@@ -38,7 +38,6 @@ from mpu_cli.text.records import (
     Fields,
     Record,
     RecordReader,
-    Row,
     field_list,
     form_and_fields,
     no_field,
@@ -278,16 +277,15 @@ class _Reader:
         self.cells.clear()
         counted = Counted(stream)
         reader = RecordReader(counted, self.name, self._form, self.fields)
-        for row, record in reader:
+        for record in reader:
             if isinstance(record, Record):
-                assert not isinstance(row, Bad)  # there would be no record of it
                 self.good += 1
                 self.fields = reader.fields
-                self.names = self.names or list(row.fields)
-                self._look_at(row.fields)
+                self.names = self.names or list(record.row.fields)
+                self._look_at(record.row.fields)
                 yield record
                 continue
-            bad = replace(record, problem=record.problem + self._hint(row, record.problem))
+            bad = replace(record, problem=record.problem + self._hint(record.problem))
             if not self._skip_bad:
                 raise InputError(self.name, bad.line, bad.problem)
             self.bad += 1
@@ -308,13 +306,11 @@ class _Reader:
                 self.separates = self.fields.separator in cell
                 self.cells.update(["", *(other for other in _SEPARATORS if other in cell)])
 
-    def _hint(self, row: Row | Bad, problem: str) -> str:
+    def _hint(self, problem: str) -> str:
         """Return what to do about a bad record."""
         if self.good:
             return "; --skip-bad leaves bad records out" * (not self._skip_bad)
-        has_no_text = problem in [
-            no_field(name, () if isinstance(row, Bad) else row.fields) for name in self.fields.text
-        ]
+        has_no_text = any(problem.startswith(f"there is no field {name!r}") for name in self.fields.text)
         return "; --text names the one that has the text" * has_no_text
 
 

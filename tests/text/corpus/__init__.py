@@ -50,7 +50,7 @@ def replay_records(data: bytes, folder: Path) -> None:
 def _replay_records(content: bytes, form: str, options: TextOptions, folder: Path) -> None:
     good, line = [], 0
     try:
-        for _, record in RecordReader(io.BytesIO(content), "texts", form, Fields()):
+        for record in RecordReader(io.BytesIO(content), "texts", form, Fields()):
             assert record.line > line
             line = record.line
             if isinstance(record, Record):
