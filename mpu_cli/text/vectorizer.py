@@ -1,13 +1,13 @@
 """The vectoriser: scikit-learn's counting, fitted in one pass over texts that need not fit in memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer
@@ -35,8 +35,6 @@ from mpu_cli.text.records import DEFAULT_FIELDS, Fields
 from mpu_cli.text.stored import Content, Stored
 
 BATCH = MOST_TEXTS  # whose language is guessed
-_LEAST_MERGED = 1 << 20
-PIECE = 1 << 16  # terms of long texts that are hashed at a time
 _LEAD_WEIGHT = np.float32(0.5)  # relative to the whole text
 
 
@@ -122,21 +120,12 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         self._set(Stored(replace(options, min_df=min_df), features, _idf(options, frequencies, counts.texts)))
 
     def _fit_hashes(self, options: TextOptions, texts: Iterable[str]) -> None:
-        hashes = Hashes(options)
-        counts = csr_array((1, hashes.width), dtype=np.int64)  # of texts, by column
-        new, entries, n = [np.zeros(0, np.int32)], 0, 0
-
-        def merged() -> csr_array:
-            columns, frequencies = np.unique(np.concatenate(new), return_counts=True)
-            return counts + csr_array((frequencies, columns, [0, len(columns)]), shape=counts.shape)
-
+        hashed = _hashes_of(options)
+        counts, n = csr_array((1, 2 ** (options.hashing or 0)), dtype=np.int64), 0  # of texts, by column
         for batch in batches(texts):
-            new.append(hashes.transform(batch).indices)
+            columns, frequencies = np.unique(hashed(batch).indices, return_counts=True)
+            counts += csr_array((frequencies, columns, [0, len(columns)]), shape=counts.shape)
             n += len(batch)
-            entries += len(new[-1])
-            if entries > max(_LEAST_MERGED, counts.nnz):  # so that merging takes linear time in all
-                counts, new, entries = merged(), new[:1], 0
-        counts = merged()
         self.forgotten_ = 0
         idf = _idf(options, np.append(counts.data, 0), n)
         self._set(Stored(options, None, idf, hashes=counts.indices.astype(np.int32)))
@@ -147,12 +136,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         self.hashes_ = kept.hashes
         self.idf_ = kept.idf
         if kept.hashes is None:
-            self._counter: CountVectorizer | Hashes = CountVectorizer(
-                analyzer=analyzer_of(kept.options), vocabulary=kept.features, dtype=np.float32
-            )
+            analyzer = analyzer_of(kept.options)
+            self._counted = CountVectorizer(analyzer=analyzer, vocabulary=kept.features, dtype=np.float32).transform
         else:
-            self._counter = Hashes(kept.options)
-            self._occurring = Columns(kept.hashes, self._counter.width)
+            self._counted = _hashes_of(kept.options)
+            self._occurring = Columns(kept.hashes, kept.width)
 
     @property
     def width(self) -> int:
@@ -183,7 +171,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     def _weighed(self, texts: list[str]) -> csr_array:
         """Return the vectors of texts whose words all count alike."""
-        counts = csr_array(self._counter.transform(texts), dtype=np.float32)
+        counts = csr_array(self._counted(texts), dtype=np.float32)
         counts.sort_indices()
         match self.options_.weighting:
             case "log-tfidf":
@@ -282,40 +270,8 @@ def _idf(options: TextOptions, frequencies: np.ndarray, texts: int) -> np.ndarra
     return np.log((1 + texts) / (1 + frequencies)) + 1
 
 
-class Hashes:
-    """Terms numbered by hashes with a number of bits; the hashes are the columns of matrices."""
-
-    def __init__(self, options: TextOptions) -> None:
-        assert options.hashing is not None
-        self._analyzer = analyzer_of(options)
-        self.width = 2**options.hashing
-        self._hasher = FeatureHasher(self.width, input_type="string", alternate_sign=False, dtype=np.float32)
-
-    def transform(self, texts: Iterable[str]) -> csr_array:
-        """Count the terms of texts: float32, shape (n, D)."""
-        parts = [self._counted(batch) for batch in batches(texts)] or [self._counted([])]
-        return csr_array(vstack(parts)) if len(parts) > 1 else parts[0]
-
-    def _counted(self, texts: list[str]) -> csr_array:
-        total = csr_array((len(texts), self.width), dtype=np.float32)
-        for rows, pieces in self._pieces(texts):
-            part = self._hasher.transform(pieces)
-            total += csr_array((part.data, (np.repeat(rows, np.diff(part.indptr)), part.indices)), shape=total.shape)
-        return total
-
-    def _pieces(self, texts: list[str]) -> Iterator[tuple[list[int], list[list[str]]]]:
-        """Yield pieces of texts, a few megabytes of terms at a time, and the row of each piece."""
-        rows: list[int] = []
-        pieces: list[list[str]] = []
-        room = PIECE
-        for row, text in enumerate(texts):
-            terms = iter(self._analyzer(text))
-            while piece := list(islice(terms, room)):
-                rows.append(row)
-                pieces.append(piece)
-                room -= len(piece)
-                if not room:
-                    yield rows, pieces
-                    rows, pieces, room = [], [], PIECE
-        if pieces:
-            yield rows, pieces
+def _hashes_of(options: TextOptions) -> Callable[[list[str]], Any]:
+    """Return the function that counts the terms of texts by their hashes, which are columns: n x D."""
+    width, analyzer = 2 ** (options.hashing or 0), analyzer_of(options)
+    hasher = FeatureHasher(width, input_type="string", alternate_sign=False, dtype=np.float32)
+    return lambda texts: hasher.transform(map(analyzer, texts)) if texts else csr_array((0, width), dtype=np.float32)
