@@ -36,7 +36,7 @@ from mpu_cli.inputs.side_tables import (
 from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
 from mpu_cli.names.naming import find_broader, find_filled, read_implications
 from mpu_cli.review import decisions, matching
-from mpu_cli.review.tables import checksum, label_text
+from mpu_cli.review.decisions import checksum, label_text
 from mpu_cli.runtime.files import state_of
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run

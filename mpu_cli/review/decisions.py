@@ -1,6 +1,8 @@
 """Review files: decisions of people about labels, one on each line.
 
-Tab-separated text (`tables` has the details) with the columns
+Tab-separated text, or what spreadsheets and people make of it: CSV, a byte order mark, CRLF or CR alone, empty lines,
+comments that start with ``#``, capital letters and spaces around names of columns and values, empty fields at the end
+of a line that are missing or too many, and other columns. The first line names the columns:
 
 - ``instance``: the number of an instance of the data, from 1;
 - ``id``, optional: the id of its record, where the data have ids; it may stand alone, without the number;
@@ -24,43 +26,27 @@ was claimed, even if all are ``yes``.
 false. Lines may have any order. A decision may be repeated, in one file or in several.
 """
 
+import csv
+import hashlib
 import logging
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from itertools import combinations
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mpu_cli.core.labels.verified import HowDecided
 from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names import LabelNames, RecordIds
-from mpu_cli.names.label_names import quoted
-from mpu_cli.names.lines import cell, meanings
-from mpu_cli.review.tables import (
-    ADDED,
-    CHECKSUM,
-    NO,
-    NOTHING_ELSE,
-    QUESTION,
-    SAMPLE,
-    SUGGESTION,
-    UNDECIDED,
-    YES,
-    Table,
-    chance,
-    instance_number,
-    is_sample_word,
-    label_number,
-    label_text,
-    no_instance,
-    probability,
-    read_table,
-    refuse_other_data,
-    verdict_number,
-)
+from mpu_cli.names.label_names import is_number, label_of, quoted
+from mpu_cli.names.lines import cell, delimiter_of, first_repeated, meanings, text_lines, whole
+from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import Source, Writable
 
@@ -68,7 +54,15 @@ INSTANCE, ID, LABEL, NUMBER, VERDICT = "instance", "id", "label", "number", "ver
 SOURCE = "source"
 DRAWN, REVIEWER = "drawn", "reviewer"
 PROBABILITY, WHY = "probability", "why"
-_OPTIONAL = ID, NUMBER, SOURCE, DRAWN, PROBABILITY, WHY, REVIEWER
+NOTHING_ELSE = -1  # the label of a decision on all other labels
+STAR = "*"
+YES, NO = "yes", "no"
+UNDECIDED = -1
+SAMPLE, SUGGESTION, QUESTION, ADDED = "sample", "suggestion", "question", "added"
+_VERDICTS = {YES: 1, NO: 0, "": UNDECIDED}
+_SOURCES = {SAMPLE: True, SUGGESTION: False, QUESTION: False, ADDED: False, "": False}
+_COLUMNS = INSTANCE, ID, LABEL, NUMBER, VERDICT, SOURCE, DRAWN, PROBABILITY, WHY, REVIEWER
+_LONGEST_COMMENT = 200  # characters of one that tells of the data
 _ROWS = 1 << 16
 _log = logging.getLogger(__name__)
 _MOST_DISPUTED = 10  # that a warning lists
@@ -104,7 +98,7 @@ class Decisions:
     files : tuple of str
         As the user named them.
     checksums : tuple of str or None
-        Of the data that each file numbers (`tables.checksum`); None if the file has none.
+        Of the data that each file numbers (`checksum`); None if the file has none.
     undecided : int
         Number of lines without verdict.
     names : LabelNames or None
@@ -129,11 +123,12 @@ class Decisions:
     def __len__(self) -> int:
         return len(self.instance)
 
-    def lines(self) -> "Lines":
-        """Return what is written of these decisions, as they were read."""
+    def write(self, out: Writable, ids: RecordIds | None = None) -> None:
+        """Write these decisions, as they were read."""
         is_added = (self.origin == HowDecided.ADDED) & self.verdict
         kinds = np.select([self.is_sample, ~np.isnan(self.chance), is_added], [SAMPLE, QUESTION, ADDED], SUGGESTION)
-        return Lines(
+        write(
+            out,
             self.instance,
             self.label,
             verdict=np.where(self.verdict, YES, NO).tolist(),
@@ -141,6 +136,7 @@ class Decisions:
             probability=self.probability,
             drawn=self.chance,
             reviewer=self.reviewer.tolist(),
+            ids=ids,
         )
 
     def error(self, i: int, problem: str) -> InputError:
@@ -251,21 +247,175 @@ def _part(every: Decisions, kept: np.ndarray) -> Decisions:
 
 
 @dataclass(frozen=True)
-class WrittenCells(Table):
+class WrittenCells:
     """The rows of a file of cells."""
 
+    source: str  # the file, as the user named it
+    columns: dict[str, list[str]]  # those of the format that exist, without blanks around values
+    lines: list[int]  # line of the file of each row, from 1
+    checksum: str | None  # of the data that it numbers, as a comment tells
+    size: int | None  # with how many suggestions it was written, as a comment tells
     instance: np.ndarray  # int64, shape (m,): from 0
     label: np.ndarray  # int64, shape (m,)
+
+    def column(self, name: str) -> list[str]:
+        """Return the values of a column, which are empty where there is none."""
+        return self.columns.get(name) or [""] * len(self.lines)
 
 
 def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordIds | None = None) -> WrittenCells:
     """Read a review file, or one of suggestions; arguments and errors as of `read`."""
-    table = read_table(source, (INSTANCE, LABEL, VERDICT), _OPTIONAL, {INSTANCE: ID})
-    both = list(zip(table.column(INSTANCE), table.column(ID), strict=True))
-    instance = _translate(table, both, lambda pair: _instance(*pair, ids))
-    column = NUMBER if names is None and NUMBER in table.columns else LABEL
-    label = _translate(table, table.columns[column], lambda text: label_number(text, names))
-    return WrittenCells(**vars(table), instance=instance, label=label)
+    columns, lines, comments = _read_table(str(source))
+    none = np.zeros(0, np.int64)
+    cells = WrittenCells(str(source), columns, lines, *_noted(str(source), comments), none, none)
+    both = list(zip(cells.column(INSTANCE), cells.column(ID), strict=True))
+    column = NUMBER if names is None and NUMBER in columns else LABEL
+    return replace(
+        cells,
+        instance=_translate(cells, both, lambda pair: _instance(*pair, ids)),
+        label=_translate(cells, columns[column], lambda text: label_number(text, names)),
+    )
+
+
+def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tuple[int, str]]]:
+    """Read the columns of a file that this format has, the line of each row, and the comments that tell of the data."""
+    comments: list[tuple[int, str]] = []
+    with closing(text_lines(source)) as text:
+        rows = _rows(chain(next(text, "").split("\r"), text), comments)  # with CR alone, there is one line
+        needed = [INSTANCE, LABEL, VERDICT]
+        number, first = next(rows, (None, ""))
+        if number is None:
+            names_of = f"its first line should name the columns: {', '.join(needed)}"
+            raise InputError(source, None, f"it is empty; {names_of}")
+        delimiter = delimiter_of(first.lower(), "\t", needed)
+        is_plain = delimiter == "\t" and not first.startswith('"')
+
+        def values_of(line: str, number: int) -> list[str]:
+            try:
+                return line.split(delimiter) if is_plain else next(csv.reader([line], delimiter=delimiter))
+            except csv.Error as error:
+                raise InputError(source, number, f"this is not a row of a table ({error})") from None
+
+        header = [name.strip().lower() for name in values_of(first, number)]
+        while header and not header[-1]:
+            header.pop()
+        if ID in header and INSTANCE not in header:
+            needed.remove(INSTANCE)
+        if missing := [name for name in needed if name not in header]:
+            problem = "this line should name the columns, separated by tabs, but there is no"
+            raise InputError(source, number, f"{problem} {missing[0]}; needed are {', '.join(needed)}")
+        if twice := first_repeated(header):
+            raise InputError(source, number, f"two columns are called {twice[:40]}")
+        columns: dict[str, list[str]] = {name: [] for name in header if name in _COLUMNS}
+        places = [(header.index(name), column) for name, column in columns.items()]
+        same: dict[str, str] = {}  # so that a repeated value is in memory once
+        lines = []
+        for number, line in rows:
+            values = values_of(line, number)
+            if any(map(str.strip, values[len(header) :])):
+                there = ", ".join(header)[:200]
+                raise InputError(source, number, f"there are {len(values)} values, but the columns are {there}")
+            for place, column in places:
+                value = values[place] if place < len(values) else ""
+                column.append(same.setdefault(value, value.strip()))
+            lines.append(number)
+    return columns, lines, comments
+
+
+def _rows(text: Iterable[str], comments: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the lines with values, and their numbers; add comments that tell of the data to a list."""
+    for number, line in enumerate(text, 1):
+        if line.startswith(("#", '"#')):  # spreadsheets put quotation marks around text that has a comma
+            comment = line[:_LONGEST_COMMENT].strip(' \t,;"')[1:].strip()
+            if comment.lower().startswith(("checksum", "suggestions")):
+                comments.append((number, comment))
+        elif line.strip(' \t,;"'):
+            yield number, line
+
+
+def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None, int | None]:
+    """Return the checksum of the data and the number of suggestions that the comments of a file tell."""
+    checksum, size = None, None
+    for number, text in comments:
+        word, *values = text.lower().split()
+        value = values[0] if len(values) == 1 else ""
+        if word == "suggestions" and value.isascii() and value.isdigit():
+            size = (size or 0) + int(value)
+        elif word == "checksum":
+            if not CHECKSUM.fullmatch(value):
+                raise InputError(source, number, "the checksum is damaged; it has 64 digits, of 0-9 and a-f")
+            if checksum not in (None, value):
+                raise InputError(source, number, "there are two different checksums; are these two files in one?")
+            checksum = value
+    return checksum, size
+
+
+def instance_number(text: str) -> int:
+    """Return the number of an instance from 0; texts have it from 1, up to `MOST_INSTANCES`."""
+    number = whole(text, MOST_INSTANCES)
+    if not number:
+        raise ValueError(f"instance {quoted(text)} is not an instance number; they count from 1")
+    return number - 1
+
+
+def label_number(text: str, names: LabelNames | None = None) -> int:
+    """Return the label of a number, or of a name if there are names; `NOTHING_ELSE` for ``*``."""
+    if text == STAR:
+        return NOTHING_ELSE
+    if names is None and not is_number(text):
+        raise ValueError(
+            f"label {quoted(text)} is not a label; labels are numbers as in the data, or * for all others; names need "
+            "--labels"
+        )
+    return label_of(text, names)
+
+
+def label_text(label: int, names: LabelNames | None = None) -> str:
+    """Return the text of a label: the reverse of `label_number`."""
+    if label == NOTHING_ELSE:
+        return STAR
+    return str(label) if names is None else cell(names.written(label))
+
+
+def verdict_number(text: str) -> int:
+    """Return 1 for yes, 0 for no, and `UNDECIDED`."""
+    if text.lower() not in _VERDICTS:
+        raise ValueError(f"verdict {quoted(text)} is not one of yes, no and empty (not decided)")
+    return _VERDICTS[text.lower()]
+
+
+def chance(text: str, source: str) -> float:
+    """Return the probability with which a question was drawn, above 0 up to 1; NaN where the source is another."""
+    if source.lower() != QUESTION:
+        return math.nan
+    if not 0 < (number := _number(text)) <= 1:
+        raise ValueError(
+            f"drawn {quoted(text)} is not the probability with which this question was drawn, a number above 0 up to "
+            "1, as mpu suggest --questions writes it; where it is lost, let the source be suggestion"
+        )
+    return number
+
+
+def probability(text: str) -> float:
+    """Return a probability, also one with a decimal comma, as spreadsheets write it; NaN for an empty text."""
+    if text and not 0 <= _number(text) <= 1:
+        raise ValueError(f"probability {quoted(text)} is not a number from 0 to 1")
+    return _number(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text.replace(",", ".", 1))
+    except ValueError:
+        return math.nan
+
+
+def is_sample_word(text: str) -> bool:
+    """Whether a source says that the instance was drawn at random."""
+    if text.lower() not in _SOURCES:
+        words = ", ".join(filter(None, _SOURCES))
+        raise ValueError(f"source {quoted(text)} is not one of {words} and empty (not known)")
+    return _SOURCES[text.lower()]
 
 
 def _instance(number: str, key: str, ids: RecordIds | None) -> int:
@@ -324,14 +474,16 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
     return {name: column[verdict != UNDECIDED] for name, column in columns.items()}
 
 
-def _translate(table: Table, values: Sequence[T], number: Callable[[T], float], kind: type[float] = int) -> np.ndarray:
+def _translate(
+    cells: WrittenCells, values: Sequence[T], number: Callable[[T], float], kind: type[float] = int
+) -> np.ndarray:
     """Convert values of rows to numbers by a function, which raises a ValueError with the reason if one is wrong."""
     translated: dict[T, float] = {}
     for value in dict.fromkeys(values):  # in order, so that the first wrong line is reported
         try:
             translated[value] = number(value)
         except ValueError as error:
-            raise InputError(table.source, table.lines[values.index(value)], str(error)) from None
+            raise InputError(cells.source, cells.lines[values.index(value)], str(error)) from None
     return np.fromiter((translated[value] for value in values), np.dtype(kind), len(values))
 
 
@@ -428,31 +580,17 @@ def labels_of(data: Dataset, instance: int) -> list[int]:
     return data.labels.indices[indptr[instance] : indptr[instance + 1]].tolist()
 
 
-@dataclass(frozen=True)
-class Lines:
-    """What is written of cells, a line each."""
-
-    instance: np.ndarray  # int, shape (m,): from 0
-    label: np.ndarray  # int, shape (m,): `NOTHING_ELSE` is written as ``*``
-    _: KW_ONLY
-    # `verdict`, `source`: of "yes", "no" and ""; of "sample", "suggestion", "question", "added" and ""
-    verdict: Sequence[str] | str = ""
-    source: Sequence[str] | str = SUGGESTION
-    # `probability`, `drawn`: float, shape (m,), NaN for an empty cell: each adds a column of its name
-    probability: np.ndarray | None = None
-    drawn: np.ndarray | None = None
-    # `why`, `reviewer`: what speaks for the label, and who decided: columns too
-    why: Sequence[str] | None = None
-    reviewer: Sequence[str] | None = None
-
-    def __len__(self) -> int:
-        return len(self.instance)
-
-
-def write(
+def write(  # noqa: PLR0913 - the columns of a line, and what the file says of the data
     out: Writable,
-    lines: Lines,
+    instance: np.ndarray,
+    label: np.ndarray,
     *,
+    verdict: Sequence[str] | str = "",
+    source: Sequence[str] | str = SUGGESTION,
+    probability: np.ndarray | None = None,
+    drawn: np.ndarray | None = None,
+    why: Sequence[str] | None = None,
+    reviewer: Sequence[str] | None = None,
     of: Source | None = None,
     checksum: str | None = None,
     names: LabelNames | None = None,
@@ -463,12 +601,18 @@ def write(
     Parameters
     ----------
     out : binary file
-    lines : Lines
-        Any other word is a ValueError, and so is a wrong `checksum`: no value may add a line to the file.
+    instance, label : ndarray of int, shape (m,)
+        The cell of each line: the instance from 0; `NOTHING_ELSE` is written as ``*``.
+    verdict, source : sequence of str, or str
+        "yes", "no" or ""; "sample", "suggestion", "question", "added" or "": of each line, or of all.
+    probability, drawn : ndarray of float, shape (m,), optional
+        Further columns; NaN for an empty cell.
+    why, reviewer : sequence of str, optional
+        What speaks for the label, and who decided: further columns.
     of : str or Path, optional
         The data file, named in a comment; ``-`` is standard input.
     checksum : str, optional
-        Checksum of the data (`tables.checksum`), so that the file is refused for other data.
+        Checksum of the data (`checksum`), so that the file is refused for other data.
     names : LabelNames, optional
         Labels are written by these names.
     ids : RecordIds, optional
@@ -478,39 +622,74 @@ def write(
     --------
     >>> from io import BytesIO
     >>> out = BytesIO()
-    >>> cells = np.array([0, 0]), np.array([7, NOTHING_ELSE])
-    >>> write(out, Lines(*cells, verdict=["yes", "no"], source="sample"))
+    >>> write(out, np.array([0, 0]), np.array([7, NOTHING_ELSE]), verdict=["yes", "no"], source="sample")
     >>> print(out.getvalue().decode().replace("\\t", " "))
     instance label verdict source
     1 7 yes sample
     1 * no sample
     <BLANKLINE>
     """
-    for words, check in ((lines.verdict, verdict_number), (lines.source, is_sample_word)):
-        for word in {words} if isinstance(words, str) else set(words):
-            check(word)
     if of is not None:
         out.write(f"# review of {one_line(' '.join(shown(of).split()))}\n".encode(errors="backslashreplace"))
     if checksum is not None:
-        if not CHECKSUM.fullmatch(checksum):
-            raise ValueError(f"{quoted(checksum)} is not a checksum")
         out.write(f"# checksum {checksum}\n".encode())
-    if (lines.verdict, lines.source) == ("", SUGGESTION):
-        out.write(f"# suggestions {len(lines)}\n".encode())
-    both = (PROBABILITY, lines.probability), (DRAWN, lines.drawn)
+    if (verdict, source) == ("", SUGGESTION):
+        out.write(f"# suggestions {len(instance)}\n".encode())
+    both = (PROBABILITY, probability), (DRAWN, drawn)
     shares = {name: values for name, values in both if values is not None}
-    columns = [INSTANCE, *([] if ids is None else [ID]), LABEL, *shares, VERDICT, SOURCE]
-    more = {name: own for name, own in ((WHY, lines.why), (REVIEWER, lines.reviewer)) if own is not None}
-    columns += more
+    more = {name: own for name, own in ((WHY, why), (REVIEWER, reviewer)) if own is not None}
+    columns = [INSTANCE, *([] if ids is None else [ID]), LABEL, *shares, VERDICT, SOURCE, *more]
     out.write(("\t".join(columns) + "\n").encode())
-    for start in range(0, len(lines), _ROWS):
+    for start in range(0, len(instance), _ROWS):
         part = slice(start, start + _ROWS)
-        size = len(lines.instance[part])
-        texts: list[Iterable[str]] = [map(str, (lines.instance[part] + 1).tolist())]
+        numbers = instance[part].tolist()
+        texts: list[Iterable[str]] = [[str(number + 1) for number in numbers]]
         if ids is not None:
-            texts.append([cell(ids.texts[instance]) for instance in lines.instance[part].tolist()])
-        texts.append([label_text(label, names) for label in lines.label[part].tolist()])
+            texts.append([cell(ids.texts[number]) for number in numbers])
+        texts.append([label_text(number, names) for number in label[part].tolist()])
         texts += [(f"{value:.4g}".replace("nan", "") for value in values[part].tolist()) for values in shares.values()]
-        texts += [[words] * size if isinstance(words, str) else words[part] for words in (lines.verdict, lines.source)]
+        texts += [[words] * len(numbers) if isinstance(words, str) else words[part] for words in (verdict, source)]
         texts += [map(cell, own[part]) for own in more.values()]
         out.write("".join("\t".join(row) + "\n" for row in zip(*texts, strict=True)).encode())
+
+
+_ENTRIES = 1 << 20
+CHECKSUM = re.compile("[0-9a-f]{64}")
+
+
+def checksum(features: csr_array) -> str:
+    """Return the SHA-256, hexadecimal, of features: the number of entries of each instance, their indices and values.
+
+    Examples
+    --------
+    >>> one, other = (csr_array(np.array(rows, np.float32)) for rows in ([[1, 2], [3, 4]], [[3, 4], [1, 2]]))
+    >>> checksum(one) == checksum(one.copy()), checksum(one) == checksum(other)
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for numbers, kind in ((np.diff(features.indptr), "<i8"), (features.indices, "<i8"), (features.data, "<f4")):
+        for start in range(0, len(numbers), _ENTRIES):
+            digest.update(numbers[start : start + _ENTRIES].astype(kind).tobytes())
+    return digest.hexdigest()
+
+
+def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -> None:
+    """Refuse a file with the checksum of other data; one without checksum is accepted.
+
+    `theirs`: the checksum in the file.
+    `own`: the checksum of the data.
+    `source`: the file of the data, as the user named it.
+    """
+    if theirs not in (None, own):
+        raise InputError(
+            file,
+            None,
+            f"it was made for other data than {shown(source)}, or for the same before instances or features changed "
+            "(its checksum differs), so its numbers may mean other instances; give its own data, or remove the line "
+            "'# checksum ...' if you know that the numbers are right",
+        )
+
+
+def no_instance(instance: int, source: Source, n: int) -> str:
+    """Return the message that there are only n instances."""
+    return f"there is no instance {instance + 1}: {shown(source)} has {n}; was this file made for another one?"

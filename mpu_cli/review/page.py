@@ -23,8 +23,15 @@ from mpu_cli.errors import MpuError, shown
 from mpu_cli.names import LabelNames, RecordIds
 from mpu_cli.names.label_names import Names, is_uri
 from mpu_cli.names.lines import cell
-from mpu_cli.review.decisions import Decisions, Suggested, SuggestedByInstance, labels_of, write
-from mpu_cli.review.tables import NOTHING_ELSE, SAMPLE, SUGGESTION
+from mpu_cli.review.decisions import (
+    NOTHING_ELSE,
+    SAMPLE,
+    SUGGESTION,
+    Decisions,
+    Suggested,
+    SuggestedByInstance,
+    labels_of,
+)
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -41,7 +48,7 @@ class Review:
 
     data: Dataset
     source: str | Path  # the file of the data, as the user named it
-    checksum: str  # of their features (`tables.checksum`)
+    checksum: str  # of their features (`decisions.checksum`)
     sample: list[int] | None = None  # instances drawn at random
     # Shown for a sample too, which stays random: suggestions do not change its instances
     suggestions: SuggestedByInstance | None = None
@@ -152,7 +159,7 @@ def _data(review: Review) -> dict[str, Any]:
     decided = {}
     if review.decided is not None:
         out = io.BytesIO()
-        write(out, review.decided.lines(), ids=review.ids)
+        review.decided.write(out, review.ids)
         decided = {"decided": out.getvalue().decode()}  # a review file, which the page imports when it opens
     listed = [[item["n"], item["s"]] for item in items]
     chosen = hashlib.sha256(json.dumps([*listed, *decided.values()]).encode()).hexdigest()

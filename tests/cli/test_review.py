@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from mpu_cli.review.tables import checksum
+from mpu_cli.review.decisions import checksum
 from mpu_cli.svmlight import reader
 
 NEWS = "1,3 1:0.5 2:-2 5:0.125\n2 1:1\n 2:1\n3 3:1\n"

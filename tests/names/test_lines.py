@@ -7,7 +7,7 @@ from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names.label_names import read_names
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.naming import read_implications
-from mpu_cli.review.tables import read_table
+from mpu_cli.review.decisions import read_cells
 from tests.golden import refused
 
 # Whoever reads a small text file of strangers.
@@ -15,7 +15,7 @@ READERS = {
     "names": read_names,
     "frequencies": frequencies_of_file,
     "implications": read_implications,
-    "reviews": lambda path: read_table(path, ("instance",)),
+    "reviews": read_cells,
 }
 
 

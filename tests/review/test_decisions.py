@@ -12,8 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames, RecordIds
-from mpu_cli.review.decisions import Lines, read, write
-from mpu_cli.review.tables import NOTHING_ELSE
+from mpu_cli.review.decisions import NOTHING_ELSE, read, write
 from tests.golden import refused
 
 HEADER = "instance\tlabel\tverdict\tsource\n"
@@ -163,8 +162,8 @@ def test_what_is_written_reads_back(tmp_path_factory, decided, with_probability,
     out = io.BytesIO()
     probability = np.array(probability) if with_probability else None
     reviewers = [f"={word} and" for word in verdict]
-    lines = Lines(instance, label, verdict=verdict, source=source, probability=probability, reviewer=reviewers)
-    write(out, lines, of="news\n1\t.svm", checksum=checksum)
+    of_cells = {"verdict": verdict, "source": source, "probability": probability, "reviewer": reviewers}
+    write(out, instance, label, **of_cells, of="news\n1\t.svm", checksum=checksum)
     path = tmp_path_factory.getbasetemp() / "written.tsv"
     path.write_bytes(out.getvalue())
     decisions = read([path])

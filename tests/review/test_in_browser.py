@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from mpu_cli.review.decisions import read
+from mpu_cli.review.decisions import NOTHING_ELSE, checksum, read
 from mpu_cli.review.matching import match
-from mpu_cli.review.tables import NOTHING_ELSE, checksum
 from mpu_cli.svmlight import reader
 
 ARROWS = {"right": "\ue014", "left": "\ue012", "down": "\ue015", "up": "\ue013"}

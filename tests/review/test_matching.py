@@ -8,9 +8,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
-from mpu_cli.review.decisions import read
+from mpu_cli.review.decisions import checksum, read
 from mpu_cli.review.matching import match
-from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight import reader
 from tests.kernels import NUMBA

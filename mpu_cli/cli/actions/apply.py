@@ -15,8 +15,8 @@ from mpu_cli.names import BESIDE, LabelNames
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.naming import IDS, folder_of
 from mpu_cli.review import decisions
+from mpu_cli.review.decisions import NOTHING_ELSE, checksum
 from mpu_cli.review.matching import match
-from mpu_cli.review.tables import NOTHING_ELSE, checksum
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.svmlight.formats import COMPRESSED
 from mpu_cli.svmlight.grammar import Reading

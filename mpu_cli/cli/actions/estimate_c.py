@@ -23,7 +23,6 @@ from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, training_set
 from mpu_cli.names import EVERY_LABEL, Suggestible
 from mpu_cli.review import decisions
-from mpu_cli.review.tables import QUESTION
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import present
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -198,11 +197,18 @@ def ask(
     with open_output(target) as out:
         for line in _DESIGN:
             out.write(f"# {line.format(*design)}\n".encode())
-        lines = decisions.Lines(
-            drawn.rows, data.ids[drawn.columns], source=QUESTION, probability=drawn.probabilities, drawn=drawn.chance
+        decisions.write(
+            out,
+            drawn.rows,
+            data.ids[drawn.columns],
+            source=decisions.QUESTION,
+            probability=drawn.probabilities,
+            drawn=drawn.chance,
+            of=sources.file,
+            checksum=data.checksum(),
+            names=None if by_number else data.names,
+            ids=data.record_ids,
         )
-        names = None if by_number else data.names
-        decisions.write(out, lines, of=sources.file, checksum=data.checksum(), names=names, ids=data.record_ids)
     instances, labels = (len(np.unique(of)) for of in (drawn.rows, drawn.columns))
     return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
 

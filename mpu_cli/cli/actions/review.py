@@ -16,9 +16,9 @@ from mpu_cli.names.label_names import read_names
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.naming import find_broader, read_implications
 from mpu_cli.review import decisions
+from mpu_cli.review.decisions import checksum
 from mpu_cli.review.matching import match
 from mpu_cli.review.page import Review, choose, draw, page
-from mpu_cli.review.tables import checksum
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading

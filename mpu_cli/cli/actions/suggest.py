@@ -71,7 +71,7 @@ def write_filled(
     filled, copied, new = filled_beside(target), 0, 0
     with open_input(str(source)) as stream, ExitStack() as stack, open_output(target, stack) as out:
         if filled is not None:
-            decisions.write(stack.enter_context(open_output(filled)), decisions.Lines(rows, labels), of=source)
+            decisions.write(stack.enter_context(open_output(filled)), rows, labels, of=source)
         again = Counted(stream)
         for header, lines in labelled_lines(again, str(source), reading):
             of_lines = find_labels(lines)
@@ -223,9 +223,18 @@ def suggest(
                 )
                 why = list(map("; ".join, named_reasons(fitted.model, data.features, *cells, of_features)))
             listed = found.listed
-            rows = decisions.Lines(listed.rows, data.ids[listed.columns], probability=listed.probabilities, why=why)
             with open_output(outputs.target) as out:
-                decisions.write(out, rows, of=sources.file, checksum=checksum, names=names, ids=data.record_ids)
+                decisions.write(
+                    out,
+                    listed.rows,
+                    data.ids[listed.columns],
+                    probability=listed.probabilities,
+                    why=why,
+                    of=sources.file,
+                    checksum=checksum,
+                    names=names,
+                    ids=data.record_ids,
+                )
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each, filling_in = found.of_all, found.right, found.of_labels, found.filling_in
     ends = (None,) * 3 if missing is None else (float(missing.expected), float(missing.low), float(missing.high))

@@ -60,8 +60,7 @@ def _check_labels(names: LabelNames, labels: np.ndarray, query: bytes, folder: P
     assert [names.number(form) for text in written for form in (text, cell(text))] == np.repeat(numbers, 2).tolist()
     assert names.only(numbers).by_number == {number: names.by_number.get(number, ()) for number in numbers}
     with (folder / "checked.tsv").open("wb") as out:
-        lines = decisions.Lines(np.zeros(len(numbers), int), np.array(numbers), verdict="yes")
-        decisions.write(out, lines, names=names)
+        decisions.write(out, np.zeros(len(numbers), int), np.array(numbers), verdict="yes", names=names)
     assert decisions.read([folder / "checked.tsv"], names).label.tolist() == numbers
     _check_query(names, query.decode(errors="replace"), folder)
 
