@@ -31,7 +31,6 @@ from mpu_cli.version import __version__
 
 ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
 _ORIGIN_FORMAT, _ORIGIN_FORMAT_VERSION = "mpu training", 1
-_MOST_ORIGIN_MARKS = 1 << 21  # 14 for each of many files
 # Of a file of data, as it was named; without size and checksum if it was a stream, or changed meanwhile.
 _OF_FILE = {"name": str, "bytes": int | None, "sha256": str | None}
 
@@ -75,7 +74,7 @@ def parse_origin(content: bytes, n_labels: int) -> Origin:
     Raises ValueError (it is damaged, or of a newer version).
     """
     try:
-        values = json_object(content, _MOST_ORIGIN_MARKS)
+        values = json_object(content)
         expect(values.pop("format") == _ORIGIN_FORMAT, "of another format")
         expect(values.pop("format_version") == _ORIGIN_FORMAT_VERSION, "of a newer version")
         expect(values.keys() == {f.name for f in fields(Origin)}, "other values are expected")
