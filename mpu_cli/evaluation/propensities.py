@@ -34,7 +34,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import DataError, InputError
-from mpu_cli.evaluation.metrics import LabelSetMetrics, divide, gains_up_to, ranked_hits, tied_gain
+from mpu_cli.evaluation.metrics import LabelSetMetrics, divide, gains_at, ranked_hits
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 
 FEWEST_INSTANCES = 3  # below, C is negative and a propensity would exceed 1
@@ -129,19 +129,11 @@ class PropensityScoredMetrics:
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk: label sets (n x Q), whose entries are 1 / propensity; scores of the listed labels (n x R)."""
-        hits, ideal = ranked_hits(truth, scores), ranked_hits(truth, truth)
-        rankings = [(ranked, values_at(truth, ranked.rows, ranked.labels)) for ranked in (hits, ideal)]
-        true_sizes = np.diff(truth.indptr)
-        longest = int(max(np.diff(scores.indptr).max(initial=0), true_sizes.max(initial=0)))
-        retrieved, discounts = gains_up_to(longest)
-        gains = np.empty((2, 2, len(self.ks)))
-        for i, k in enumerate(self.ks):
-            reach = min(k, longest)
-            most = discounts[np.minimum(true_sizes, reach)]
-            for which, (ranked, weight) in enumerate(rankings):
-                gains[which, 0, i] = (weight * tied_gain(ranked, retrieved, reach)).sum()
-                gains[which, 1, i] = divide(weight * tied_gain(ranked, discounts, reach), most[ranked.rows]).sum()
-        self._gains += gains
+        for sums, ranked in zip(self._gains, (ranked_hits(truth, scores), ranked_hits(truth, truth)), strict=True):
+            (retrieved, discounted), most = gains_at(
+                ranked, truth, self.ks, values_at(truth, ranked.rows, ranked.labels)
+            )
+            sums += [retrieved.sum(axis=1), divide(discounted, most).sum(axis=1)]
 
     def results(self) -> dict[str, float]:
         """Return ``psp_at_K`` and ``psndcg_at_K`` for each cut-off; 0 if there is no true label."""
