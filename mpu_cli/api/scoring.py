@@ -87,7 +87,7 @@ def corrected_metrics(
     counts = bootstrap.Counts.of([(weighted, predicted)], labels=occurring)
     sums = (part.sum(axis=0)[:-1] for part in (counts.hits, counts.predicted, counts.truth))
     metrics: dict[str, Any] = incomplete.estimates(*sums)
-    return metrics | ({"intervals": bootstrap.corrected_intervals(counts)} if intervals else {})
+    return metrics | ({"intervals": bootstrap.intervals(counts, incomplete=True)} if intervals else {})
 
 
 def incomplete_f1_scorer(c: ArrayLike) -> Any:

@@ -21,8 +21,7 @@ from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.evaluation.metrics import divide, entries_in, gains_at, precision_recall_f1, ranked_hits
 from mpu_cli.svmlight.dataset import GrowingCsr
 
-_REPLICATES, _REPLICATES_OF_ONE = 1000, 2000
-_QUANTILES = (0.05, 0.95)
+_REPLICATES = 1000
 _ERRORS, _ERRORS_OF_90 = 1.96, 1.645  # standard errors, of 95 % and 90 % intervals
 _DRAWN = 1 << 22  # numbers in memory at a time
 _QUALITY = ("precision", "recall", "f1")
@@ -139,39 +138,25 @@ def compare(
     return metrics, differences
 
 
-def corrected_intervals(counts: Counts) -> dict[str, tuple[float, float]]:
-    """Estimate intervals of metrics of a population with complete labels, from incomplete ones of a sample.
+def intervals(counts: Counts, incomplete: bool = False, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """Estimate 90 % intervals of metrics of a population with complete labels, from a sample of its instances.
 
-    They are 90 % intervals of `SET_METRICS`, by the standard errors of bootstrap samples, since percentiles of macro
-    averages would be biased (see `compare`). They cover which instances were drawn and which of their labels are
-    annotated, and not that c may be wrong.
-    """
-    n, width = counts.truth.shape
-    estimates = counts.metrics(np.ones((1, n)), incomplete=True)
-    drawn = [counts.metrics(weights, incomplete=True) for weights in _samples(n, _REPLICATES, 0, max(n, width))]
-    margins = {name: _ERRORS_OF_90 * np.std(np.concatenate([one[name] for one in drawn])) for name in estimates}
-    ends = {name: np.clip((x - margins[name], x + margins[name]), 0, 1) for name, (x,) in estimates.items()}
-    return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
-
-
-def micro_intervals(truth: csr_array, predicted: csr_array, seed: int = 0) -> dict[str, tuple[float, float]]:
-    """Estimate confidence intervals of metrics of a population, from a sample of its instances.
-
-    `truth`, `predicted`: csr_array of bool, shapes (n, Q) and (n, R): label sets; n >= 1.
-    Returns: 90 % percentile intervals of ``micro_precision``, ``micro_recall`` and ``micro_f1`` (Efron and Tibshirani,
-    "An Introduction to the Bootstrap", 1993, Section 13.3).
+    They are those of `SET_METRICS`, by the standard errors of bootstrap samples, as in `compare`. They cover which
+    instances were drawn and, where the truth is `incomplete`, which of their labels are annotated; not that c may be
+    wrong.
 
     Examples
     --------
     >>> labels = csr_array(np.ones((50, 1), bool))
-    >>> micro_intervals(labels, labels)["micro_f1"]
+    >>> intervals(Counts.of([(labels, labels)]))["micro_f1"]
     (1.0, 1.0)
     """
-    counts, n = Counts.of([(truth, predicted)]), truth.shape[0]
-    samples = _samples(n, _REPLICATES_OF_ONE, seed, max(n, counts.truth.shape[1]))
-    drawn = [counts.metrics(weights) for weights in samples]
-    of_names = {name: np.concatenate([one[name] for one in drawn]) for name in SET_METRICS[:3]}
-    return {name: tuple(np.quantile(values, _QUANTILES).tolist()) for name, values in of_names.items()}
+    n, width = counts.truth.shape
+    estimates = counts.metrics(np.ones((1, n)), incomplete)
+    drawn = [counts.metrics(weights, incomplete) for weights in _samples(n, _REPLICATES, seed, max(n, width))]
+    margins = {name: _ERRORS_OF_90 * np.std(np.concatenate([one[name] for one in drawn])) for name in SET_METRICS}
+    ends = {name: np.clip(estimates[name] + [-margins[name], margins[name]], 0, 1) for name in SET_METRICS}
+    return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
 
 def _samples(n: int, replicates: int, seed: int, width: int) -> Iterator[np.ndarray]:

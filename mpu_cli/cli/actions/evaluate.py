@@ -31,7 +31,7 @@ from mpu_cli.evaluation.bootstrap import (
     Counts,
     Difference,
     compare,
-    micro_intervals,
+    intervals,
     ranking_gains,
     ranking_names,
 )
@@ -280,7 +280,8 @@ def evaluate(
         comparison.add(true, listed)
         by_threshold = not listed.labels.nnz or (metrics.threshold is not None and listed.features.nnz)
         predicted = labels_from_scores(listed.features, metrics.threshold) if by_threshold else listed.labels
-        more["intervals"] = dict(micro_intervals(true.labels, predicted, run.seed))
+        found = intervals(Counts.of([(true.labels, predicted)]), seed=run.seed)
+        more["intervals"] = {name: ends for name, ends in found.items() if name.startswith("micro")}
     else:
         for true, listed in _pairs(predictions, model, truth, reading, run):
             comparison.add(true, listed)
